@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from openbrain.domain.caches import Fresh
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Checked
@@ -31,22 +32,21 @@ class Checks:
         self.parts = tuple(own)
         self._own = own
         self._clock = clock
-        self._fresh = int(fresh_s * MICROSECONDS)
-        self._known: tuple[int, Failing] | None = None
+        self._known = Fresh[Failing](clock.now, fresh_s * MICROSECONDS)
         self._examined: dict[str, Mapping[str, Any]] = {}
         self._lock = asyncio.Lock()
 
     async def failing(self) -> Failing:
         """What does not answer, with the reason; services where all is well are absent."""
         async with self._lock:
+            if (known := self._known.get()) is not None:
+                return known
             now = self._clock.now()
-            if self._known is None or not 0 <= now - self._known[0] < self._fresh:
-                services = (service.unready() for service in self.services)
-                own, *others = await asyncio.gather(failing(self._examining()), *services)
-                names = (OWN, *(service.group for service in self.services))
-                reasons = dict(zip(names, (own, *others), strict=True))
-                self._known = (now, {name: why for name, why in reasons.items() if why})
-            return self._known[1]
+            services = (service.unready() for service in self.services)
+            own, *others = await asyncio.gather(failing(self._examining()), *services)
+            names = (OWN, *(service.group for service in self.services))
+            reasons = dict(zip(names, (own, *others), strict=True))
+            return self._known.set({name: why for name, why in reasons.items() if why}, now)
 
     async def dependencies(self) -> Mapping[str, Mapping[str, Any]]:
         """The API's own dependencies that answer: product, version, problems, and in how many milliseconds."""

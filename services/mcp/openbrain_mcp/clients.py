@@ -1,6 +1,5 @@
 """API clients of the callers of tools: one for each key that was seen lately, asked in process."""
 
-from collections import OrderedDict
 from contextvars import ContextVar
 
 import httpx
@@ -8,6 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain.client import OpenBrain
+from openbrain.domain.caches import Lru
 
 CLIENTS = 256
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
@@ -19,7 +19,7 @@ class Callers:
 
     def __init__(self, api: ASGIApp) -> None:
         self._api = _asked_by_peer(api)
-        self._clients: OrderedDict[str, OpenBrain] = OrderedDict()
+        self._clients: Lru[str, OpenBrain] = Lru(CLIENTS)
 
     async def of(self, request: Request) -> OpenBrain:
         """The client of whoever sent the request."""
@@ -27,16 +27,13 @@ class Callers:
 
     def client(self, authorization: str) -> OpenBrain:
         """The client of the header's bearer key."""
-        found = self._clients.get(authorization)
+        found = self._clients.recent(authorization)
         if found is None:
             key = authorization.partition(" ")[2].strip()
             found = OpenBrain(
                 "http://127.0.0.1", key, transport=httpx.ASGITransport(self._api), attempts=1, breaker_failures=0
             )
             self._clients[authorization] = found
-        self._clients.move_to_end(authorization)
-        while len(self._clients) > CLIENTS:
-            self._clients.popitem(last=False)
         return found
 
     def forget(self, authorization: str) -> None:

@@ -6,10 +6,10 @@ passed over, also with a key that belongs to no agent: such a key writes and rea
 
 import hashlib
 import secrets
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from openbrain.domain import limits
+from openbrain.domain.caches import Lru
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
@@ -144,8 +144,7 @@ class Keyring:
         self._api_keys = api_keys
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
-        self._size = size
-        self._known: OrderedDict[str, tuple[int, _Known | None]] = OrderedDict()
+        self._known: Lru[str, tuple[int, _Known | None]] = Lru(size)
 
     async def actor(self, authorization: str | None) -> Actor:
         """Whoever holds the header's bearer key; `Unauthorised`, with one message, for everything else."""
@@ -167,7 +166,7 @@ class Keyring:
 
     def look_again(self) -> None:
         """A key was replaced or revoked here: ask the database before the next answer."""
-        for secret_hash, (_, known) in self._known.items():
+        for secret_hash, (_, known) in list(self._known.items()):
             self._known[secret_hash] = (_NEVER, known)
 
     async def _look_up(self, secret_hash: str) -> "_Known | None":
@@ -178,9 +177,6 @@ class Keyring:
         key = await self._api_keys.key_by_hash(secret_hash)
         found = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)
         self._known[secret_hash] = (now, found)
-        self._known.move_to_end(secret_hash)
-        if len(self._known) > self._size:
-            self._known.popitem(last=False)
         return found
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
+from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import Invalid, NeverRetry
 from openbrain.domain.events import CloudEvent
 from openbrain.domain.fast_frozen import maker
@@ -65,16 +66,13 @@ class Tenants:
         self, workspaces: Workspaces, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._workspaces = workspaces
-        self._fresh_s = fresh_s
         self._clock = clock
-        self._known: frozenset[str] = frozenset()
-        self._looked = float("-inf")
+        self._known = Fresh[frozenset[str]](clock, fresh_s)
 
     async def require(self, workspace_id: str) -> None:
         """`NeverRetry` for a workspace that isn't there."""
-        if workspace_id not in self._known or self._clock() - self._looked >= self._fresh_s:
-            looked = self._clock()
-            self._known = frozenset(workspace.id for workspace in await self._workspaces.workspaces())
-            self._looked = looked
-        if workspace_id not in self._known:
+        known, now = self._known.get(), self._clock()
+        if known is None or workspace_id not in known:
+            known = self._known.set(frozenset(each.id for each in await self._workspaces.workspaces()), now)
+        if workspace_id not in known:
             raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")

@@ -1,11 +1,11 @@
 """Authentication of requests, and the limit of wrong keys an address may send."""
 
 import hmac
-from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address, ip_network
 
 import structlog
 
+from openbrain.domain.caches import Lru
 from openbrain.domain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
@@ -34,7 +34,7 @@ class Authenticator:
         self._visits = Rate(settings.tuning.documents_per_minute, settings.tuning.documents_per_minute)
         self._metrics_open = settings.metrics_open
         self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
-        self._logged: OrderedDict[str, int] = OrderedDict()
+        self._logged: Lru[str, int] = Lru(_ADDRESSES)
         """When it was last said of an address (microseconds)."""
 
     async def actor(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> Actor:
@@ -80,9 +80,6 @@ class Authenticator:
         set_rate_limit(headers, most, taken, now)
         if now - self._logged.get(holder, -_MINUTE) >= _MINUTE:
             self._logged[holder] = now
-            self._logged.move_to_end(holder)
-            if len(self._logged) > _ADDRESSES:
-                self._logged.popitem(last=False)
             _log.warning("api.wrong_keys", address=holder.partition(".")[2], per_minute=most)
         return WrongKeys(most, taken.retry_after_s)
 

@@ -4,10 +4,10 @@ Parents never change, nor does who may see them, so each answer is kept.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from openbrain.domain.caches import Lru
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Criteria, Viewer, matches, visible
 from openbrain.ports.memories import Memories
@@ -41,7 +41,7 @@ class Chains:
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
-        self._known: OrderedDict[str, _Chain] = OrderedDict()
+        self._known: Lru[str, _Chain] = Lru(_KEPT)
 
     async def behind(self, memories: Iterable[Memory], *viewers: Viewer) -> Mapping[str, Behind]:
         """By id; memories that supersede nothing are absent and cost nothing. A parent is named that each of these
@@ -54,9 +54,6 @@ class Chains:
         for memory_id, chain in chains.items():
             if chain.parent is not None:  # else it may still come: an import brings a child first
                 self._known[memory_id] = chain
-                self._known.move_to_end(memory_id)
-        while len(self._known) > _KEPT:
-            self._known.popitem(last=False)
         conditions = [visible(viewer, Criteria(), now=0) for viewer in viewers]
         return {
             memory_id: Behind(

@@ -1,8 +1,8 @@
 """Token buckets of one process."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
+from openbrain.domain.caches import Lru
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.tenants import Allowance, Rate
@@ -35,7 +35,7 @@ class LocalRates:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: Lru[str, Bucket] = Lru(_KEPT)
 
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
         return self.take_now(holder, rate, cost)
@@ -43,25 +43,19 @@ class LocalRates:
     def take_now(self, holder: str, rate: Rate, cost: int) -> Allowance:
         """The same at once."""
         now = self._clock.now()
-        bucket = self._buckets.get(holder)
+        bucket = self._buckets.recent(holder)
         if bucket is None:
             bucket = self._buckets[holder] = Bucket(float(rate.burst), now)
-            if len(self._buckets) > _KEPT:
-                self._buckets.popitem(last=False)
         bucket.fill(rate, now)
         cost = min(cost, rate.burst)
         granted = bucket.tokens >= cost
         if granted:
             bucket.tokens -= cost
-        self._buckets.move_to_end(holder)
         return bucket.allowance(rate, cost, granted=granted)
 
     def note(self, holder: str, tokens: float) -> None:
         """What is known of a bucket from elsewhere."""
         self._buckets[holder] = Bucket(tokens, self._clock.now())
-        self._buckets.move_to_end(holder)
-        if len(self._buckets) > _KEPT:
-            self._buckets.popitem(last=False)
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -6,7 +6,6 @@ no round trip. What it holds may be spent later: with n replicas a key can be ah
 
 import asyncio
 import math
-from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from openbrain.adapters.local.rates import Bucket, LocalRates
+from openbrain.domain.caches import Lru
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
@@ -55,7 +55,7 @@ class RedisRates:
         self._client = client or connect(settings)
         self._owned = client is None
         self._clock = clock
-        self._holders: OrderedDict[str, _Held] = OrderedDict()
+        self._holders: Lru[str, _Held] = Lru(_KEPT)
         self._local = LocalRates(clock)
         self._alone = False
         """Whether Redis did not answer last."""
@@ -83,12 +83,9 @@ class RedisRates:
         return held.allowance(cost, now, granted=granted)
 
     def _held(self, holder: str, rate: Rate, now: int) -> _Held:
-        held = self._holders.get(holder)
+        held = self._holders.recent(holder)
         if held is None or held.rate != rate:
             held = self._holders[holder] = _Held(rate, Bucket(float(rate.burst), now))
-            if len(self._holders) > _KEPT:
-                self._holders.popitem(last=False)
-        self._holders.move_to_end(holder)
         return held
 
     def _later(self, holder: str, held: _Held) -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 from array import array
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
+from openbrain.domain.caches import Lru
 from openbrain.domain.errors import NeverRetry
 from openbrain.ports.models import Embedder
 
@@ -17,24 +17,23 @@ class QueryVectors:
     """Embeds each query once while it is among the last `size` of its model, and while questions come."""
 
     def __init__(self, size: int, idle_s: float = IDLE_S) -> None:
-        self._size, self._idle_s = size, idle_s
+        self._idle_s = idle_s
         self._idle: asyncio.TimerHandle | None = None
-        self._known: OrderedDict[tuple[str, str], array[float]] = OrderedDict()
+        self._known: Lru[tuple[str, str], array[float]] = Lru(size)
 
     async def vectors(self, queries: Sequence[str], embedder: Embedder, model: str) -> Vectors:
         """The unit vector of each query by the embedder, whose identity has the key `model`; those that can't be
         embedded are absent, and where that is so of all, it raises why."""
         vectors_by_query: dict[str, array[float]] = {}
         for query in queries:
-            known = self._known.get((model, query))
+            known = self._known.recent((model, query))
             if known is not None:
-                self._known.move_to_end((model, query))
                 vectors_by_query[query] = known
         missing = [query for query in dict.fromkeys(queries) if query not in vectors_by_query]
         if missing:
             fresh = await self._embedded(missing, embedder, alone=not vectors_by_query)
             vectors_by_query |= fresh
-            self._keep(fresh, model)
+            self._known.update({(model, query): vector for query, vector in fresh.items()})
         self._stay()
         return vectors_by_query
 
@@ -50,13 +49,6 @@ class QueryVectors:
         half = len(queries) // 2
         parts = [await self._embedded(part, embedder, alone=False) for part in (queries[:half], queries[half:])]
         return {**parts[0], **parts[1]}
-
-    def _keep(self, fresh: Vectors, model: str) -> None:
-        if not self._size:
-            return
-        self._known.update(((model, query), vector) for query, vector in fresh.items())
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
 
     def _stay(self) -> None:
         # A process that is asked nothing learns of no erasure.

@@ -1,5 +1,6 @@
 """Which generations serve, read from the truth at most once a second."""
 
+from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
@@ -14,19 +15,15 @@ class Serving:
     def __init__(self, generations: Generations, clock: Clock, *, fresh_s: float = 1.0) -> None:
         self._generations = generations
         self._clock = clock
-        self._fresh = int(fresh_s * MICROSECONDS)
-        self._known: dict[IndexKind, tuple[int, Generation]] = {}
+        self._known = {kind: Fresh[Generation](clock.now, fresh_s * MICROSECONDS) for kind in IndexKind}
 
     async def get(self, kind: IndexKind) -> Generation | None:
         """The serving generation, name and model together; None until its indexer has run once."""
-        now = self._clock.now()
-        known = self._known.get(kind)
-        if known is not None and 0 <= now - known[0] < self._fresh:
-            return known[1]
+        known, now = self._known[kind], self._clock.now()
+        if (generation := known.get()) is not None:
+            return generation
         generation = await self._generations.serving(kind)
-        if generation is not None:
-            self._known[kind] = (now, generation)
-        return generation
+        return None if generation is None else known.set(generation, now)
 
 
 async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: IndexKind) -> Checked:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, or_, select, update
 from openbrain.adapters.sql.engine.statements import is_sqlite, slot
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import workspace_usage, workspaces
+from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import QuotaExceeded
 from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.ports.clock import Clock
@@ -49,19 +50,19 @@ class Quotas:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: tuple[int, Mapping[str, Quota]] | None = None
+        self._known = Fresh[Mapping[str, Quota]](clock.now, FRESH)
 
     def forget(self) -> None:
         """One was changed here."""
-        self._known = None
+        self._known.expire()
 
     def all(self, connection: Connection) -> Mapping[str, Quota]:
         """By workspace."""
+        if (known := self._known.get()) is not None:
+            return known
         now = self._clock.now()
-        if self._known is None or not 0 <= now - self._known[0] < FRESH:
-            found = connection.execute(select(workspaces.c.id, *_QUOTA).where(_LIMITED))
-            self._known = now, {row[0]: Quota(*row[1:]) for row in found}
-        return self._known[1]
+        rows = connection.execute(select(workspaces.c.id, *_QUOTA).where(_LIMITED))
+        return self._known.set({row[0]: Quota(*row[1:]) for row in rows}, now)
 
 
 def remember_within(

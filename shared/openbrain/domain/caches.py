@@ -1,0 +1,62 @@
+"""What a process remembers for a while: the last entries used, and a value until it is too old."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Lru(OrderedDict[K, V]):
+    """The `size` entries that were written or looked up with `recent` last."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._size:
+            self.popitem(last=False)
+
+    def recent(self, key: K) -> V | None:
+        """As `get`, which leaves the order alone."""
+        value = self.get(key)
+        if value is not None:
+            self.move_to_end(key)
+        return value
+
+
+class Fresh(Generic[V]):
+    """A value and when it was read. `age`, in the unit of `now`: how old it may be."""
+
+    def __init__(self, now: Callable[[], float], age: float) -> None:
+        self._now, self._age = now, age
+        self._entry: tuple[float, V] | None = None  # one reference, so that threads see both or neither
+
+    @property
+    def value(self) -> V | None:
+        """The last one, however old."""
+        entry = self._entry
+        return None if entry is None else entry[1]
+
+    @property
+    def fresh(self) -> bool:
+        """False also after the clock was set back."""
+        return self.get() is not None
+
+    def get(self) -> V | None:
+        """None where it is too old."""
+        entry = self._entry
+        return entry[1] if entry is not None and 0 <= self._now() - entry[0] < self._age else None
+
+    def set(self, value: V, read_at: float) -> V:
+        """`read_at`: when the read began."""
+        self._entry = (read_at, value)
+        return value
+
+    def expire(self) -> None:
+        """Read it again before it is used."""
+        self._entry = None

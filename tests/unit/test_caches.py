@@ -1,0 +1,35 @@
+"""Caches of a process."""
+
+from openbrain.domain.caches import Fresh, Lru
+
+
+def test_the_entries_that_were_used_last_are_kept() -> None:
+    cache: Lru[str, int] = Lru(2)
+    cache["a"], cache["b"] = 1, 2
+    assert cache.recent("a") == 1
+    cache["c"] = 3
+    assert list(cache) == ["a", "c"]
+    cache.update({"a": 4, "d": 5})
+    assert dict(cache) == {"a": 4, "d": 5}
+
+
+def test_a_cache_of_no_size_keeps_nothing() -> None:
+    cache: Lru[str, int] = Lru(0)
+    cache["a"] = 1
+    assert not cache
+
+
+def test_a_value_counts_until_it_is_too_old_and_not_after_the_clock_was_set_back() -> None:
+    now = [0.0]
+    cached: Fresh[str] = Fresh(lambda: now[0], 10)
+    assert cached.get() is None
+    cached.set("value", 0)
+    now[0] = 9
+    assert cached.get() == "value"
+    for outside in (10, -1):
+        now[0] = outside
+        assert cached.get() is None
+    assert cached.value == "value"
+    now[0] = 5
+    cached.expire()
+    assert cached.get() is None
