@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from weakref import WeakSet
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.signals.values import Present
@@ -30,6 +31,7 @@ class Hub:
         self._channels: dict[str, Channel] = {}
         self._present: Coalescer[Viewer, Present] = Coalescer(lambda eyes, _: store.signals.present(eyes, SIGNALS))
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._admitted: WeakSet[Listener] = WeakSet()
         self._draining = False
 
     @property
@@ -37,17 +39,19 @@ class Hub:
         """How many listen."""
         return sum(len(channel.listeners) for channel in self._channels.values())
 
-    def admit(self) -> None:
-        """`TryLater` where no more may listen."""
+    def admit(self, listener: Listener) -> None:
+        """It counts from now until it ends: others may come before it joins. `TryLater` where no more may listen."""
         if self._draining:
             raise TryLater("this process is about to end: listen again, another one answers")
-        if self.listening >= self._most:
+        if sum(not admitted.ended for admitted in self._admitted) >= self._most:
             raise TryLater(f"{self._most} listen here already: wait, or start another replica of the API")
+        self._admitted.add(listener)
 
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
         """It listens while the block runs. `TryLater` where the store does not answer."""
         channel = await self.channel(workspace_id)
+        self._admitted.add(listener)
         channel.join(listener)
         if self._draining:
             listener.end()
@@ -55,6 +59,7 @@ class Hub:
             yield channel
         finally:
             channel.leave(listener)
+            self._admitted.discard(listener)
 
     async def channel(self, workspace_id: str) -> Channel:
         async with self._locks[workspace_id]:

@@ -50,7 +50,8 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
 async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     """Server-sent events: the state, what was missed, then what comes."""
     query, api = call.query, call.api
-    api.hub.admit()
+    gone = Listener()
+    api.hub.admit(gone)
     # Before the answer begins: a database that is down is a 503.
     present = await api.hub.present(call.actor.viewer())
     watch = Watch(
@@ -63,7 +64,6 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
         heartbeat_s=api.settings.server.tuning.heartbeat_s,
         note=lambda cursor: _note(call, query, cursor, Via.SSE),
     )
-    gone = Listener()
 
     async def events() -> AsyncGenerator[bytes, None]:
         with api.listening.listens(call.actor.key_id, gone):
@@ -125,9 +125,10 @@ def state_of(present: Present, org: str, project: str) -> AmygdalaState:
 
 async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[EncodedBroadcast], int]:
     query, hub = call.query, call.api.hub
-    hub.admit()
+    listener = Listener()
+    hub.admit(listener)
     _note(call, query, query.after, Via.POLL)
-    listener, until = Listener(), time.monotonic() + query.wait
+    until = time.monotonic() + query.wait
     keys = call.api.listening
     async with hub.listener(call.actor.workspace_id, listener) as channel:
         with keys.listens(call.actor.key_id, listener):
