@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import orjson
 import structlog
-from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
+from elasticsearch import ApiError, AsyncElasticsearch, AuthorizationException, BadRequestError
 
 from openbrain.adapters.elasticsearch.connection import (
     COMMON_MAPPING,
@@ -141,12 +141,19 @@ class Generations(Generic[Entry]):
         behind = {name: [index for index, of in found.items() if name in of["aliases"]] for name in names}
         return {name: indexes for name, indexes in behind.items() if indexes}
 
+    async def _is_taken(self, name: str) -> bool:
+        """By an index, or by what this user may not see."""
+        try:
+            return bool(await self._client.indices.exists(index=name))
+        except AuthorizationException:
+            return True
+
     async def _own_names(self, standing: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """The plain names but for those that somebody else's index or alias has."""
         own = []
         for name in self._plain:
             others = [index for index in standing.get(name, ()) if not index.startswith(f"{self._alias}-")]
-            if others or (name not in standing and await self._client.indices.exists(index=name)):
+            if others or (name not in standing and await self._is_taken(name)):
                 _log.warning("elasticsearch.name_taken", name=name, message="another index has it: it stays as it is")
             else:
                 own.append(name)
