@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from openbrain_mcp.tools.fence import NOTICE
 from tests.support.cli.terminal import PROGRAM, Terminal, up
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md"
 MODES = ["auto", "legacy"]
@@ -185,13 +185,20 @@ def test_a_revoked_key_opens_no_tool(terminal: Terminal) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> None:
+async def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> None:
     (session,) = [
         block for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) if "tools/call" in block
     ]
     here = session.replace("http://127.0.0.1:8788/mcp", url(terminal)).replace("~/.openbrain", str(terminal.data))
-    done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
-    answers = [orjson.loads(line) for line in done.stdout.splitlines()]
+    answers: list[Any] = []
+
+    async def recalled() -> bool:
+        """What it stores is found a moment later."""
+        done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+        answers[:] = [orjson.loads(line) for line in done.stdout.splitlines()]
+        return "Tuesdays" in str(answers[3])
+
+    await until(recalled)
 
     assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
     assert answers[0]["result"]["serverInfo"]["name"] == "openbrain"
