@@ -12,6 +12,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.ports.index import Checked, Hit
 from openbrain.ports.models import ModelIdentity
 from openbrain.settings import Settings
+from openbrain.settings.tuning import RecallTuning
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.parts import with_parts
 
@@ -64,7 +65,7 @@ def within_s(parts: Mapping[str, Any]) -> Sequence[float]:
 
 
 def impatient(brain: Brain, seconds: float) -> Settings:
-    recall = brain.settings.recall.model_copy(update={"index_timeout_s": seconds})
+    recall = brain.settings.recall.model_copy(update={"tuning": RecallTuning(index_timeout_s=seconds)})
     return brain.settings.model_copy(update={"recall": recall})
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.settings.tuning import RecallTuning
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, Down, contents, paged, plain, searched
 
@@ -58,7 +59,7 @@ async def test_another_org_is_refused_in_words(brain: Brain) -> None:
 
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_without_the_text_index_the_truth_answers(brain: Brain, hangs: bool) -> None:
-    recall = brain.settings.recall.model_copy(update={"index_timeout_s": 0.2})
+    recall = brain.settings.recall.model_copy(update={"tuning": RecallTuning(index_timeout_s=0.2)})
     app = brain.app(text=Down(hangs=hangs), settings=brain.settings.model_copy(update={"recall": recall}))
     async with http(app, await brain.key()) as client:
         await remembered(client, "the blue  boat and a ferry", "a boat that is blue", tags=["a"], org="acme")

@@ -9,6 +9,7 @@ import pytest
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.ports.tenants import Workspace, WorkspaceChange
+from openbrain.settings.tuning import ServerTuning
 from openbrain_api.handlers import ROUTES
 from openbrain_mcp.app import with_mcp
 from tests.api.test_remember import brain_database_url
@@ -75,7 +76,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back(brain: Brain) -> Non
 
 
 async def test_the_setting_counts_for_keys_that_say_nothing(brain: Brain) -> None:
-    server = brain.settings.server.model_copy(update={"rate_per_minute": 600, "rate_burst": 3})
+    server = brain.settings.server.model_copy(update={"rate_per_minute": 600, "tuning": ServerTuning(rate_burst=3)})
     app = brain.app(settings=brain.settings.model_copy(update={"server": server}))
     none = brain.settings.server.model_copy(update={"rate_per_minute": 0})
     free = brain.app(settings=brain.settings.model_copy(update={"server": none}))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.permissions import Permission
+from openbrain.settings.tuning import ServerTuning
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http
 
@@ -18,7 +19,9 @@ PAGE = "---\nstatus: resolved\n{}\n---\n# Over\n\nAll is well. {}\n"
 
 @pytest.mark.parametrize(("own", "most"), [(None, 60), (20, 20), (500, 500)])
 async def test_an_admins_keys_may_ask_for_no_more_than_his_own(module_brain: Brain, own: int | None, most: int) -> None:
-    server = module_brain.settings.server.model_copy(update={"rate_per_minute": 60, "rate_burst": 500})
+    server = module_brain.settings.server.model_copy(
+        update={"rate_per_minute": 60, "tuning": ServerTuning(rate_burst=500)}
+    )
     settings = module_brain.settings.model_copy(update={"server": server})
     workspace = await module_brain.new_workspace()
     admin = await module_brain.key(workspace, permissions=ALL, rate_limit=own)

@@ -12,7 +12,7 @@ _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
 _LONG_HOLD_S = 2 * PATIENCE_S
 """Until another replica lets it go on."""
-_PATIENT = {"OPENBRAIN_TEXT__TIMEOUT_S": "30"}
+_PATIENT = {"OPENBRAIN_TEXT__TUNING__TIMEOUT_S": "30"}
 """So that what is done late is done at its first try."""
 _ALL_THERE = {"until done": True, "published": True}
 _LONG = " ".join(f"word{number}" for number in range(900))

@@ -20,7 +20,7 @@ from openbrain.ports.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
-from openbrain.settings.tuning import StreamTuning
+from openbrain.settings.tuning import RecallTuning, StreamTuning
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.support.embedder.shared_session import shared_model_session
@@ -31,7 +31,7 @@ from tests.support.waiting import until
 
 __all__ = ["one_outage", "shared_model_session"]
 
-PATIENT = Recall(index_timeout_s=60)
+PATIENT = Recall(tuning=RecallTuning(index_timeout_s=60))
 """A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""
 
 

@@ -21,7 +21,7 @@ from openbrain.ports.index import Hit, VectorIndex, VectorSearch
 from openbrain.ports.models import Embedder
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
-from openbrain.settings.tuning import StreamTuning
+from openbrain.settings.tuning import RecallTuning, StreamTuning
 from openbrain.usecases.embedders import Embedders
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, started
@@ -120,7 +120,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
         data_dir=tmp_path / "data",
         streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2, breaker_s=0.1, breaker_max_s=0.5)),
         # A busy machine is slow: that is not what is looked for here.
-        recall=Recall(text_weight=0.3, index_timeout_s=60),
+        recall=Recall(text_weight=0.3, tuning=RecallTuning(index_timeout_s=60)),
     )
     async with started(settings, TwoModels) as begun:
         yield begun

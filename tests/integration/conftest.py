@@ -83,7 +83,7 @@ def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Se
         "OPENBRAIN_EMBEDDING__URL": ollama.url,
         "OPENBRAIN_EMBEDDING__MODEL": "all-minilm",
         # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
-        "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60",
+        "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "60",
         "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "2",
     }
 

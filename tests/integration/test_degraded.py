@@ -30,7 +30,7 @@ async def breakable(
         elasticsearch=elasticsearch.server,
         ollama=ollama.server,
     )
-    made = await prepared({**values, "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "2"}, name, tmp_path)
+    made = await prepared({**values, "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "2"}, name, tmp_path)
     yield made, ollama, elasticsearch
     await made.store.close()
     await made.redis.aclose()

@@ -74,7 +74,7 @@ async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> Asyn
     debug = {
         "OPENBRAIN_LOGS__LEVEL": "DEBUG",
         "OPENBRAIN_STREAMS__TUNING__RECONNECT_MAX_S": "0.5",
-        "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "3",
+        "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "3",
     }
     name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")
     made = await prepared({**values, **debug}, name, folder)

@@ -74,7 +74,7 @@ def _settings(double: str, index_timeout: float) -> dict[str, str]:
         "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "5",
         "OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "20",
         "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
-        "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": str(index_timeout),
+        "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": str(index_timeout),
     }
 
 

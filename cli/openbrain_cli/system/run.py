@@ -51,7 +51,7 @@ def run(
     server = http_server(
         _app(service),
         hears_signals=True,
-        graceful_s=settings.streams.shutdown_s,
+        graceful_s=settings.streams.tuning.shutdown_s,
         trusted_proxies=settings.server.trusted_proxies,
         within=bounds(settings.server),
         host=host or settings.server.host,

@@ -92,7 +92,7 @@ def periodic_jobs(container: Container) -> Leader:
         PeriodicJob("purge", lambda: purge(container.store, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
     ]
     if webhooks.enabled:
-        posting = Posting(container.store, container.poster, webhooks.backoff_s)
+        posting = Posting(container.store, container.poster, webhooks.tuning.backoff_s)
 
         async def posted() -> int:
             return await post_due(container.store, posting, webhooks.tuning.at_once)

@@ -71,7 +71,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
     """On a container's adapters. `services` run in the same process: their state is part of the API's."""
     text, vectors = container.text, container.vectors
     settings, store, clock, rates = container.settings, container.store, container.clock, container.rates
-    server, timeout_s = settings.server, settings.recall.index_timeout_s
+    server, timeout_s = settings.server, settings.recall.tuning.index_timeout_s
     keyring, serving = Keyring(store.api_keys, clock), Serving(store.generations, clock)
     active_model = ActiveModel(serving, container.embedders)
     indexes = Indexes(

@@ -28,7 +28,7 @@ def service(container: Container) -> Service:
             tenants=tenants,
             clock=container.clock,
             content_policy=container.content_policy,
-            key_lifetime=settings.housekeeping.stream_key_days * DAY,
+            key_lifetime=settings.housekeeping.tuning.stream_key_days * DAY,
         )
         await container.wake.notify()
         return results

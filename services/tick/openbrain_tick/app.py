@@ -38,7 +38,7 @@ def service(container: Container) -> Service:
             since_h=settings.tick.tuning.extract_since_h,
             min_turns=settings.tick.tuning.extract_min_turns,
             forget_share=settings.tick.forget_share,
-            held_us=round(settings.tick.late_s * MICROSECONDS),
+            held_us=round(settings.tick.tuning.late_s * MICROSECONDS),
         )
 
     async def work(job: TickJob) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def text_index(settings: Settings) -> TextIndex:
             f"{settings.streams.prefix}{chosen.index}",
             chosen.tuning.refresh_ms,
             chosen.verify_tls,
-            chosen.timeout_s,
+            chosen.tuning.timeout_s,
         )
     raise SetupError("OPENBRAIN_TEXT__URL must be http(s)://… of Elasticsearch, or `embedded`")
 
@@ -83,7 +83,9 @@ def vector_index(settings: Settings) -> VectorIndex:
     if product == "elasticsearch" and rest.startswith(("http://", "https://")):
         from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 
-        return ElasticsearchVectors(rest, name, settings.text.tuning.refresh_ms, chosen.verify_tls, chosen.timeout_s)
+        return ElasticsearchVectors(
+            rest, name, settings.text.tuning.refresh_ms, chosen.verify_tls, chosen.tuning.timeout_s
+        )
     url = rest if product == "qdrant" else chosen.url
     if url.startswith(("http://", "https://")):
         from openbrain.adapters.qdrant.vectors import QdrantVectors
@@ -93,7 +95,7 @@ def vector_index(settings: Settings) -> VectorIndex:
             name,
             api_key=chosen.api_key,
             verify_tls=chosen.verify_tls,
-            timeout_s=chosen.timeout_s,
+            timeout_s=chosen.tuning.timeout_s,
             settings=chosen.collection_settings,
         )
     raise SetupError(
@@ -121,7 +123,7 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
             wanted,
             batch=chosen.batch,
             timeout_s=chosen.timeout_s,
-            keep_alive=chosen.keep_alive,
+            keep_alive=chosen.tuning.keep_alive,
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
 

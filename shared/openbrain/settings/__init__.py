@@ -44,14 +44,9 @@ class Streams(Group):
     batch: int = Field(256, ge=1, le=1000, description="Entries a consumer takes at once, at most.")
     lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")
     backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Waits before the attempts after a failed one.")
-    shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
     retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
-    retention_share: float = Field(
-        0.5, gt=0, le=1, description="Of the server's memory: streams that use more lose the oldest that all have read."
-    )
     dead_retention_s: Seconds = Field(30 * 86_400, description="How long dead letters stay.")
-    dead_share: float = Field(0.1, gt=0, le=1, description="Of the server's memory, for dead letters.")
     maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
     memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
     memory_share: float = Field(
@@ -74,7 +69,6 @@ class Text(Group):
     url: str = Field("embedded", description="http(s):// of Elasticsearch, or `embedded` (tantivy).")
     index: str = Field("openbrain", description="First part of index and alias names.")
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
-    timeout_s: Seconds = Field(10, description="Of one call.")
     tuning: TextTuning = TextTuning()
 
 
@@ -91,7 +85,6 @@ class Embedding(Group):
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")
-    keep_alive: str = Field("30m", description="How long Ollama keeps the model loaded.")
     tuning: EmbeddingTuning = EmbeddingTuning()
 
 
@@ -104,7 +97,6 @@ class Recall(Group):
         default_factory=lambda: dict(HALF_LIFE_DAYS),
         description="Days after which confidence counts half, by type; null never fades.",
     )
-    index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
     keep_queries: bool = Field(False, description="Whether the text of questions is kept and published.")
     tuning: RecallTuning = RecallTuning()
 
@@ -118,13 +110,6 @@ class Housekeeping(Group):
         description="Events that may wait to be published; at this number writes are refused until some are published.",
     )
     verify_every_s: Seconds = Field(3600, description="How often every index is held against the truth.")
-    digests_every_s: Seconds = Field(
-        86_400,
-        description="How often that also compares every entry where the engine can only count cheaply (Qdrant).",
-    )
-    stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
-    request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
-    operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
     tuning: HousekeepingTuning = HousekeepingTuning()
 
 

@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from openbrain.domain.signals.values import Severity
-from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.groups import Group
+from openbrain.settings.tuning import EventsTuning
 
 _SEVERITIES = {
     "severity": {each.value: each for each in (Severity.WARNING, Severity.CRITICAL, Severity.NUCLEAR)},
@@ -33,4 +34,4 @@ class Events(Group):
     dedup: tuple[str, ...] = Field(
         (), description="Fields that together say that it is the same signal; none: its source and content say it."
     )
-    max_age_s: Seconds = Field(3600, description="Older entries, as of before the first start, are no signals.")
+    tuning: EventsTuning = EventsTuning()

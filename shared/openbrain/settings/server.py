@@ -53,5 +53,4 @@ class Server(Group):
         le=1_000_000,
         description="Open at once, of each process: then those without a request give way, and where all have one 503.",
     )
-    rate_burst: int = Field(2_000, ge=1, le=10_000_000, description="Of those, how many at once; at most a minute's.")
     tuning: ServerTuning = ServerTuning()

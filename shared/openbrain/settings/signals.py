@@ -20,7 +20,6 @@ class Signals(Group):
     escalate_s: Seconds = Field(
         86_400, description="After so long a critical or nuclear signal that nobody acknowledged is escalated."
     )
-    tombstone_days: int = Field(14, ge=1, description="So long after its end a signal is told of for the last time.")
     retention_days: int = Field(90, ge=1, description="How long signals that have ended are kept, with their audit.")
     tuning: SignalTuning = SignalTuning()
 
@@ -33,6 +32,6 @@ class Signals(Group):
             dedupe=round(self.tuning.dedupe_s * MICROSECONDS),
             source_window=round(self.tuning.source_window_s * MICROSECONDS),
             source_signals=self.tuning.source_signals,
-            tombstone=self.tombstone_days * DAY,
+            tombstone=self.tuning.tombstone_days * DAY,
             keys=self.tuning.key_days * DAY,
         )

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
-from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.groups import Group
 from openbrain.settings.tuning import TickTuning
 from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
 
@@ -58,16 +58,11 @@ class Tick(Group):
         "`OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT=8`: "
         + ", ".join(f"`{name}`" for name in ThresholdSettings.model_fields),
     )
+
     forget_share: float = Field(
         0.5, gt=0, le=1, description="Of the memories made of markers, how many a tick forgets when those are gone."
     )
-
     schedule: str = Field("7 */2 * * *", description="When ticks run, as cron says it, in UTC; '' for never.")
-    extract_at: str = Field(
-        "04:07",
-        pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
-        description="The first tick at or after this minute of a day, in UTC, makes arcs of new transcripts.",
-    )
     projects_dir: Path | None = Field(
         None, description="Folder of transcripts, as ~/.claude/projects; without one nothing is extracted."
     )
@@ -82,8 +77,6 @@ class Tick(Group):
             raise ValueError("must be five fields as cron takes them, as in `7 */2 * * *`") from None
         return given
 
-    late_s: Seconds = Field(5 * 3600, description="Without a tick, or a good one, for longer a warning is raised.")
-    unheard_s: Seconds = Field(1800, description="The same of a grave signal that nobody acknowledges for longer.")
     tuning: TickTuning = TickTuning()
 
     @model_validator(mode="after")

@@ -24,6 +24,11 @@ class StreamTuning(Group):
     failing_least: int = Field(10, ge=1, description="Failures without which a reader never stops.")
     reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
     dead_alarm_s: Seconds = Field(3600, description="How long an alarm stands before the first dead letter is dropped.")
+    shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
+    retention_share: float = Field(
+        0.5, gt=0, le=1, description="Of the server's memory: streams that use more lose the oldest that all have read."
+    )
+    dead_share: float = Field(0.1, gt=0, le=1, description="Of the server's memory, for dead letters.")
 
 
 class TruthTuning(Group):
@@ -35,10 +40,12 @@ class TextTuning(Group):
     commit_ms: int = Field(
         200, ge=1, description="While entries flow, tantivy commits this long after the last one began."
     )
+    timeout_s: Seconds = Field(10, description="Of one call.")
 
 
 class EmbeddingTuning(Group):
     query_cache: int = Field(1024, ge=0, description="Vectors of recent queries kept in memory.")
+    keep_alive: str = Field("30m", description="How long Ollama keeps the model loaded.")
 
 
 class RecallTuning(Group):
@@ -46,6 +53,7 @@ class RecallTuning(Group):
     bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
     kept_days: int = Field(30, ge=1, description="How long is kept what a recall found, for feedback.")
     degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
+    index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
 
 
 class HousekeepingTuning(Group):
@@ -63,6 +71,13 @@ class HousekeepingTuning(Group):
     import_silence_s: Seconds = Field(
         3600, description="An import of which nothing more comes for so long is given up; sent again, it goes on."
     )
+    digests_every_s: Seconds = Field(
+        86_400,
+        description="How often `verify_every_s` compares every entry where the engine can only count cheaply (Qdrant).",
+    )
+    stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
+    request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
+    operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
 
 
 class VaultTuning(Group):
@@ -87,12 +102,17 @@ class SignalTuning(Group):
     subscriber_days: int = Field(7, ge=1, description="Agents not seen for so long are no longer listed.")
     sweep_every_s: Seconds = Field(1, description="How often what is due by time is looked for.")
     sweep_batch: int = Field(200, ge=1, le=1000, description="Signals that one sweep moves, at most.")
+    tombstone_days: int = Field(14, ge=1, description="So long after its end a signal is told of for the last time.")
 
 
 class WebhookTuning(Group):
     most: int = Field(20, ge=1, le=1000, description="Webhooks of a workspace.")
     at_once: int = Field(16, ge=1, le=256, description="Webhooks that are posted to at the same time.")
     dead_days: int = Field(30, ge=1, description="How long dead letters of webhooks stay.")
+    timeout_s: Seconds = Field(5, description="Of one post.")
+    backoff_s: tuple[Seconds, ...] = Field(
+        (10, 60, 300, 3600), description="Waits before the attempts after a failed one; then it is a dead letter."
+    )
 
 
 class ServerTuning(Group):
@@ -109,8 +129,28 @@ class ServerTuning(Group):
     body_s: Seconds = Field(
         30, description="Longest silence within a body, then 408; and of a client that takes nothing of its answer."
     )
+    rate_burst: int = Field(
+        2_000, ge=1, le=10_000_000, description="Of `rate_per_minute`, how many at once; at most a minute's."
+    )
 
 
 class TickTuning(Group):
     extract_since_h: float = Field(26, gt=0, le=720, description="Hours that an extraction looks back, at least.")
     extract_min_turns: int = Field(5, ge=0, description="Sessions with fewer turns of the user are left out.")
+    extract_at: str = Field(
+        "04:07",
+        pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description="The first tick at or after this minute of a day, in UTC, makes arcs of new transcripts.",
+    )
+    late_s: Seconds = Field(5 * 3600, description="Without a tick, or a good one, for longer a warning is raised.")
+    unheard_s: Seconds = Field(
+        1800, description="Where nobody acknowledges a grave signal for longer a warning is raised."
+    )
+
+
+class EventsTuning(Group):
+    max_age_s: Seconds = Field(3600, description="Older entries, as of before the first start, are no signals.")
+
+
+class VectorsTuning(Group):
+    timeout_s: Seconds = Field(10, description="Of one call.")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.groups import Group
 from openbrain.settings.tuning import WebhookTuning
 
 
@@ -15,9 +15,5 @@ class Webhooks(Group):
     )
     private_hosts: tuple[str, ...] = Field(
         (), description="Of `hosts`, those that may have private addresses, and may be spoken to without TLS."
-    )
-    timeout_s: Seconds = Field(5, description="Of one post.")
-    backoff_s: tuple[Seconds, ...] = Field(
-        (10, 60, 300, 3600), description="Waits before the attempts after a failed one; then it is a dead letter."
     )
     tuning: WebhookTuning = WebhookTuning()

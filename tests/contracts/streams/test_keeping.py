@@ -155,7 +155,7 @@ async def test_the_housekeepers_rights_are_enough(client: Any, server: ServerPro
     await client.execute_command("ACL", "SETUSER", "housekeeper", "reset", "on", ">secret", *rules.split())
     await _filled(client, free.prefix + STORED.name, 300)
     await _dead(client, free, 40, 3)
-    confined = free.model_copy(update={"retention_share": 1e-9})
+    confined = free.model_copy(update={"tuning": free.tuning.model_copy(update={"retention_share": 1e-9})})
     async with Redis.from_url(server.url.replace("://", "://housekeeper:secret@")) as housekeeper:
         await StreamRetention(housekeeper, confined).round(())
     refused = {line["object"] for line in await client.acl_log()}

@@ -12,6 +12,7 @@ from openbrain.domain.errors import Invalid, NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.webhook_rules import new_secret, signature
 from openbrain.ports.webhooks import Webhook
+from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
 from tests.support.signals.hook_receiver import Receiver, certified, receiver
 from tests.support.store.fixtures import START, FakeClock
@@ -38,7 +39,7 @@ def at(*addresses: str) -> Resolve:
 async def poster(
     resolve: Resolve, private: tuple[str, ...] = (HOST,), timeout_s: float = 60, **more: Any
 ) -> AsyncIterator[HttpPoster]:
-    settings = Webhooks(enabled=True, hosts=(HOST,), private_hosts=private, timeout_s=timeout_s)
+    settings = Webhooks(enabled=True, hosts=(HOST,), private_hosts=private, tuning=WebhookTuning(timeout_s=timeout_s))
     made = HttpPoster(settings, FakeClock(), resolve, **more)
     yield made
     await made.close()

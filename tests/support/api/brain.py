@@ -191,7 +191,7 @@ async def open_brain(
         for vault in vaults.values():
             vault.mkdir(exist_ok=True)
         settings.setdefault("vaults", {"folders": vaults})
-        settings.setdefault("recall", {"index_timeout_s": 60})  # a slow machine's index is not down
+        settings.setdefault("recall", {"tuning": {"index_timeout_s": 60}})  # a slow machine's index is not down
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(store, text, vectors, small_model(), clock, chosen)
     finally:

@@ -78,7 +78,7 @@ def starting(terminal: Terminal, port: int, *, ends_itself: bool = False) -> Ite
     environment = terminal.env(
         {
             # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
-            "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60",
+            "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "60",
             # How long a read blocks is how long a stop may take.
             "OPENBRAIN_STREAMS__TUNING__POLL_S": "0.3",
         }

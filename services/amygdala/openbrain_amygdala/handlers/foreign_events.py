@@ -55,7 +55,7 @@ def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
     """None for what is no signal. `Invalid` for one that can't be told."""
     at, fields, stream = happened(foreign.id, now), foreign.event.data.fields, foreign.event.source
     severity = severity_of(fields, rules)
-    if severity is None or now - at > rules.max_age_s * MICROSECONDS:
+    if severity is None or now - at > rules.tuning.max_age_s * MICROSECONDS:
         return None
     title = _first(fields, rules.title)[:_TITLE].strip()
     if not title:

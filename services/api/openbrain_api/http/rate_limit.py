@@ -19,7 +19,7 @@ class RateLimiter:
         self._rates = rates
         self._clock = clock
         self._default = settings.rate_per_minute
-        self._burst = settings.rate_burst
+        self._burst = settings.tuning.rate_burst
 
     async def admit(self, actor: Actor, cost: int, headers: Fields) -> None:
         """Set the X-RateLimit headers; `RateLimited` where the bucket holds too little."""

@@ -77,7 +77,7 @@ async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest
                 content_hash=request.content_hash,
                 path=await asyncio.to_thread(request.path_of, now),
                 at=now,
-                expires_at=now + call.api.settings.housekeeping.request_key_hours * HOUR,
+                expires_at=now + call.api.settings.housekeeping.tuning.request_key_hours * HOUR,
             )
         )
         if write.done:

@@ -18,7 +18,7 @@ async def purge_past(store: Store, settings: Settings) -> int:
     """One round of all that time ends, by the database's clock: one of ours that is ahead must give up no import."""
     now = await store.time()
     kept = settings.recall.tuning.kept_days
-    ended = now - settings.housekeeping.operation_days * DAY
+    ended = now - settings.housekeeping.tuning.operation_days * DAY
     silent = now - round(settings.housekeeping.tuning.import_silence_s * MICROSECONDS)
     ticks = await store.ticks.purge_ticks(ended, ROUND) + await store.transfer.give_up_imports(silent, ROUND)
     return max(ticks, await purge(store, ROUND, ended, now - kept * DAY))

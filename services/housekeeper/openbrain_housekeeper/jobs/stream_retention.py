@@ -37,7 +37,7 @@ class StreamRetention:
         client, settings = self._client, self._settings
         streams = waited_for(plan(settings), settings, outside)
         removed = sum(report.removed for report in await trim(client, streams, settings.retention_s))
-        budget = settings.retention_share * (await memory_of(client, settings)).limit
+        budget = settings.tuning.retention_share * (await memory_of(client, settings)).limit
         for stream, number in (await shrink(client, streams, round(budget))).items():
             _log.warning("streams.history_given_up", stream=stream, number=number)
             removed += number

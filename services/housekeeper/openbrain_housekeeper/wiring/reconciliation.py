@@ -73,7 +73,7 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
     found = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return found
-    everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
+    everything = Everything(own, settings.verify_every_s, settings.tuning.digests_every_s)
     refill = IndexRefill(
         own,
         {

@@ -10,7 +10,9 @@ from openbrain_housekeeper.jobs.vault_checks import VaultCheck
 def vault_check(container: Container) -> VaultCheck:
     """Of every workspace that has a vault."""
     tick = container.settings.tick
-    patience = Patience(late=round(tick.late_s * MICROSECONDS), unheard=round(tick.unheard_s * MICROSECONDS))
+    patience = Patience(
+        late=round(tick.tuning.late_s * MICROSECONDS), unheard=round(tick.tuning.unheard_s * MICROSECONDS)
+    )
     return VaultCheck(container.store, container.clock, tuple(container.settings.vaults.folders), patience)
 
 
@@ -18,4 +20,4 @@ def tick_schedule(container: Container) -> TickSchedule:
     """Of every workspace that has a vault."""
     tick = container.settings.tick
     folders = tuple(container.settings.vaults.folders)
-    return TickSchedule(container.store.ticks, container.clock, folders, tick.schedule, tick.extract_at)
+    return TickSchedule(container.store.ticks, container.clock, folders, tick.schedule, tick.tuning.extract_at)

@@ -49,11 +49,11 @@ class HttpPoster:
     async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
         parts = checked_url(webhook.url, self._settings.hosts, self._settings.private_hosts)
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
+            async with asyncio.timeout(self._settings.tuning.timeout_s):
                 addresses = await self._addresses(parts)
                 status = await self._send([self._request(webhook, seq, body, parts, each) for each in addresses])
         except TimeoutError:
-            raise TryLater(f"the webhook did not answer within {self._settings.timeout_s:g} s") from None
+            raise TryLater(f"the webhook did not answer within {self._settings.tuning.timeout_s:g} s") from None
         except httpx.HTTPError as error:
             raise TryLater(f"the webhook could not be reached ({type(error).__name__})") from None
         if not 200 <= status < 300:

@@ -43,7 +43,7 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
     """Every box that holds something. Raises what redis-py raises."""
     known = {box.key: box for box in boxes(settings.prefix, settings.bound_workspaces)}
     used = await sizes(client, known)
-    budget = settings.dead_share * (await memory_of(client, settings)).limit
+    budget = settings.tuning.dead_share * (await memory_of(client, settings)).limit
     seconds, micros = await client.time()
     found = []
     for key, size in used.items():
@@ -112,7 +112,7 @@ class DeadKeeping:
         oldest = (round((seconds - self._settings.dead_retention_s) * 1000), 0)
         removed = {each.box.key: await remove(client, each.box.key, oldest) for each in ripe}
         others = sum((await sizes(client, self._others(ripe))).values())
-        budget = self._settings.dead_share * (await memory_of(client, self._settings)).limit
+        budget = self._settings.tuning.dead_share * (await memory_of(client, self._settings)).limit
         more = await shrink(client, {each.box.key: () for each in ripe}, max(0, round(budget) - others))
         return {key: total for key in removed if (total := removed[key] + more.get(key, 0))}
 

@@ -92,7 +92,7 @@ class ServiceBroker(RedisBroker):
             specification_url=without_login(settings.url),
             apply_types=False,
             logger=cast("Any", None),
-            graceful_timeout=settings.shutdown_s,
+            graceful_timeout=settings.tuning.shutdown_s,
             middlewares=(RedisPrometheusMiddleware(registry=metrics.REGISTRY, app_name=group),),
         )
 

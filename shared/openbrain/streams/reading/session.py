@@ -120,7 +120,7 @@ class Session:
         """Before FastStream stops: nothing new is begun; what runs has its time, and a read its end."""
         self.runtime.closing.set()
         settlement = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
-        _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.shutdown_s)
+        _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.tuning.shutdown_s)
         await _cancel(late)
 
     async def finish(self) -> None:

@@ -221,7 +221,7 @@ def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
         actor=actor,
         origin=origin_of(call, actor),
         idempotency_key=key,
-        key_lifetime=call.api.settings.housekeeping.request_key_hours * HOUR,
+        key_lifetime=call.api.settings.housekeeping.tuning.request_key_hours * HOUR,
     )
 
 

@@ -245,7 +245,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
         now = call.api.clock.now()
         made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=trace)
         # Until a tick has seen the mark, which then holds it.
-        held_until = now + round(call.api.settings.tick.late_s * MICROSECONDS)
+        held_until = now + round(call.api.settings.tick.tuning.late_s * MICROSECONDS)
         (outcome,) = await call.api.store.signals.raise_signals([replace(made, held_until=held_until)])
         await call.api.wake.notify()
         return outcome.signal.id if outcome.signal is not None else None
