@@ -78,8 +78,8 @@ def _on_servers(count: int, repeats: int) -> dict[str, Any]:
         settings = {
             "streams": {"url": started["redis"].url},
             "truth": {"url": mariadb_server.create_database(started["mariadb"].server, name)},
-            "text": {"url": elasticsearch, "timeout_s": 60},
-            "vectors": {"url": f"elasticsearch+{elasticsearch}", "timeout_s": 60},
+            "text": {"url": elasticsearch, "tuning": {"timeout_s": 60}},
+            "vectors": {"url": f"elasticsearch+{elasticsearch}", "tuning": {"timeout_s": 60}},
         }
         return _worked(None, count, repeats, settings)
 
