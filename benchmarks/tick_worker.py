@@ -9,31 +9,27 @@ import os
 import sys
 import time
 from collections.abc import Awaitable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.memory import peak_mb
 from benchmarks.vaults import NOW, make
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
-from openbrain.adapters.network.no_reasoner import NoReasoner
-from openbrain.adapters.network.probes import Probes
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import SqlStore, open_store, store_url
+from openbrain.adapters.sql.store import store_url
 from openbrain.domain.events import CloudEvent, TickRequested
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_datetime
 from openbrain.ports.tenants import Workspace
 from openbrain.ports.vault import TickJob, TickState
-from openbrain.settings import Truth
-from openbrain.vault.folder import Folder
-from openbrain.vault.pages.index import Index
-from openbrain.vault.thresholds import SPEC
+from openbrain.runtime.container import Container
+from openbrain.settings import Settings, Truth
+from openbrain.settings import Vaults as VaultSettings
+from openbrain.settings.ticks import Tick as TickSettings
+from openbrain_tick.app import ports_of
 from openbrain_tick.handlers.tick_requested import handle
-from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
-from openbrain_tick.vaults import Vault
+from openbrain_tick.vaults import Vaults
 
 CHANGED = 20
 WORKSPACE = "default"
@@ -54,44 +50,30 @@ class SteppingClock:
         self._now += MICROSECONDS
 
 
-class Room:
-    """What the tick service has: a database, a vault with its index, no model."""
+class TickService:
+    """Ticks of one vault on the service's own wiring, with SQLite and without a model."""
 
-    def __init__(self, base: Path, store: SqlStore, clock: SteppingClock) -> None:
-        self.state, self.clock = base / "state.jsonl", clock
-        self.vault = Vault(
-            workspace_id=WORKSPACE,
-            folder=Folder(base / "vault"),
-            index=Index(self.state),
-            thresholds=SPEC,
-            wait_s=30,
+    def __init__(self, base: Path, clock: SteppingClock) -> None:
+        self.settings = Settings(
+            data_dir=base,
+            vaults=VaultSettings(folders={WORKSPACE: base / "vault"}),
+            tick=TickSettings(projects_dir=None),
         )
-        self.ports = Ports(
-            store=store,
-            clock=clock,
-            content_policy=OpenContentPolicy(),
-            reasoner=NoReasoner(),
-            prober=Probes(),
-            probes={},
-            prompt_chars=100_000,
-            transcripts=None,
-            since_h=26,
-            min_turns=5,
-            forget_share=0.5,
-            held_us=14_400 * MICROSECONDS,
-        )
+        self.container = Container(self.settings)
+        self.container.clock, self.clock = clock, clock
+        self.vaults = Vaults(self.settings)
 
     async def tick(self, *, started: bool = False) -> None:
-        """One request, worked off; `started`: as by a process that knows nothing yet."""
-        vault = replace(self.vault, index=Index(self.state)) if started else self.vault
+        """Handle one request. `started`: with an index read from its file, as after a start."""
+        vault = (Vaults(self.settings) if started else self.vaults).of(WORKSPACE)
         self.clock.step()
         data = TickRequested(workspace_id=WORKSPACE, slot=f"bench:{self.clock.now()}")
         event = CloudEvent[TickRequested](id=uuid7(self.clock.now()), source="/bench", type="tick", data=data)
 
         async def work(job: TickJob) -> dict[str, Any]:
-            return await tick(job, vault, self.ports)
+            return await tick(job, vault, ports_of(self.container))
 
-        ticks = self.ports.store.ticks
+        ticks = self.container.store.ticks
         await handle(event, ticks=ticks, clock=self.clock, work=work, holder="bench")
         (done,) = await ticks.ticks(WORKSPACE, 1)
         if done.state is not TickState.COMPLETED:
@@ -130,27 +112,27 @@ async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
     root, clock = base / "vault", SteppingClock()
     root.mkdir()
     make(root, arcs)
-    store = open_store(Truth(), base, clock)
     upgrade(store_url(Truth().url, base))
+    service = TickService(base, clock)
+    store = service.container.store
     await store.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=0))
-    room = Room(base, store, clock)
     plain = peak_mb()
     figures: dict[str, list[float]] = {"bare": [], "unchanged": [], "started": [], "changed": []}
-    first = await cpu(room.tick())
+    first = await cpu(service.tick())
     # Whatever changed within the last moment is read once more; then all has settled.
     await asyncio.sleep(0.1)
-    await room.tick()
+    await service.tick()
     pages = [path for path in sorted(root.rglob("2026-*.md")) if "frontal-lobe" not in path.parts]
     for repeat in range(repeats):
         figures["bare"].append(cpu_bare(root))
-        figures["unchanged"].append(await cpu(room.tick()))
-        figures["started"].append(await cpu(room.tick(started=True)))
+        figures["unchanged"].append(await cpu(service.tick()))
+        figures["started"].append(await cpu(service.tick(started=True)))
         for path in pages[repeat * CHANGED : (repeat + 1) * CHANGED]:
             with path.open("a", encoding="utf-8") as file:
                 file.write(f"\n<!-- @lesson -->\nChanged {repeat}.\n<!-- @/lesson -->\n")
-        figures["changed"].append(await cpu(room.tick()))
+        figures["changed"].append(await cpu(service.tick()))
         await asyncio.sleep(0.1)
-        await room.tick()
+        await service.tick()
     await store.close()
     return {"first": [first], **figures, "peak_mb": [peak_mb()], "plain_mb": [plain]}
 

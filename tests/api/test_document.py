@@ -109,7 +109,7 @@ def _schemas() -> Iterator[dict[str, Any]]:
 
 
 def test_no_object_is_both_taken_and_given() -> None:
-    """What may be left out of a request stands in an answer, or is written another way."""
+    """No object schema is used for both a request and a response."""
     taken = [part for _, _, each in OPERATIONS for part in (each.get("requestBody"), each["parameters"])]
     both = _reached(taken) & _reached([each["responses"] for _, _, each in OPERATIONS])
 

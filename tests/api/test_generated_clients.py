@@ -1,6 +1,5 @@
 """Clients that others' generators make of the document remember and recall."""
 
-import asyncio
 import json
 import shutil
 from collections.abc import Awaitable, Callable
@@ -14,7 +13,7 @@ from tests.servers.plugin import need
 from tests.servers.python_clients import OPENAPI_PYTHON_CLIENT
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
-from tests.support.waiting import PATIENCE_S
+from tests.support.processes.finished import finished
 
 PROGRAMS = Path(__file__).parents[1] / "samples" / "generated_clients"
 COMPILER = {"strict": True, "module": "nodenext", "target": "es2022", "lib": ["es2022", "dom"], "types": []}
@@ -29,9 +28,9 @@ async def typescript(folder: Path, url: str, key: str) -> str:
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": COMPILER, "files": ["client.ts"]}))
     shutil.copy(PROGRAMS / "client.ts", folder)
-    await run(folder, node, OPENAPI_TYPESCRIPT.program, f"{url}/openapi.json", "-o", "brain.d.ts")
-    await run(folder, node, str(modules / "typescript" / "bin" / "tsc"))
-    return await run(folder, node, "client.js", url, key)
+    await finished([node, OPENAPI_TYPESCRIPT.program, f"{url}/openapi.json", "-o", "brain.d.ts"], folder)
+    await finished([node, str(modules / "typescript" / "bin" / "tsc")], folder)
+    return await finished([node, "client.js", url, key], folder)
 
 
 async def python(folder: Path, url: str, key: str) -> str:
@@ -40,27 +39,8 @@ async def python(folder: Path, url: str, key: str) -> str:
     shutil.copy(PROGRAMS / "client.py.txt", folder / "client.py")
     generate = (interpreter, "-m", "openapi_python_client", "generate", "--url", f"{url}/openapi.json")
     options = ("--meta", "none", "--output-path", "brain", "--config", "config.json", "--fail-on-warning")
-    await run(folder, *generate, *options)
-    return await run(folder, interpreter, "client.py", url, key)
-
-
-async def run(folder: Path, *command: str) -> str:
-    """What it prints; it has to end well."""
-    running = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        printed = (await asyncio.wait_for(running.communicate(), PATIENCE_S))[0].decode()
-    finally:
-        if running.returncode is None:
-            running.kill()
-    assert running.returncode == 0, printed
-    return printed
+    await finished([*generate, *options], folder)
+    return await finished([interpreter, "client.py", url, key], folder)
 
 
 @pytest.mark.slow("generators, and TypeScript's compiler, go through all routes")

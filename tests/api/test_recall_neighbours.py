@@ -78,3 +78,15 @@ async def test_no_turn_of_another_agent_or_workspace_is_anybodys_neighbour(brain
 
     assert [each["id"] for each in mine["memories"]] == [question]
     assert theirs["memories"] == []
+
+
+async def test_questions_of_a_batch_do_not_change_each_others_scores(brain: Brain) -> None:
+    queries = ("holidays", "lisbon trams", "printer", "paper holidays", "nothing of it")
+    async with http(brain.app(), await brain.key()) as ada:
+        await said(ada, *SAID, *(f"small talk number {number}" for number in range(4)))
+        await brain.settle()
+        alone = [(await asked(ada, query))["scores"] for query in queries]
+        body = {"queries": [{"query": query, "text_weight": 1.0} for query in queries]}
+        together = (await ada.post(f"{RECALL}:batch", json=body)).json()["results"]
+
+    assert [each["scores"] for each in together] == alone

@@ -1,4 +1,4 @@
-"""What `openbrain mcp` does before it is asked for something: little, since every agent waits for it."""
+"""`openbrain mcp` before its first request."""
 
 import subprocess
 import sys

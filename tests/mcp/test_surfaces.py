@@ -193,7 +193,7 @@ async def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> Non
     answers: list[Any] = []
 
     async def recalled() -> bool:
-        """What it stores is found a moment later."""
+        """Indexing takes a moment."""
         done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
         answers[:] = [orjson.loads(line) for line in done.stdout.splitlines()]
         return "Tuesdays" in str(answers[3])

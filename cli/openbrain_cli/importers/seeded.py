@@ -1,4 +1,4 @@
-"""What `seed-memory` makes of a section: words in backticks are tags, and the confidence is the original's."""
+"""Tags and confidence of a section that `seed-memory` imports."""
 
 import re
 from dataclasses import replace
@@ -12,6 +12,6 @@ _QUOTED = re.compile(r"`([a-z][a-z0-9_-]+)`")
 
 
 def seeded(found: FoundMemory) -> FoundMemory:
-    """Before its text is put away."""
+    """The section with its words in backticks as tags."""
     quoted = [word for word in _QUOTED.findall(found.content)[:MOST_TAGS] if len(word) <= limits.TAG_CHARS]
     return replace(found, confidence=CONFIDENCE, tags=tuple(dict.fromkeys([*quoted, *found.tags])))

@@ -19,30 +19,33 @@ from openbrain_tick.tick import tick
 from openbrain_tick.vaults import Vaults
 
 
+def ports_of(container: Container) -> Ports:
+    """The ports of every tick of this process."""
+    settings = container.settings
+    return Ports(
+        store=container.store,
+        clock=container.clock,
+        content_policy=container.content_policy,
+        reasoner=container.reasoner,
+        prober=container.prober,
+        probes=settings.vaults.probes,
+        prompt_chars=settings.reasoner.prompt_chars,
+        transcripts=settings.tick.projects_dir,
+        since_h=settings.tick.tuning.extract_since_h,
+        min_turns=settings.tick.tuning.extract_min_turns,
+        forget_share=settings.tick.forget_share,
+        held_us=round(settings.tick.tuning.late_s * MICROSECONDS),
+    )
+
+
 def service(container: Container) -> Service:
     """Requests for ticks, from the schedule, the API and producers."""
     settings = container.settings
     vaults = Vaults(settings)
     hold_s = min(HOLD_S, settings.streams.lease_s * 0.75)
 
-    def ports() -> Ports:
-        return Ports(
-            store=container.store,
-            clock=container.clock,
-            content_policy=container.content_policy,
-            reasoner=container.reasoner,
-            prober=container.prober,
-            probes=settings.vaults.probes,
-            prompt_chars=settings.reasoner.prompt_chars,
-            transcripts=settings.tick.projects_dir,
-            since_h=settings.tick.tuning.extract_since_h,
-            min_turns=settings.tick.tuning.extract_min_turns,
-            forget_share=settings.tick.forget_share,
-            held_us=round(settings.tick.tuning.late_s * MICROSECONDS),
-        )
-
     async def work(job: TickJob) -> dict[str, Any]:
-        return await tick(job, vaults.of(job.workspace_id), ports())
+        return await tick(job, vaults.of(job.workspace_id), ports_of(container))
 
     async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
         results = await handle_all(

@@ -1,4 +1,4 @@
-"""What a process remembers for a while: the last entries used, and a value until it is too old."""
+"""Two caches: least recently used entries, and one value with an age."""
 
 from collections import OrderedDict
 from collections.abc import Callable

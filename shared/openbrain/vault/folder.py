@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -48,21 +49,18 @@ class Folder:
         self.root = Path(os.path.realpath(root))
         self.max_bytes = max_bytes
         self._held: dict[str, int] | None = None
+        """Descriptors of opened folders, by path."""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """While the block runs each folder on a way is opened once, for many files; a folder that is moved or removed
-        meanwhile is then still the one that was opened. Blocks may stand in each other."""
-        if self._held is not None:
-            yield
-            return
-        held: dict[str, int] = {}
-        self._held = held
+    def held(self) -> "Iterator[Folder]":
+        """The same folder for one operation on many files: each folder on a way is opened once. One that is moved or
+        removed meanwhile is then still the one that was opened. Threads of the operation may share it."""
+        held = copy(self)
+        held._held = {}
         try:
-            yield
+            yield held
         finally:
-            self._held = None
-            for descriptor in held.values():
+            for descriptor in held._held.values():
                 os.close(descriptor)
 
     def read(self, relative: str) -> str:

@@ -3,7 +3,6 @@
 Each has a home of its own: nothing of whoever runs the tests is read or written.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import orjson
 
 from tests.servers.npm_clients import CLAUDE_CODE, CODEX
 from tests.support.coding_agents.scripted_model import MODEL
-from tests.support.waiting import PATIENCE_S
+from tests.support.processes.finished import finished
 
 Agent = Callable[[Path, str, str, str], Awaitable[str]]
 """Runs with an empty home, the URL of a brain, its key and the URL of a model; what it prints."""
@@ -24,7 +23,7 @@ async def claude_code(home: Path, brain: str, key: str, model: str) -> str:
     command = [CLAUDE_CODE.program, "--print", "go", "--model", MODEL, "--no-session-persistence", "--tools", ""]
     command += ["--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", "mcp__openbrain"]
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-    return await _run(command, home, ANTHROPIC_BASE_URL=model, ANTHROPIC_API_KEY="none", **quiet)
+    return await finished(command, home, ANTHROPIC_BASE_URL=model, ANTHROPIC_API_KEY="none", **quiet)
 
 
 async def codex(home: Path, brain: str, key: str, model: str) -> str:
@@ -43,22 +42,4 @@ bearer_token_env_var = "OPENBRAIN_API_KEY"
 default_tools_approval_mode = "approve"
 """)
     command = [CODEX.program, "exec", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only", "go"]
-    return await _run(command, home, CODEX_HOME=str(home), MODEL_KEY="none", OPENBRAIN_API_KEY=key)
-
-
-async def _run(command: list[str], home: Path, **environment: str) -> str:
-    running = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=home,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", **environment},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        printed = (await asyncio.wait_for(running.communicate(), PATIENCE_S))[0].decode()
-    finally:
-        if running.returncode is None:
-            running.kill()
-    assert running.returncode == 0, printed
-    return printed
+    return await finished(command, home, CODEX_HOME=str(home), MODEL_KEY="none", OPENBRAIN_API_KEY=key)

@@ -222,5 +222,5 @@ def test_defect_10_bodies_fit_and_hold_no_clock_and_nuclear_is_told_apart(vault:
 def test_defect_11_time_is_what_the_tick_is_told(vault: Vault) -> None:
     """Years from now and years ago, a tick gives what its own time says."""
     vault.write(f"{TODAY}/2026-11-22-a.md", page("2026-11-22-a", **HOT))
-    for now, heat in ((NOW, 9), (NOW + 3650 * DAY, 0), (NOW - 3650 * DAY, 9)):
-        assert heats(vault.plan(now)[0]) == {"2026-11-22-a": heat}
+    for at, heat in ((NOW, 9), (NOW + 3650 * DAY, 0), (NOW - 3650 * DAY, 9)):
+        assert heats(vault.plan(at)[0]) == {"2026-11-22-a": heat}

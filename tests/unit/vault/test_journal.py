@@ -16,6 +16,7 @@ from openbrain.vault.markers import atomic_writes
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.journal import Applied, apply, recover
 from tests.support.forms import examples
+from tests.support.small_disk import small_disk
 from tests.support.vault.files import FILES, WANTED, Files, lay, plan, tree
 
 SECOND = 1_000_000_000
@@ -306,3 +307,29 @@ def test_a_disk_that_fails_to_flush_is_told_and_the_rest_is_done_later(
     recover(folder)
 
     assert tree(tmp_path) == many()
+
+
+def test_every_file_system_below_the_vault_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+
+    def syncfs(descriptor: int) -> int:
+        flushed.append(os.fstat(descriptor).st_dev)
+        return 0
+
+    monkeypatch.setattr(atomic_writes, "_SYNCFS", syncfs)
+    with small_disk(tmp_path / "left", 4):
+        folder = lay(tmp_path, {})
+        assert apply(folder, plan({}, {**many(), "a.md": b"", "right/b.md": b""})).written == len(many()) + 2
+        devices = {tmp_path.stat().st_dev, (tmp_path / "left").stat().st_dev}
+
+    assert len(devices) == 2
+    assert sorted(flushed) == sorted(devices)
+
+
+def test_an_operation_that_ends_leaves_the_folders_of_another_open(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+    with folder.held() as held:
+        assert held.read("left/b.md") == "two\n"
+        with folder.held() as other:
+            assert other.read("left/b.md") == "two\n"
+        assert (held.read("left/c.md"), folder.read("a.md")) == ("three", "one")

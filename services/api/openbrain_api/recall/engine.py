@@ -1,5 +1,4 @@
-"""Recall: ask both indexes, fuse, let neighbours add, hold against the truth, refill, order. One question is a batch of
-one."""
+"""Recall: search both indexes, fuse, add neighbours, verify, refill, order. One question is a batch of one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
-from openbrain_api.recall.neighbours import neighbouring, summed
+from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Question, RecallResult
 from openbrain_api.recall.verify import Candidates, verify
@@ -79,10 +78,7 @@ class Recaller:
             number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
             for number in queries
         }
-        neighbours = {
-            number: await self._neighbours(fused[number], question, queries[number].condition)
-            for number, question in questions.items()
-        }
+        neighbours = await self._neighbours(fused, questions, queries)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -105,10 +101,13 @@ class Recaller:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, weight)
 
-    async def _neighbours(self, fused: Scores, question: Question, condition: AllOf) -> Scores:
+    async def _neighbours(
+        self, fused: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+    ) -> Mapping[int, Scores]:
         if not self._settings.neighbours:
-            return {}
-        return await neighbouring(fused, question.top_k, condition, self._memories)
+            return {number: {} for number in questions}
+        asked = {number: (fused[number], each.top_k, queries[number].condition) for number, each in questions.items()}
+        return await neighbour_scores(asked, self._memories)
 
     def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days

@@ -1,14 +1,13 @@
-"""A turn is relevant where what stands beside it in its session is: neighbours add to each other's scores. Pure, but
-for one read.
+"""Turns beside each other in a session add to each other's scores.
 
-Weights were measured on conversations, see docs/decisions/recall-neighbours.md.
+The weights were measured on conversations, see docs/decisions/recall-neighbours.md.
 """
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from openbrain.domain.visibility import Condition
+from openbrain.domain.visibility import AllOf
 from openbrain.ports.memories import Memories, Turn
 from openbrain_api.recall.fuse import Scores
 
@@ -20,16 +19,37 @@ OWNERS = 30
 """At least so many of the best candidates have their neighbours read, or twice as many as are wanted."""
 
 
-async def neighbouring(scores: Scores, wanted: int, condition: Condition, memories: Memories) -> Scores:
-    """What neighbours add to each, where anything; also to some that no index found, which are in reach of the
-    condition. By memory."""
-    owners = max(OWNERS, 2 * wanted)
-    best = heapq.nlargest(owners, scores, key=lambda memory_id: (scores[memory_id], memory_id))
-    return added(scores, await memories.turns(best, condition, tuple(WEIGHTS))) if best else {}
+async def neighbour_scores(
+    questions: Mapping[int, tuple[Scores, int, AllOf]], memories: Memories
+) -> Mapping[int, Scores]:
+    """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
+    how many memories it wants, and its condition; questions of one condition share a read."""
+    owners = {number: _owners(scores, wanted) for number, (scores, wanted, _) in questions.items()}
+    by_condition: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
+    for number, (_, _, condition) in questions.items():
+        by_condition[condition] |= dict.fromkeys(owners[number])
+    turns = {
+        condition: await memories.turns(list(ids), condition, tuple(WEIGHTS)) for condition, ids in by_condition.items()
+    }
+    return {
+        number: added(scores, near(owners[number], turns[condition]))
+        for number, (scores, _, condition) in questions.items()
+    }
+
+
+def _owners(scores: Scores, wanted: int) -> Sequence[str]:
+    return heapq.nlargest(max(OWNERS, 2 * wanted), scores, key=lambda memory_id: (scores[memory_id], memory_id))
+
+
+def near(owners: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Turn]:
+    """Of these turns the owners' and those beside them: what other questions asked for changes no score."""
+    places = {(turn.session_id, turn.number) for owner in owners if (turn := turns.get(owner)) is not None}
+    beside = places | {(session_id, number + distance) for session_id, number in places for distance in WEIGHTS}
+    return {memory_id: turn for memory_id, turn in turns.items() if (turn.session_id, turn.number) in beside}
 
 
 def added(scores: Scores, turns: Mapping[str, Turn]) -> Scores:
-    """From the scores as they were, so that no order matters. What has no score counts 0."""
+    """Scores to add, from the fused ones: the order of the turns makes no difference."""
     said: defaultdict[tuple[str, int], float] = defaultdict(float)
     for memory_id, turn in turns.items():
         place = turn.session_id, turn.number
@@ -43,7 +63,7 @@ def added(scores: Scores, turns: Mapping[str, Turn]) -> Scores:
 
 
 def summed(scores: Scores, gains: Scores) -> Scores:
-    """Both, scaled so that the best stays as high as the best was."""
+    """The sums, scaled to the best of `scores`."""
     if not gains:
         return scores
     both = {memory_id: scores.get(memory_id, 0.0) + gains.get(memory_id, 0.0) for memory_id in {**scores, **gains}}

@@ -73,11 +73,8 @@ class Generations(Generic[Entry]):
     async def prepare(self, name: str, properties: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """Make it if it is missing, with `properties` beside the common ones; returns the properties that stand.
         `SetupError` where it was made by another builder."""
-        mappings = {
-            "dynamic": "strict",
-            "_meta": {"builder": self._builder},
-            "properties": (ours := {**COMMON_MAPPING, **self._properties, **(properties or {})}),
-        }
+        ours = {**COMMON_MAPPING, **self._properties, **(properties or {})}
+        mappings = {"dynamic": "strict", "_meta": {"builder": self._builder}, "properties": ours}
         settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
         index = self.index(name)
         with translated():
@@ -97,7 +94,7 @@ class Generations(Generic[Entry]):
         return dict(standing["mappings"]["properties"])
 
     async def _add_properties(self, index: str, ours: Mapping[str, Any], standing: Mapping[str, Any]) -> None:
-        """What an index of an earlier version lacks and no search needs."""
+        """Add fields that an index of an earlier version lacks."""
         missing = {name: ours[name] for name in ours if name not in standing}
         if missing:
             with translated():

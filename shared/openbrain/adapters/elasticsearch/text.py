@@ -34,7 +34,7 @@ _PROPERTIES = {
 
 
 def plain_names(index: str) -> tuple[str, ...]:
-    """What others find the text index by; by default also the name that other implementations gave it."""
+    """Aliases without a suffix, for readers outside of OpenBrain."""
     return (index, "brain_memories") if index == "openbrain" else (index,)
 
 

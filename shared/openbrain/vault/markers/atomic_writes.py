@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -106,14 +106,18 @@ def sync(folder: Folder, relative: str) -> None:
         os.fsync(parent)
 
 
-def sync_all(folder: Folder) -> bool:
-    """All that was written to the folder's file system lasts from here on, for less than file by file; False where
-    the system can't, or does not tell of failures (Linux before 5.8)."""
+def sync_all(folder: Folder, paths: Iterable[str]) -> bool:
+    """Flush the file systems that hold these files to the disk, for less than file by file. False where the system
+    can't, or does not report failures (Linux before 5.8)."""
     if _SYNCFS is None:
         return False
-    with folder.parent("_") as (root, _):
-        if _SYNCFS(root) != 0:
-            raise TryLater(f"the vault's disk answers {os.strerror(ctypes.get_errno())}")
+    flushed: set[int] = set()
+    for path in {path.rpartition("/")[0]: path for path in paths}.values():
+        with suppress(NotFound), folder.parent(path) as (parent, _):
+            device = os.fstat(parent).st_dev
+            if device not in flushed and _SYNCFS(parent) != 0:
+                raise TryLater(f"{path}: the vault's disk answers {os.strerror(ctypes.get_errno())}")
+            flushed.add(device)
     return True
 
 

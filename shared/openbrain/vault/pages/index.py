@@ -74,8 +74,8 @@ class Index:
 
     def scan(self, folder: Folder) -> Scan:
         """The vault as it is now. Blocking."""
-        with folder.held():
-            return self._scan(folder)
+        with folder.held() as held:
+            return self._scan(held)
 
     def _scan(self, folder: Folder) -> Scan:
         before = self._load() if self._known is None else self._known
@@ -108,11 +108,11 @@ class Index:
         if self._known is None:
             return
         new: dict[str, Known] = {}
-        with folder.held():
+        with folder.held() as held:
             for arc, data in arcs:
                 with suppress(NeverRetry):
-                    at = folder.stat(arc.path)
-                    if folder.read_bytes(arc.path) == data:
+                    at = held.stat(arc.path)
+                    if held.read_bytes(arc.path) == data:
                         settled = _is_settled(at.mtime_ns, self._clock_ns())
                         new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
         self._known.update(new)

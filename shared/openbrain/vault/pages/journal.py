@@ -48,16 +48,20 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
     wanted = effective(changes)
     if not wanted:
         return Applied()
-    with folder.held():
-        if folder.digest(JOURNAL) is not None:
-            raise Conflict("an earlier writer was killed: recover what it left first")
-        for change in wanted:
-            if folder.digest(change.path) != change.before:
-                raise Conflict(f"{change.path}: changed meanwhile, plan again")
-        at_step("journal")
-        times = _times(folder, wanted)
-        atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
-        return _finish(folder, wanted, times, at_step)
+    with folder.held() as held:
+        return _applied(held, wanted, at_step)
+
+
+def _applied(folder: Folder, wanted: Sequence[Change], at_step: Callable[[str], None]) -> Applied:
+    if folder.digest(JOURNAL) is not None:
+        raise Conflict("an earlier writer was killed: recover what it left first")
+    for change in wanted:
+        if folder.digest(change.path) != change.before:
+            raise Conflict(f"{change.path}: changed meanwhile, plan again")
+    at_step("journal")
+    times = _times(folder, wanted)
+    atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
+    return _finish(folder, wanted, times, at_step)
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
@@ -111,7 +115,7 @@ def _all_prepared(
     """Few are flushed one beside the other; of many the file system is, which may hold what others write."""
     if len(changes) >= MANY:
         ready = [_prepared(folder, change, times.get(change.path), flush=False) for change in changes]
-        if atomic_writes.sync_all(folder):
+        if atomic_writes.sync_all(folder, [change.path for change in changes]):
             return ready
     return list(pool.map(lambda change: _prepared(folder, change, times.get(change.path)), changes))
 

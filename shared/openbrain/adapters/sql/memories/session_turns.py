@@ -1,4 +1,4 @@
-"""Where memories stand in their sessions, and what stands beside them."""
+"""Turns of sessions, by memory and by place."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
@@ -12,7 +12,7 @@ from openbrain.domain.visibility import Condition, matcher
 from openbrain.ports.memories import Turn
 
 SESSIONS_AT_ONCE = 16
-"""In one statement, which seeks each of their turns in each of them."""
+"""Per statement: its seeks are sessions times turns."""
 
 _table = memories.c
 _TURNS = select(_table.id, _table.session_id, _table.turn, func.char_length(_table.content)).where(
@@ -41,7 +41,7 @@ def read_turns(
 
 
 def read_places(connection: Connection, places: Places, within: ColumnElement[bool]) -> dict[str, Turn]:
-    """What stands at these places; all numbers are looked for in all of the sessions."""
+    """The memories at these places. One statement: it seeks every number in every session."""
     numbers = sorted({number for wanted in places.values() for number in wanted})
     there = and_(_table.session_id.in_(sorted(places)), _table.turn.in_(numbers))
     return {
@@ -52,7 +52,7 @@ def read_places(connection: Connection, places: Places, within: ColumnElement[bo
 
 
 def _beside(turns: Mapping[str, Turn], around: Collection[int]) -> Places:
-    """Those that are not read yet."""
+    """Places around these turns, without their own."""
     read: dict[str, set[int]] = {}
     for turn in turns.values():
         read.setdefault(turn.session_id, set()).add(turn.number)

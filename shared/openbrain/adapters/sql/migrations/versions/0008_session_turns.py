@@ -1,16 +1,18 @@
-"""What stands beside a turn of a session is found without a walk."""
+"""Index over session and turn."""
 
+import sqlalchemy as sa
 from alembic import op
-
-from openbrain.adapters.sql.schema.tables import SESSION_TURN, memories
 
 revision = "0008"
 down_revision = "0007"
 
+_NAME = "ix_memories_session_id_turn"
+
 
 def upgrade() -> None:
-    next(index for index in memories.indexes if index.name == SESSION_TURN).create(op.get_bind(), checkfirst=True)
+    columns = ["workspace_id", "session_id", "turn"]
+    op.create_index(_NAME, "memories", columns, sqlite_where=sa.text("turn IS NOT NULL"))
 
 
 def downgrade() -> None:
-    op.drop_index(SESSION_TURN, table_name="memories")
+    op.drop_index(_NAME, table_name="memories")
