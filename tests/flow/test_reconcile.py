@@ -17,6 +17,7 @@ from openbrain.ports.operations import Operation
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_loss import epoch_of
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
 from tests.support.settings import group_of
@@ -38,8 +39,15 @@ def settings(folder: Path, **housekeeping: float) -> Settings:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def uncompared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """Nothing is compared unless it is asked for."""
+    """Nothing is compared unless it is asked for. Both indexes have their epoch, which is a tombstone and comes once."""
     async with started(settings(tmp_path_factory.mktemp("quiet") / "data")) as begun:
+        parts = begun.container
+
+        async def dated() -> bool:
+            indexes = zip((parts.text, parts.vectors), await names(begun), strict=True)
+            return all([await epoch_of(index, name) for index, name in indexes])
+
+        await until(dated)
         yield begun
 
 
@@ -111,7 +119,6 @@ async def buried(brain: Brain, memory_id: str) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_equal_indexes_are_told_equal(quiet: Brain) -> None:
-    await quiet.settled()
     before = await verified(quiet, full=True)
     ids = await filled(quiet)
     await forget(quiet, ids[0])
