@@ -39,7 +39,7 @@ def settings(folder: Path, **housekeeping: float) -> Settings:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def uncompared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """Nothing is compared unless it is asked for. Both indexes have their epoch, which is a tombstone and comes once."""
+    """Nothing is compared unless it is asked for. Both indexes have their epoch: a tombstone that comes once."""
     async with started(settings(tmp_path_factory.mktemp("quiet") / "data")) as begun:
         parts = begun.container
 
