@@ -1,15 +1,23 @@
 """Raises: each signal once, however often and in whatever order they come."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.signal_tables import signal_keys, signals
+from openbrain.adapters.sql.schema.signal_tables import halts, signal_keys, signals
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
-from openbrain.adapters.sql.signals.rows import SIGNAL, halt_of, one_signal, open_key, save_halt, to_signal
+from openbrain.adapters.sql.signals.rows import (
+    HALT,
+    SIGNAL,
+    halt_of,
+    open_key,
+    save_halt,
+    to_halt,
+    to_signal,
+)
 from openbrain.domain.errors import Conflict, OpenBrainError
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import (
@@ -63,6 +71,8 @@ class _Batch:
         self._now, self._times = log.now, log.times
         self._keys = _known_keys(connection, log.workspace_id, raises)
         self._new_keys: list[tuple[str, str, str, str, int]] = []
+        self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
+        """Signals raised before under these keys, as this batch has left them, and their halts; by the id of the signal."""
         self._burning = _open_signals(connection, log.workspace_id, raises)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
@@ -93,7 +103,7 @@ class _Batch:
             return outcome
         touched = self._touched.get(outcome.signal.identity)
         if touched is None or touched.signal.id != outcome.signal.id:
-            return replace(outcome, halt=halt_of(self._connection, outcome.signal.id))
+            return replace(outcome, halt=self._halts.get(outcome.signal.id))
         return replace(outcome, signal=touched.signal, halt=touched.halt)
 
     def _known(self, given: Raise) -> RaiseOutcome | None:
@@ -108,9 +118,9 @@ class _Batch:
         if touched is not None:
             touched.signal = held(touched.signal, given, self._now)
             return RaiseOutcome(RaiseStatus.DUPLICATE, touched.signal)
-        signal = one_signal(self._connection, signals.c.id == signal_id)
+        signal = self._before.get(signal_id)
         if signal is not None and (lasting := held(signal, given, self._now)) is not signal:
-            signal = lasting
+            self._before[signal_id] = signal = lasting
             self._log.save_silently(signal)
         return RaiseOutcome(RaiseStatus.DUPLICATE, signal)
 
@@ -155,7 +165,9 @@ class _Batch:
         """Its ttl is over and nobody has said so yet: what is raised now is another signal."""
         ended = expired(signal, self._now)
         if ended is not None:
-            self._log.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
+            saved = self._log.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
+            if signal.id in self._before:
+                self._before[signal.id] = saved
         return ended is not None
 
     def _too_many(self, given: Raise) -> bool:
@@ -195,6 +207,18 @@ def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Rais
         this = signal_keys.c.workspace_id == workspace_id, signal_keys.c.key_hash.in_(some)
         found |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
     return found
+
+
+def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str, Signal], dict[str, Halt]]:
+    """Signals with these ids, and their halts; by the signal's id."""
+    by_id: dict[str, Signal] = {}
+    halts_by_signal: dict[str, Halt] = {}
+    for some in chunks(sorted(ids)):
+        rows = connection.execute(select(*SIGNAL).where(signals.c.id.in_(some))).mappings()
+        by_id |= {row["id"]: to_signal(row) for row in rows}
+        rows = connection.execute(select(*HALT).where(halts.c.signal_id.in_(some))).mappings()
+        halts_by_signal |= {row["signal_id"]: to_halt(row) for row in rows}
+    return by_id, halts_by_signal
 
 
 def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
