@@ -72,7 +72,7 @@ class _Batch:
         self._keys = _known_keys(connection, log.workspace_id, raises)
         self._new_keys: list[tuple[str, str, str, str, int]] = []
         self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
-        """Signals raised before under these keys, as this batch has left them, and their halts; by the id of the signal."""
+        """Signals raised before, as this batch has left them, and their halts, both by signal id."""
         self._burning = _open_signals(connection, log.workspace_id, raises)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
