@@ -4,10 +4,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, update
 
+from openbrain.adapters.embedding.models import SPLITTER_VERSION
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.schema.tables import index_generations
+from openbrain.adapters.sql.schema.tables import embeddings, index_generations, memory_passages
 from openbrain.adapters.sql.store import store_url
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
@@ -53,8 +54,12 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
         await until(lambda: indexed(http, first))
         assert first in (await recalled(http, "ferry"))[0]
     database = open_database(store_url(settings.truth.url, settings.data_dir))
-    older = update(index_generations).values(builder="older-1")
+    before, now = f"s{SPLITTER_VERSION - 1}", f"s{SPLITTER_VERSION}"
+    older = update(index_generations).where(index_generations.c.kind == IndexKind.TEXT).values(builder="older-1")
     await database.write(lambda connection: connection.execute(older).rowcount)
+    for table in (index_generations, memory_passages, embeddings):
+        cut = update(table).values(model=func.replace(table.c.model, now, before))
+        await database.write(lambda connection, cut=cut: connection.execute(cut).rowcount)  # type: ignore[misc]
     await database.close()
 
     async with running(settings) as system, client(system) as http:
@@ -65,7 +70,9 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
 
         async def renewed() -> bool:
             serving = [await store.generations.serving(kind) for kind in IndexKind]
-            return all(each is not None and each.builder != "older-1" for each in serving)
+            return all(each is not None and each.builder != "older-1" for each in serving) and all(
+                each is not None and not each.model.endswith(before) for each in serving
+            )
 
         await until(renewed)
 

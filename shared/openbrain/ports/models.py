@@ -24,6 +24,15 @@ class ModelIdentity:
         slug = "".join(c if c.isalnum() else "-" for c in self.name.lower())[:24].strip("-")
         return f"{slug}-{self.digest[:12]}-{self.dimensions}-p{self.prompt_version}s{self.splitter_version}"
 
+    def request(self) -> Mapping[str, Any]:
+        """As the operation of a model change names it."""
+        return {"model": self.key, "model_name": self.name, "dimensions": self.dimensions}
+
+
+def cut_otherwise(key: str, other: str) -> bool:
+    """Whether two keys differ in the splitter version alone: a question has one vector by both."""
+    return key != other and key.rpartition("s")[0] == other.rpartition("s")[0]
+
 
 class Embedder(Protocol):
     """All methods raise `TryLater` while the model can't be reached."""

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Checked
-from openbrain.ports.models import Embedder, ModelIdentity
+from openbrain.ports.models import Embedder, ModelIdentity, cut_otherwise
 
 
 class Embedders:
@@ -75,6 +75,23 @@ class Embedders:
         if await self._first_made(generation):
             return self.first
         raise reason
+
+    async def asking(self, generation: Generation) -> Embedder:
+        """The model for questions to this generation: as `ready`, or the same model after documents are cut otherwise
+        than they were for it. No document may be embedded by it then."""
+        known = self._by_key.get(generation.model)
+        if known is not None:
+            return known
+        same = next((each for key, each in self._by_key.items() if cut_otherwise(key, generation.model)), None)
+        if same is not None:
+            return same
+        try:
+            return await self.ready(generation)
+        except ModelChanged:
+            embedder, identity = await self.current(generation.model_name)
+            if cut_otherwise(identity.key, generation.model):
+                return embedder
+            raise
 
     def cutting(self, generation: Generation) -> Embedder:
         """A model of that name, for cutting texts into its inputs alone: nothing is asked of it, so that it may be

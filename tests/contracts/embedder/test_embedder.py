@@ -16,7 +16,7 @@ from openbrain.adapters.embedding.onnx_sentences import OnnxSentences
 from openbrain.ports.models import Embedder
 from tests.support.waiting import PATIENCE_S
 
-HEADER = "2023-05-08 Caroline:"
+HEADER = "8 May 2023 Monday Caroline:"
 TEXTS = [
     "The deploy moved to Thursday because Caroline is ill.",
     "A cat sleeps on the mat.",

@@ -29,7 +29,7 @@ async def test_a_memory_gets_its_vector_and_it_is_announced(service: Service) ->
 
     assert failures == {}
     assert len(await service.vectors(memory)) == 1
-    assert service.model.asked == [["2027-01-15 Caroline: We deploy on Thursdays."]], "date and speaker come first"
+    assert service.model.asked == [["15 January 2027 Friday Caroline: We deploy on Thursdays."]], "day and speaker"
     (announced,) = await service.announced()
     assert announced["data"]["memory_id"] == memory.id
     assert announced["data"]["model"] == (await service.model.identity()).key
@@ -87,7 +87,7 @@ async def test_the_row_as_it_stands_is_embedded_and_an_old_event_changes_nothing
     await service.embed(new)
     await service.embed(old)
 
-    assert [text for asked in service.model.asked for text in asked] == ["2027-01-15 We deploy on Mondays."]
+    assert [text for asked in service.model.asked for text in asked] == ["15 January 2027 Friday We deploy on Mondays."]
     assert await service.vectors(new) == first
 
 

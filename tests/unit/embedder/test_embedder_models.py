@@ -306,3 +306,20 @@ async def test_models_are_opened_once_and_closed_together(model: WithFaults, sec
         await second.embed(["after the end"])
     with pytest.raises(RuntimeError):
         await model.embed(["after the end"])
+
+
+async def test_a_model_that_cuts_otherwise_now_is_asked_and_embeds_no_document(model: WithFaults) -> None:
+    def another(name: str) -> WithFaults:
+        raise SetupError(f"there is no model {name}")
+
+    embedders = Embedders(lambda: model, another, lambda name: name or FIRST_NAME)
+    before = replace(IDENTITY, splitter_version=IDENTITY.splitter_version - 1)
+    otherwise = generation(before, GenerationStatus.SERVING)
+
+    assert await embedders.asking(otherwise) is model
+    assert await embedders.asking(otherwise) is model, "as it is known by now"
+    with pytest.raises(ModelChanged):
+        await embedders.ready(otherwise)
+    for change in ({"prompt_version": 9}, {"digest": "9" * 64}, {"dimensions": 9}):
+        with pytest.raises(ModelChanged):
+            await embedders.asking(generation(replace(before, **change), GenerationStatus.SERVING))

@@ -2,9 +2,11 @@
 
 import structlog
 
+from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.generations import MODEL_CHANGE, Generation, IndexKind
 from openbrain.ports.index_entries import REINDEX
+from openbrain.ports.models import ModelIdentity, cut_otherwise
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.runtime.container import Container
 from openbrain.usecases.auth import OPERATORS
@@ -14,19 +16,24 @@ _log = structlog.get_logger(__name__)
 
 
 async def rebuild_foreign(container: Container) -> None:
-    """Queue a reindex of each index that this version can't write, unless one is under way."""
-    open_ones = await container.store.operations.operations(OPERATORS, 100, kinds={REINDEX}, statuses=_OPEN)
+    """Queue a reindex of each index that this version can't write, unless one is under way; of vectors also where this
+    version cuts texts otherwise for the same model."""
+    kinds = {REINDEX, MODEL_CHANGE}
+    open_ones = await container.store.operations.operations(OPERATORS, 100, kinds=kinds, statuses=_OPEN)
     under_way = {each.request.get("index") for each in open_ones if not each.request.get("in_place")}
     for kind, index in ((IndexKind.TEXT, container.text), (IndexKind.VECTOR, container.vectors)):
         serving = await container.store.generations.serving(kind)
-        if serving is None or serving.builder == index.builder or kind.value in under_way:
+        if serving is None or kind.value in under_way:
+            continue
+        model = await _cut_otherwise(container, serving) if kind is IndexKind.VECTOR else None
+        if model is None and serving.builder == index.builder:
             continue
         operation = Operation(
             id=uuid7(container.clock.now()),
             workspace_id=OPERATORS,
-            kind=REINDEX,
+            kind=REINDEX if model is None else MODEL_CHANGE,
             actor="openbrain up",
-            request={"index": kind.value},
+            request={"index": kind.value, **({} if model is None else model.request())},
         )
         await container.store.operations.start_operation(operation)
         _log.warning(
@@ -35,3 +42,13 @@ async def rebuild_foreign(container: Container) -> None:
             operation=operation.id,
             message="another version made it: a new one is built from the database, which answers until then",
         )
+
+
+async def _cut_otherwise(container: Container, serving: Generation) -> ModelIdentity | None:
+    """The model that made it, where that gets its texts otherwise now. A server that is away is asked at the next
+    start: until then its memories wait."""
+    try:
+        _, identity = await container.embedders.current(serving.model_name)
+    except OpenBrainError:
+        return None
+    return identity if cut_otherwise(identity.key, serving.model) else None

@@ -23,6 +23,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
 from openbrain.ports.index_entries import Listed
+from openbrain.ports.models import cut_otherwise
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums, reconcile
@@ -236,7 +237,7 @@ class Reindexing:
         standing = {each.name: each for each in await self._store.generations.generations(generation.kind)}
         before = standing.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
-        left_behind = before is not None and before.builder != generation.builder
+        left_behind = before is not None and _left_behind(before, generation)
         await self._store.generations.swap(generation.kind, generation.name, keep=not left_behind)
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
@@ -251,7 +252,7 @@ class Reindexing:
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
         for each in await self._store.generations.generations(generation.kind):
-            if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and each.builder != generation.builder:
+            if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and _left_behind(each, generation):
                 await drop_generation(self._store, index, each)
         if known_at := operation.result.get("known_at"):
             await self._note_unmarked(generation, known_at)
@@ -285,6 +286,11 @@ class Reindexing:
         await self._store.outbox.announce([(REINDEX_COMPLETED.name, body)])
         report = {"successes": data.successes, "failures": failures, "seconds": seconds}
         return replace(_next(operation, "done", **report), done=total, total=total, finished=True)
+
+
+def _left_behind(generation: Generation, by: Generation) -> bool:
+    """Whether another version made it: by another builder, or from texts that were cut otherwise."""
+    return generation.builder != by.builder or cut_otherwise(generation.model, by.model)
 
 
 def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:

@@ -25,7 +25,7 @@ from openbrain.ports.index import (
     Tombstone,
 )
 
-BUILDER = "elasticsearch-english-2"
+BUILDER = "elasticsearch-english-3"
 _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},
     # Longer values are kept but not indexed: one can't be a search term of Lucene.

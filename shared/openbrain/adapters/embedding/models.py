@@ -1,12 +1,13 @@
 """What is known of embedding models, in one table: prompts, window, dimensions, tokenizer.
 
-A change of a prompt raises `prompt_version` of that model, a change of how texts are cut raises SPLITTER_VERSION: both
+A change of a prompt raises `prompt_version` of that model, a change of how texts are cut, or of the
+header before them, raises SPLITTER_VERSION: both
 are part of a vector's identity, so that old and new vectors never meet in one index.
 """
 
 from dataclasses import dataclass
 
-SPLITTER_VERSION = 1
+SPLITTER_VERSION = 2
 MINILM = "all-minilm"
 MPNET = "all-mpnet-base-v2"
 OLLAMA_DEFAULT = "embeddinggemma"

@@ -13,7 +13,7 @@ from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextA
 from openbrain.adapters.indexes.flat_metadata import flat
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-3"
+BUILDER = "tantivy-english-4"
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
 _METADATA_CHARS = 1024

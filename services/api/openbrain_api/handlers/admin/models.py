@@ -88,9 +88,7 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
     body, store = call.body, call.api.store
     parameters = {
         "index": IndexKind.VECTOR.value,
-        "model": identity.key,
-        "model_name": identity.name,
-        "dimensions": identity.dimensions,
+        **identity.request(),
         "re_embed": body.re_embed,
         "rate": body.rate,
         "max_failures": body.max_failures,
