@@ -21,7 +21,7 @@ from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
 from openbrain.adapters.tantivy.queries import compiled, filtered
 from openbrain.adapters.tantivy.search import question
-from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
+from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings

@@ -7,13 +7,14 @@ from dataclasses import replace
 from rich.progress import track
 
 from benchmarks.texts import TYPES, spread, texts
-from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Change, MemoryType
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Extent
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Extent
+from openbrain.ports.store.writes import Origin
 from openbrain.runtime.container import Container
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember

@@ -22,10 +22,10 @@ from benchmarks.report import Report, Row
 from benchmarks.texts import TYPES, spread, texts
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.store import FILE
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
 
 NAME = "pipeline"

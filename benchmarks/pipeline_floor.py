@@ -23,8 +23,8 @@ from tantivy import Document, Index
 from openbrain.adapters.qdrant_edge.shard import Shard
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.tantivy.documents import INTEGERS, english, schema
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import EMBEDDED, STORED, SUBMITTED
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import EMBEDDED, STORED, SUBMITTED
 from openbrain.streams.redis import scripts
 
 DIMENSIONS = 384

@@ -25,7 +25,7 @@ from benchmarks.zero_cost import zero_cost_parts
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
-from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
+from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api.app import api

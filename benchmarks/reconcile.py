@@ -34,9 +34,9 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, MemoryType
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.index_entries import PassageSet
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import PassageSet
 from openbrain_housekeeper.reconciliation.comparison import Asked
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Indexes, Verification, Verifier

@@ -23,9 +23,9 @@ from openbrain.adapters.qdrant_edge.vectors import SLICE
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.documents import english, schema, values_of
 from openbrain.domain.memory import Memory
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, VectorEntry
-from openbrain.ports.index_entries import Extent
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import Extent
 from openbrain.runtime.container import Container
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 

@@ -14,21 +14,21 @@ from typing import Any
 from benchmarks.filling import fill
 from benchmarks.reindex_bare import bulk_seconds, engine_seconds
 from benchmarks.zero_cost import zero_cost_parts
+from openbrain.domain.events.streams import EMBEDDED as EMBEDDED_STREAM
+from openbrain.domain.events.streams import REINDEX as REINDEX_STREAM
+from openbrain.domain.events.streams import STORED
 from openbrain.domain.ids import uuid7
-from openbrain.domain.streams import EMBEDDED as EMBEDDED_STREAM
-from openbrain.domain.streams import REINDEX as REINDEX_STREAM
-from openbrain.domain.streams import STORED
 from openbrain.observability import logs
-from openbrain.ports.generations import GenerationStatus, IndexKind
-from openbrain.ports.index_entries import REINDEX
-from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.store.generations import GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import REINDEX
+from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.runtime.adapters import EMBEDDED
 from openbrain.runtime.container import Container
 from openbrain.settings import Logs, Settings
 from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.redis.connection import connect, disconnect
 from openbrain.usecases.auth import OPERATORS
-from openbrain.usecases.index_writers import drop_generation
+from openbrain.usecases.indexes.index_writers import drop_generation
 from openbrain_cli.system.embedded.pipeline import running
 from openbrain_cli.system.event_loop import loop_factory
 

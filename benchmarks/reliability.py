@@ -25,14 +25,15 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import store_url
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.adapters.tantivy.generation import Generation as TextOnDisk
-from openbrain.domain.events import FIELD, CloudEvent, MemoryStored, decode
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import FIELD, CloudEvent, decode
+from openbrain.domain.events.streams import STORED
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import STORED
-from openbrain.domain.submission import Submission
-from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.store import Store
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Origin
 from openbrain.runtime import adapters
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning

@@ -23,9 +23,10 @@ from redis import Redis
 
 from benchmarks.report import Report, Row
 from benchmarks.system import System, running
-from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.streams import SIGNAL_RAISED
 
 NAME = "signals"
 GOAL_MS = 250.0

@@ -17,7 +17,7 @@ from openbrain.client import OpenBrain
 from openbrain.client.subscriber import Subscriber
 from openbrain.client.subscriber.http_api import HttpApi
 from openbrain.client.subscriber.redis_stream import BroadcastStream
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.observability import logs
 from openbrain.settings import Logs, Streams
 from openbrain.settings.tuning import StreamTuning

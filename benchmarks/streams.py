@@ -19,9 +19,10 @@ from taskiq.receiver import Receiver
 from taskiq_redis import RedisStreamBroker
 
 from benchmarks.report import Report, Row
-from openbrain.domain.events import FIELD, CloudEvent, MemoryStored, decode, encode
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import FIELD, CloudEvent, decode, encode
+from openbrain.domain.events.streams import STORED
 from openbrain.domain.memory import Change
-from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription

@@ -16,12 +16,13 @@ from benchmarks.memory import peak_mb
 from benchmarks.vaults import NOW, make
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import store_url
-from openbrain.domain.events import CloudEvent, TickRequested
+from openbrain.domain.events.data import TickRequested
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_datetime
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.vault import TickJob, TickState
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Truth
 from openbrain.settings import Vaults as VaultSettings

@@ -17,8 +17,8 @@ from benchmarks.reconcile import DIMENSIONS, Side
 from benchmarks.report import Report, Row
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.generations import Generation
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
+from openbrain.ports.store.generations import Generation
 
 NAME = "verify"
 GOAL_S = 30.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openbrain.domain.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
+from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
 from openbrain.domain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Profile:
         """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
         none is named, and an answer that would drown a model is refused."""
         from openbrain.client import OpenBrain
-        from openbrain.domain.credentials import RESPONSE_BYTES
+        from openbrain.domain.access.credentials import RESPONSE_BYTES
 
         return OpenBrain(
             self.url,
@@ -190,7 +190,7 @@ def settings_loaded() -> "Loaded":
     """The same, and where each comes from."""
     from pydantic import ValidationError
 
-    from openbrain.domain.events import first_problem
+    from openbrain.domain.events.envelope import first_problem
     from openbrain.settings import loaded
 
     try:

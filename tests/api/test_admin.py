@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.domain.permissions import Permission
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

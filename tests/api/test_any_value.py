@@ -18,13 +18,13 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.webhooks import Webhook
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
-from openbrain.usecases.transfer_lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
+from openbrain.usecases.transfer.lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.parsing import parse_body, parse_query
 from openbrain_api.http.refused import Refused

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
 from tests.support.api.bad_inputs import FULL, RAW, SECRET

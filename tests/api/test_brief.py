@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import to_iso
 from openbrain.settings import Vaults
 from tests.support.api.brain import Brain, http, refused, remembered

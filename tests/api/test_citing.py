@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from openbrain.ports.vault import VaultMemory
+from openbrain.ports.store.vault import VaultMemory
 from openbrain.settings import Vaults
 from tests.support.api.brain import Brain, http, remembered
 

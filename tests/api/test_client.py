@@ -9,6 +9,7 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.contract.brain.recall import Recalled, RefusedQuestion
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import (
     Conflict,
     Forbidden,
@@ -19,9 +20,8 @@ from openbrain.domain.errors import (
     TryLater,
     Unauthorised,
 )
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import MemoryType, Scope, State
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
 from tests.support.api.brain import Brain, unknown_id
 
 

@@ -10,7 +10,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import refusal
-from openbrain.domain import credentials
+from openbrain.domain.access import credentials
 from openbrain.domain.errors import NotFound, Outdated, QuotaExceeded, RateLimited, SetupError, TryLater, Unauthorised
 from tests.support.api.brain import Brain, unknown_id
 from tests.support.api.served import served
@@ -107,7 +107,7 @@ async def test_an_answer_above_the_cap_is_refused(brain: Brain, tmp_path: Path) 
 
 
 async def test_changes_name_the_edition_and_refusals_keep_their_numbers(brain: Brain) -> None:
-    from openbrain.ports.tenants import WorkspaceChange
+    from openbrain.ports.store.tenants import WorkspaceChange
 
     transport = httpx.ASGITransport(brain.app())
     async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:

@@ -9,7 +9,7 @@ import pytest
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import TryLater
-from openbrain.ports.writes import Outcome, Write
+from openbrain.ports.store.writes import Outcome, Write
 from openbrain_api.memories.committing import Committer
 from tests.support.store.fixtures import FakeClock, rows, write
 from tests.support.waiting import PATIENCE_S

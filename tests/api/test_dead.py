@@ -2,9 +2,9 @@
 
 import pytest
 
+from openbrain.domain.events.streams import STORED, SUBMITTED, replays
 from openbrain.domain.memory import State
-from openbrain.domain.streams import STORED, SUBMITTED, replays
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from tests.support.api.brain import http, refused, remembered
 from tests.support.streams.consumers import memory_id, stored
 from tests.support.streams.operator import WORDS, Operator, submission

@@ -47,15 +47,15 @@ async def test_both_engines_answer_alike(brain: Brain, elasticsearch_server: Any
 
 
 def everything() -> Any:
-    from openbrain.domain.visibility import Criteria, Viewer, visible
+    from openbrain.domain.access.visibility import Criteria, Viewer, visible
 
     return visible(Viewer(workspace_id="w1", agent_id="ada"), Criteria(), 0)
 
 
 async def reindexed(brain: Brain, ids: list[str]) -> None:
     """What `Brain.settle` did for the first index, for a second one."""
-    from openbrain.ports.generations import Generation, IndexKind
-    from openbrain.usecases import serving_indexes
+    from openbrain.ports.store.generations import Generation, IndexKind
+    from openbrain.usecases.indexes import serving_indexes
     from openbrain_indexer.handlers.text import project_text
 
     served = await brain.store.generations.serving(IndexKind.TEXT)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from jsonschema.validators import Draft202012Validator
 
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import STORED, dead_letters
-from openbrain.ports.generations import IndexKind
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.streams import STORED, dead_letters
+from openbrain.ports.store.generations import IndexKind
 from openbrain.settings import Vaults
 from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
-from openbrain.usecases.transfer_lines import LINES
+from openbrain.usecases.transfer.lines import LINES
 from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
 from tests.servers.process import Server

@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.operations import Operation
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import CLOSE
+from openbrain.ports.store.writes import FORGET, PURGE
 from openbrain.ports.streams import Doomed, Swept
-from openbrain.ports.tenants import CLOSE
-from openbrain.ports.writes import FORGET, PURGE
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
 from openbrain_housekeeper.handlers.purge import Indexes, Purging

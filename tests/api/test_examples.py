@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain_api.handlers import ROUTES

@@ -13,8 +13,8 @@ import pytest_asyncio
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from openbrain.domain.permissions import Permission
-from openbrain.ports.webhooks import Webhook
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.webhooks import Webhook
 from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.settings.server import Server
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Route

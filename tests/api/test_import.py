@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openbrain.domain import limits
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import WorkspaceChange
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.tenants import WorkspaceChange
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused
 

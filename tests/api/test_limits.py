@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import Workspace, WorkspaceChange
+from openbrain.ports.store.tenants import Workspace, WorkspaceChange
 from openbrain.settings.tuning import ServerTuning
 from openbrain_api.handlers import ROUTES
 from openbrain_mcp.app import with_mcp

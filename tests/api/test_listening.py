@@ -9,9 +9,9 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.contract.amygdala.broadcasts import BroadcastAnswer, Skipped
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden
-from openbrain.domain.permissions import Permission
-from openbrain.ports.transfer import Position, StoredMemory
+from openbrain.ports.store.transfer import Position, StoredMemory
 from openbrain.settings.server import Server
 from openbrain.settings.tuning import ServerTuning
 from openbrain.usecases.auth import successor

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from openbrain.adapters.embedding.minilm import IDENTITY
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.usecases.embedders import Embedders
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_embedder.handlers.embedding import embed_stored
 from openbrain_indexer.handlers.vectors import project_vector
 from tests.support.api.brain import Brain, http, remembered

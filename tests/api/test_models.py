@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from openbrain.adapters.embedding.minilm import IDENTITY
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
-from openbrain.ports.operations import OperationStatus
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.operations import OperationStatus
 from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.embedder.second_model import SECOND, Second, named

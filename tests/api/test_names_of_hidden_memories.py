@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from tests.support.api.brain import Brain, http, offer
 
 SESSION = "s1"

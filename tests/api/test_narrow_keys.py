@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.settings.tuning import ServerTuning
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http

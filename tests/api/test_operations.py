@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.waiting import PATIENCE_S
 

@@ -12,10 +12,10 @@ import structlog
 from starlette.applications import Starlette
 
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import TryLater
-from openbrain.domain.permissions import Permission
 from openbrain.observability import metrics
-from openbrain.ports.tenants import Rates, WorkspaceChange
+from openbrain.ports.store.tenants import Rates, WorkspaceChange
 from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.marked_requests import Request, of_every_kind, well_formed

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from openbrain.adapters.elasticsearch.text import ElasticsearchText
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.contract.brain.recall import RecalledBatch
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.limits import BATCH_QUESTIONS
-from openbrain.domain.permissions import Permission
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder
 from tests.api.test_degraded import DOWN, impatient, within_s

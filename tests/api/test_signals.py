@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import HaltState, Severity, SignalState
 from openbrain.usecases.backpressure import Pressure
 from tests.support.api.brain import Brain, http, refused, unknown_id

@@ -9,9 +9,9 @@ import pytest
 from openbrain.adapters.sql.memories.reading import SqlMemories
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.domain.permissions import Permission
-from openbrain.ports.writes import Outcome, Write
+from openbrain.ports.store.writes import Outcome, Write
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api import app as process

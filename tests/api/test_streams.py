@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import STORED, SUBMITTED, replays
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.streams import STORED, SUBMITTED, replays
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain_api.handlers import ROUTES

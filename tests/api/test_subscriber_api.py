@@ -10,8 +10,8 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.client.subscriber import FileCursor, Subscriber, subscribe
 from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Halted, SetupError, Unauthorised
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import HaltState, Raise, Severity
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.ports.vault import Tick
+from openbrain.ports.store.vault import Tick
 from tests.support.api.brain import Brain, http, refused
 
 

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.settings import Settings
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused

@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden
-from openbrain.domain.permissions import Permission
-from openbrain.ports.index_entries import VERIFY
+from openbrain.ports.store.index_entries import VERIFY
 from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused
 

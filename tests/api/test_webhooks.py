@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
-from openbrain.domain.permissions import Permission
-from openbrain.ports.webhooks import WebhookDeadLetter
+from openbrain.ports.store.webhooks import WebhookDeadLetter
 from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
 from openbrain.usecases.auth import OPERATORS

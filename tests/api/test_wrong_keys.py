@@ -13,10 +13,10 @@ from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.redis import rates as redis_rates
 from openbrain.adapters.redis.rates import RedisRates
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import RateLimited, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import ApiKeys, Rate
+from openbrain.ports.store.tenants import ApiKeys, Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
 from openbrain_api.http.authentication import source

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from openbrain.domain.ids import uuid7
-from openbrain.usecases.transfer_lines import parse_header
-from openbrain.usecases.transfer_writing import header_line
+from openbrain.usecases.transfer.lines import parse_header
+from openbrain.usecases.transfer.writing import header_line
 from openbrain_api.memories.bulk import GROUP
 from openbrain_api.transfer.importing import Import
 from openbrain_api.transfer.landing import Numbered, Refused

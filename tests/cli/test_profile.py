@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.domain.credentials import read_key
+from openbrain.domain.access.credentials import read_key
 from openbrain.domain.errors import SetupError, Unauthorised
 from openbrain_cli.profile import Profile
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import Invalid, NotFound, SetupError
-from openbrain.domain.events import CloudEvent, decode
-from openbrain.domain.submission import MemorySubmitted
+from openbrain.domain.events.envelope import CloudEvent, decode
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain_cli.operators.streams.event_parsing import checked
 
 MEMORY = {"content": "Build 4711 failed.", "type": "bug", "workspace_id": "acme"}

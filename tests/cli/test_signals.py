@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.domain.permissions import Permission
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

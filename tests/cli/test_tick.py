@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.ports.vault import TickJob
+from openbrain.ports.store.vault import TickJob
 from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import openbrain
-from openbrain.domain.streams import STREAMS
+from openbrain.domain.events.streams import STREAMS
 from openbrain.settings.reference import lines
 from openbrain_cli.system.run import SERVICE_APPS
 from tests.servers.go_tools import render_command

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from redis import Redis
 
-from openbrain.domain.streams import STORED, dead_letters
+from openbrain.domain.events.streams import STORED, dead_letters
 from tests.support.cli.terminal import PROGRAM, Terminal, up, wait_until
 
 EMBEDDER = dead_letters(STORED.name, "embedder")

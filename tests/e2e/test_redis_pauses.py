@@ -14,8 +14,8 @@ import pytest
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import open_store
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import ServerProcess

@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from openbrain.domain.events import FIELD, encode
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
+from openbrain.ports.store.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events

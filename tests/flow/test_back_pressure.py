@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import STORED, SUBMITTED
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import STORED, SUBMITTED
 from openbrain.settings import Embedding, Housekeeping, Settings, Streams
 from openbrain.streams.publishing.publisher import Publisher
 from tests.flow.conftest import PATIENT, Brain, started

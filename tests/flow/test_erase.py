@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import SUBMITTED, dead_letters, replays
-from openbrain.ports.operations import OperationStatus
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import SUBMITTED, dead_letters, replays
+from openbrain.ports.store.operations import OperationStatus
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.entry_ids import LAST
 from tests.flow.conftest import Brain

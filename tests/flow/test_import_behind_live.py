@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.access.visibility import everything as everything_of
+from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.domain.ids import uuid7
-from openbrain.domain.streams import REINDEX, STORED
-from openbrain.domain.visibility import Criteria
-from openbrain.domain.visibility import everything as everything_of
 from openbrain.runtime.container import Container
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from openbrain.domain.events import FIELD
+from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.ids import point_id
 from openbrain.domain.times import to_iso
 from tests.flow.conftest import Brain

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams, Text
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning, TextTuning
 from openbrain.settings.vectors import Vectors

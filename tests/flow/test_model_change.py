@@ -16,13 +16,13 @@ import pytest
 
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.domain.errors import SetupError
-from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
 from openbrain.ports.models import Embedder
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.tuning import RecallTuning, StreamTuning
-from openbrain.usecases.embedders import Embedders
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, started
 from tests.flow.test_reindex import busy, ended, filled

@@ -10,7 +10,7 @@ from openbrain.adapters.embedding.models import SPLITTER_VERSION
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import embeddings, index_generations, memory_passages
 from openbrain.adapters.sql.store import store_url
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
 from openbrain_cli.system.embedded.pipeline import Running, running

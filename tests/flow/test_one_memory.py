@@ -6,9 +6,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
+from openbrain.domain.events.envelope import FIELD
+from openbrain.ports.store.tenants import Workspace
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

@@ -14,8 +14,8 @@ from anyio import connect_tcp
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import STORED, SUBMITTED
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import STORED, SUBMITTED
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain_cli.system.embedded.pipeline import running

@@ -12,12 +12,12 @@ import pytest_asyncio
 from openbrain.domain.ids import bucket, uuid7
 from openbrain.observability import metrics
 from openbrain.ports.index import Tombstone
-from openbrain.ports.index_entries import VERIFY
-from openbrain.ports.operations import Operation
+from openbrain.ports.store.index_entries import VERIFY
+from openbrain.ports.store.operations import Operation
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
-from openbrain.usecases.index_loss import epoch_of
+from openbrain.usecases.indexes.index_loss import epoch_of
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
 from tests.support.settings import group_of

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.domain.streams import RECALLED
-from openbrain.domain.visibility import AllOf, AtLeast, Criteria, Viewer, visible
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.domain.access.visibility import AllOf, AtLeast, Criteria, Viewer, visible
+from openbrain.domain.events.streams import RECALLED
 from openbrain.ports.index import TextEntry
-from openbrain.ports.operations import OperationStatus
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.operations import OperationStatus
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain
 from tests.support.waiting import until

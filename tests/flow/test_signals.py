@@ -5,11 +5,12 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.domain.events import FIELD, SignalAcknowledged, SignalRaised, encode
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.events.data import SignalAcknowledged, SignalRaised
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.tenants import Workspace
 from openbrain.streams.publishing.broadcast_writer import stream_of
 from tests.flow.conftest import Brain
 from tests.support.waiting import until

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
+from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from openbrain.domain.events import FIELD, CloudEvent, TickCompleted, TickRequested, decode, encode, event_type
-from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
+from openbrain.domain.events.data import TickCompleted, TickRequested
+from openbrain.domain.events.envelope import FIELD, CloudEvent, decode, encode, event_type
+from openbrain.domain.events.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.settings import Settings, Streams, Vaults
 from openbrain.settings.ticks import Tick
 from openbrain.settings.tuning import StreamTuning

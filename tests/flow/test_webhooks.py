@@ -9,8 +9,8 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import store_url
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.signals.webhook_rules import new_secret
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.webhooks import Webhook
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.settings.webhooks import Webhooks

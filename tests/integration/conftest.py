@@ -13,12 +13,12 @@ from redis.asyncio import Redis
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import SqlStore, open_store
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import Server

@@ -10,8 +10,9 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from openbrain.domain.events import FIELD, SignalRaised, encode
-from openbrain.domain.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
+from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
 from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
 from openbrain.streams.operating import acl

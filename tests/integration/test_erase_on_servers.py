@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.domain.visibility import Criteria, Viewer, visible
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess

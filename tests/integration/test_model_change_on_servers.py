@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter

@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.catalogue import server
 from tests.servers.plugin import Starter, need

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.domain.events import SignalRaised
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.visibility import Viewer
 from openbrain.vault.pages.alarm import alarm
 from tests.servers.plugin import need
 from tests.servers.python_clients import AGENTIHOOKS

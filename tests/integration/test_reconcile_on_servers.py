@@ -13,10 +13,10 @@ from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.faketime import wrong_by

@@ -13,11 +13,11 @@ import httpx
 import pytest
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.domain.permissions import Permission
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.operations import OperationStatus
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.operations import OperationStatus
+from openbrain.ports.store.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from openbrain.domain.events.streams import STORED
 from openbrain.domain.ids import uuid7
-from openbrain.domain.streams import STORED
-from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.ports.streams import REPLAY
 from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning

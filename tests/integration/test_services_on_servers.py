@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from openbrain.domain.visibility import Criteria, Viewer, visible
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services
 from tests.support.waiting import PATIENCE_S, until

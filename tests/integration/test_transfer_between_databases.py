@@ -20,13 +20,13 @@ import pytest
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import SqlStore, open_store
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.writes import Edit
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Edit
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
-from openbrain.usecases.transfer_lines import Footer, parse_line
+from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain_cli.memories.transfer.export_file import check
 from tests.servers.process import Server
 from tests.support.api.transfer import differences

@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import STORED, SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import STORED, SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
 from tests.integration.conftest import Servers, environment, prepared
 from tests.properties.backlog_samples import Backlog, Sample
 from tests.servers.catalogue import server

@@ -10,11 +10,11 @@ from typing import Any
 from redis.asyncio import Redis
 
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import STORED, SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import STORED, SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
 from openbrain.settings.tuning import HousekeepingTuning, TextTuning

@@ -14,8 +14,8 @@ import httpx
 import orjson
 
 from benchmarks.texts import questions, texts
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import STORED
 from tests.integration.conftest import Servers
 from tests.properties.rebuild_samples import Recall, Samples, Span, Write
 from tests.support.store.fixtures import rows

@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.store import open_store
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import Workspace
+from openbrain.domain.access.permissions import Permission
+from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.streams import STORED
 from tests.properties.doomed import Blow, dies, process
 from tests.properties.fleet import fleet
 from tests.properties.world import SERVERS, differences

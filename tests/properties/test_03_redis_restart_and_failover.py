@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.streams import STORED
 from openbrain.settings import Housekeeping, Streams
 from openbrain.settings.tuning import HousekeepingTuning
 from openbrain.streams.redis.connection import ask

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.events.streams import SUBMITTED
 from openbrain.settings import Truth
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.streams import STORED
 from openbrain.settings import Embedding, Streams
 from openbrain_embedder import app as embedder
 from tests.flow.conftest import Brain

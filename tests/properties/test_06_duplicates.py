@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import EMBEDDED, STORED, SUBMITTED, SUPERSEDED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import EMBEDDED, STORED, SUBMITTED, SUPERSEDED
-from openbrain.domain.submission import MemorySubmitted
 from tests.properties.world import SERVERS, at, deliver, differences, everything, living, nothing_failed, published
 from tests.servers.plugin import Starter
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.domain.streams import EMBEDDED, STORED, SUPERSEDED
-from openbrain.domain.visibility import Viewer
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.events.streams import EMBEDDED, STORED, SUPERSEDED
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.writes import Origin
 from openbrain_indexer.handlers.text import project_text
 from tests.flow.conftest import Brain
 from tests.properties.fleet import fleet

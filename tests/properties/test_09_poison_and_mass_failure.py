@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.embedding import ollama
-from openbrain.domain.streams import STORED, SUBMITTED, dead_letters
+from openbrain.domain.events.streams import STORED, SUBMITTED, dead_letters
 from openbrain.ports.streams import DeadFilter, Revival
 from openbrain.settings import Embedding, Streams
 from openbrain.streams.dead_letters.listing import Box, listed, revive

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.streams import STORED
-from openbrain.ports.generations import GenerationStatus, IndexKind
+from openbrain.domain.events.streams import STORED
+from openbrain.ports.store.generations import GenerationStatus, IndexKind
 from openbrain.runtime.container import Container
 from openbrain_indexer import app as indexer
 from tests.flow.conftest import Brain

@@ -16,11 +16,11 @@ from sqlalchemy import inspect, text
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.errors import TryLater
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Mark
-from openbrain.ports.writes import Status
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.writes import Status
 from tests.support.store.fixtures import FakeClock, clock, origin, rows, viewer, write
 from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S, until

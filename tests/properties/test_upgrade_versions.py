@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.event_versions import Older
-from openbrain.domain.events import encode
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import STORED
+from openbrain.domain.events.versions import Older
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription

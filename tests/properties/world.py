@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
+from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory
-from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.ports.index import Standing
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams

@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.usecases.vault_lock import vault_writer
-from openbrain.vault.changes import Change
+from openbrain.vault.files.changes import Change
 from openbrain.vault.pages import journal
 from openbrain_tick.apply import plan_and_write
 from openbrain_tick.ports import Ports

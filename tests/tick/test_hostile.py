@@ -12,7 +12,7 @@ import pytest
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.ports.signals import SignalFilter
+from openbrain.ports.store.signals import SignalFilter
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says

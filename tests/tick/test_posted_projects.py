@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.times import to_iso
-from openbrain.domain.visibility import Criteria, visible
 from openbrain_tick.tick import tick
 from tests.support.api.brain import Brain
 from tests.support.api.vault import client, kept, marks, vault

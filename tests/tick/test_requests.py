@@ -7,10 +7,11 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.domain.events import CloudEvent, TickRequested, encode
+from openbrain.domain.events.data import TickRequested
+from openbrain.domain.events.envelope import CloudEvent, encode
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.vault import TickJob, TickState
+from openbrain.ports.store.vault import TickJob, TickState
 from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ports import Ports
 from tests.support.store.fixtures import FakeClock

@@ -7,8 +7,8 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.times import from_datetime
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.vault import Tick
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import Tick
 from openbrain_housekeeper.jobs.tick_schedule import TickSchedule, last_slot
 from tests.support.store.fixtures import FakeClock
 

@@ -10,7 +10,7 @@ import pytest
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.times import from_datetime
-from openbrain.ports.signals import SignalChange
+from openbrain.ports.store.signals import SignalChange
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.store.fixtures import FakeClock

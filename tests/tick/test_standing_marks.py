@@ -6,7 +6,7 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import OPEN_STATES, Severity, Signal, SignalState, Step
-from openbrain.ports.signals import SignalChange, SignalFilter
+from openbrain.ports.store.signals import SignalChange, SignalFilter
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.api.brain import Brain

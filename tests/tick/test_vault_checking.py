@@ -4,13 +4,13 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import SignalChange, SignalFilter
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.vault import TickJob
+from openbrain.ports.store.signals import SignalChange, SignalFilter
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import TickJob
 from openbrain.vault.pipeline import SOURCE, Patience
 from openbrain_housekeeper.jobs.vault_checks import VaultCheck
 from tests.support.store.fixtures import START, FakeClock

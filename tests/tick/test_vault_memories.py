@@ -7,13 +7,13 @@ import pytest
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, visible
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_iso
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.vault import VaultMemory
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.vault import VaultMemory
+from openbrain.ports.store.writes import Origin
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc

@@ -14,10 +14,10 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Step
 from openbrain.ports.models import Question, Thought
-from openbrain.ports.signals import SignalChange, SignalFilter
+from openbrain.ports.store.signals import SignalChange, SignalFilter
 from openbrain.usecases.vault_lock import VaultBusy, vault_writer
-from openbrain.vault.changes import Change
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.changes import Change
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages import journal
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick

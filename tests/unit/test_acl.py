@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.streams import STREAMS
+from openbrain.domain.events.streams import STREAMS
 from openbrain.streams.operating import acl
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "redis-acl.md"

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.adapters.sql.outbox import event_bytes
-from openbrain.domain.events import encode
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, MemoryType
-from openbrain.domain.streams import EMBEDDED, REINDEX, STORED
-from openbrain.ports.index_entries import Embedded
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.index_entries import Embedded
+from openbrain.ports.store.writes import Origin
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 MAYBE = st.none() | NAMES

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.ports.tenants import ApiKey
+from openbrain.ports.store.tenants import ApiKey
 from openbrain.usecases.auth import Actor, Keyring, hash_secret, issue
 from tests.support.store.fixtures import START, FakeClock
 

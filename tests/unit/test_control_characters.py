@@ -12,12 +12,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openbrain.contract.brain.memories import BatchItemBody
 from openbrain.contract.brain.recall import RecallBody
-from openbrain.domain import streams
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events import CloudEvent
-from openbrain.domain.submission import Agent, IdempotencyKey
+from openbrain.domain.events import streams
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.submission import Agent, IdempotencyKey
 from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
-from openbrain.usecases.transfer_lines import AnyLine, HistoryEntryLine, MemoryLine, parse_line
+from openbrain.usecases.transfer.lines import AnyLine, HistoryEntryLine, MemoryLine, parse_line
 from openbrain_api.handlers import ROUTES
 from tests.support.api.marked_requests import memory_line
 from tests.support.overhearing import Marks

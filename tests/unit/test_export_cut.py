@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.usecases.transfer_writing import as_line, footer_line, header_line, mark_line
+from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories.transfer.download import PartFile
 from openbrain_cli.memories.transfer.export_file import check
 

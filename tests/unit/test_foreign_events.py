@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events import CloudEvent, ForeignEvent
+from openbrain.domain.events.data import ForeignEvent
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.streams import StreamSpec
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.streams import StreamSpec
 from openbrain.settings.events import Events
 from openbrain.streams.group.delivery import Entry
 from openbrain.streams.group.subscription import as_event

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.outbox import OutboxEntry
+from openbrain.ports.store.outbox import OutboxEntry
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain_housekeeper.jobs.relay import relay
 from tests.support.waiting import PATIENCE_S, until

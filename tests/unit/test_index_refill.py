@@ -6,7 +6,7 @@ from typing import Any, cast
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import IndexMissing, TryLater
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain_housekeeper.jobs.index_refill import IndexRefill
 from openbrain_housekeeper.reconciliation.verification import Verifier
 

@@ -9,9 +9,9 @@ import pytest
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ports.generations import Generation, IndexKind
-from openbrain.usecases.index_writers import WritableIndexes, writable, write_to_all
-from openbrain.usecases.serving_indexes import LazyReady
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.usecases.indexes.index_writers import WritableIndexes, writable, write_to_all
+from openbrain.usecases.indexes.serving_indexes import LazyReady
 from tests.support.store.fixtures import FakeClock
 from tests.support.store.schema import make_tables
 

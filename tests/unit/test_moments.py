@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from openbrain.domain.submission import Moment
+from openbrain.domain.events.submission import Moment
 from openbrain.domain.times import from_datetime, from_iso, to_iso
 from openbrain_tick.plan import extract
 

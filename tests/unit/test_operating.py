@@ -11,7 +11,7 @@ from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.store.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.jobs.operations import Worker
 from tests.support.store.fixtures import FakeClock, age_holds, rows
 from tests.support.store.schema import make_tables

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.ports.memories import Turn
+from openbrain.ports.store.memories import Turn
 from openbrain_api.recall.neighbours import FULL_CHARS, WEIGHTS, added, summed
 
 ids = st.sampled_from("abcdefgh")

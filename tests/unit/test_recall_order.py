@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope, effective_confidence
-from openbrain.domain.visibility import Criteria
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.order import RankedMemory, bucket, ordered
 from openbrain_api.recall.question import Question

@@ -7,9 +7,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.memory import HALF_LIFE_DAYS, Memory
-from openbrain.domain.visibility import Criteria, Viewer
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Question
 from openbrain_api.recall.verify import SPARE, Candidates, verify

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from openbrain.domain import ids
 from openbrain.domain.ids import BUCKETS, bucket, digest, point_id
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import EntryMarks, Standing
-from openbrain.ports.index_entries import ExpectedRow
-from openbrain.usecases import comparison_sums, reconcile
-from openbrain.usecases.reconcile import Fault, judge
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import ExpectedRow
+from openbrain.usecases.indexes import comparison_sums, reconcile
+from openbrain.usecases.indexes.reconcile import Fault, judge
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from tests.support.store.fixtures import START, FakeClock
 

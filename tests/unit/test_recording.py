@@ -9,7 +9,7 @@ import pytest
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.domain.errors import TryLater
 from openbrain.observability import metrics
-from openbrain.ports.memories import RecallRecord
+from openbrain.ports.store.memories import RecallRecord
 from openbrain_api.recall import recording
 from openbrain_api.recall.recording import Recorder
 from tests.support.waiting import PATIENCE_S, until

@@ -13,10 +13,10 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.index_entries import Extent
-from openbrain.ports.operations import Operation, Progress
-from openbrain.usecases.index_writers import LEASE_S
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import Extent
+from openbrain.ports.store.operations import Operation, Progress
+from openbrain.usecases.indexes.index_writers import LEASE_S
 from openbrain_housekeeper.handlers.reindex import ROUNDS, Reindexing, Target
 from openbrain_indexer.handlers.text import project_text
 from tests.support.embedder.handler import database, store

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.domain import limits
 from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.submission import MemorySubmitted, Submission
 from openbrain.domain.ids import content_hash, is_uuid
 from openbrain.domain.memory import DAY, Scope
-from openbrain.domain.submission import MemorySubmitted, Submission
-from openbrain.ports.writes import Origin, Write
+from openbrain.ports.store.writes import Origin, Write
 from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.client.server_sent_events import Sent, events
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import StreamedBroadcast
+from openbrain.domain.access.visibility import Viewer
+from openbrain.ports.store.signals import StreamedBroadcast
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, encoded, frame, frames, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")

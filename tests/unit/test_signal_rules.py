@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.errors import Conflict, Invalid
-from openbrain.domain.events import SignalRaised
+from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.rules import (

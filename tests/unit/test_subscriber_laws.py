@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from openbrain.client.subscriber.halts import Halts, halt_of
 from openbrain.client.subscriber.progress import Progress
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt, HaltScope, HaltState
 from tests.support.signals.agents import broadcast
 

@@ -13,11 +13,11 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import VERIFY
-from openbrain.ports.operations import Operation, OperationStatus
-from openbrain.usecases.serving_indexes import text_generation
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import VERIFY
+from openbrain.ports.store.operations import Operation, OperationStatus
+from openbrain.usecases.indexes.serving_indexes import text_generation
 from openbrain_housekeeper.handlers.verify import Verifying
 from openbrain_housekeeper.jobs.full_comparison import Everything
 from openbrain_housekeeper.jobs.operations import Worker

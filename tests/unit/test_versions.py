@@ -6,10 +6,11 @@ import pytest
 from pydantic import Field
 
 from openbrain.domain.errors import Invalid, NeverRetry, TryLater, UnknownVersion
-from openbrain.domain.event_versions import Older, decoder
-from openbrain.domain.events import CloudEvent, EventData, MemoryStored, decode, encode
+from openbrain.domain.events.data import EventData, MemoryStored
+from openbrain.domain.events.envelope import CloudEvent, decode, encode
+from openbrain.domain.events.streams import STORED, STREAMS
+from openbrain.domain.events.versions import Older, decoder
 from openbrain.domain.memory import Change
-from openbrain.domain.streams import STORED, STREAMS
 
 STREAM = STORED.name
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import ApiKeys, Workspace, Workspaces
+from openbrain.ports.store.tenants import ApiKeys, Workspace, Workspaces
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 
 WORKSPACE = "default"

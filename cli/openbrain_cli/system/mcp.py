@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from openbrain.domain.credentials import read_key
+from openbrain.domain.access.credentials import read_key
 from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url

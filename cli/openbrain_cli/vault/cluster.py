@@ -9,7 +9,7 @@ from openbrain.adapters.local.clock import SystemClock
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases.vault_lock import vault_writer
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.pages.journal import apply, recover
 from openbrain.vault.thresholds import Thresholds

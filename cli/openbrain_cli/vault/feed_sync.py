@@ -8,7 +8,7 @@ from typing import Any
 
 from openbrain.client.resources.vault import Vault
 from openbrain.domain.errors import Conflict, NotFound
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers import atomic_writes
 
 FEED = "brain-feed"

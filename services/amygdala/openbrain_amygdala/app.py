@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from openbrain import settings as all_settings
-from openbrain.domain.events import ForeignEvent, SignalAcknowledged, SignalRaised
+from openbrain.domain.events.data import ForeignEvent, SignalAcknowledged, SignalRaised
+from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
 from openbrain.runtime.consumers import consumer_service
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob

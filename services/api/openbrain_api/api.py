@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.values import Halt
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.ports.outbox import Wake
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.outbox import Wake
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.writes import ContentPolicy
 from openbrain.settings import Settings
 from openbrain.usecases.auth import Keyring
 from openbrain.usecases.backpressure import Pressure
-from openbrain.usecases.embedders import Embedders
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.listening_keys import ListeningKeys

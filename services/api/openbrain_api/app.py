@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain import settings
 from openbrain.observability import logs
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.endpoints import Watched
 from openbrain.usecases.auth import Keyring

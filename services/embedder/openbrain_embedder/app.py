@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from openbrain.domain.events import MemoryStored
-from openbrain.domain.streams import REINDEX, STORED
-from openbrain.ports.generations import IndexKind
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.streams import REINDEX, STORED
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, Handler, Results

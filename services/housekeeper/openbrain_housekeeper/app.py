@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 
 import openbrain
 from openbrain import settings as all_settings
-from openbrain.domain import streams as table
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events import streams as table
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.observability import logs
 from openbrain.observability.gc_tuning import long_running
 from openbrain.runtime.container import Container

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from openbrain.domain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
-from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.domain.events.data import MemoryEmbedded, MemoryStored, MemorySuperseded
+from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
+from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Check, Service
-from openbrain.usecases import index_loss
+from openbrain.usecases.indexes import index_loss
 from openbrain_indexer.handlers.changes import project_changed
 from openbrain_indexer.handlers.projection import Failures
 from openbrain_indexer.handlers.text import project_text

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import DAY
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.domain.events import TickRequested
+from openbrain.domain.events.data import TickRequested
+from openbrain.domain.events.streams import TICK_REQUESTED
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import TICK_REQUESTED
-from openbrain.ports.vault import TickJob
+from openbrain.ports.store.vault import TickJob
 from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery

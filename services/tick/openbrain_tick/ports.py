@@ -6,9 +6,9 @@ from pathlib import Path
 
 from openbrain.ports.clock import Clock
 from openbrain.ports.models import Reasoner
-from openbrain.ports.store import Store
-from openbrain.ports.vault import Prober
-from openbrain.ports.writes import ContentPolicy
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.vault import Prober
+from openbrain.ports.store.writes import ContentPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.times import to_iso
-from openbrain.ports.vault import TickJob
-from openbrain.vault.changes import Change
+from openbrain.ports.store.vault import TickJob
+from openbrain.vault.files.changes import Change
 from openbrain.vault.values import Problem
 
 PROBLEMS, PATHS = 100, 200

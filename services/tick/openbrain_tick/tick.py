@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.ports.vault import TickJob
+from openbrain.ports.store.vault import TickJob
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.apply.clear_signals import clear_signals

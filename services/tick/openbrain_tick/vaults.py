@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from openbrain.domain.errors import NotFound
 from openbrain.settings import Settings
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import Thresholds
 

@@ -26,9 +26,9 @@ from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.brain.memories import Forgotten, Listed, MemoryAnswer, MemoryDetail, Remembered, RememberedBatch
 from openbrain.contract.brain.recall import Recalled, RecalledBatch
 from openbrain.contract.system import Health
-from openbrain.domain.credentials import from_environment
+from openbrain.domain.access.credentials import from_environment
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import uuid7
-from openbrain.domain.submission import Submission
 
 Offer = Submission | Mapping[str, object]
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
 from openbrain.contract.base import Answer
-from openbrain.domain.credentials import LOOPBACK, checked_address
+from openbrain.domain.access.credentials import LOOPBACK, checked_address
 from openbrain.domain.errors import Backlogged, SetupError, TryLater
 
 A = TypeVar("A", bound=Answer)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 
 Failed = Mapping[str, Exception]
 """Entries that could not be written, by id."""

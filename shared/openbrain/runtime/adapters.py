@@ -8,14 +8,14 @@ from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
-from openbrain.ports.outbox import Wake
-from openbrain.ports.signals import BroadcastStream
-from openbrain.ports.store import Store
+from openbrain.ports.store.outbox import Wake
+from openbrain.ports.store.signals import BroadcastStream
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.tenants import Rates
+from openbrain.ports.store.vault import Prober
+from openbrain.ports.store.webhooks import Poster
+from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.tenants import Rates
-from openbrain.ports.vault import Prober
-from openbrain.ports.webhooks import Poster
-from openbrain.ports.writes import ContentPolicy
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from openbrain import settings
 from openbrain.domain.errors import error_kind, error_text
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, OnDead
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Check, Service
-from openbrain.usecases.serving_indexes import LazyReady
+from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 MOST_ENTRIES = 512
 """Up to which a service takes several times the usual number."""

@@ -7,25 +7,25 @@ from typing import Self
 
 from openbrain.domain.errors import OpenBrainError, SetupError
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
-from openbrain.ports.outbox import Wake
-from openbrain.ports.signals import BroadcastStream
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.outbox import Wake
+from openbrain.ports.store.signals import BroadcastStream
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.tenants import Rates
+from openbrain.ports.store.vault import Prober
+from openbrain.ports.store.webhooks import Poster
+from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.tenants import Rates
-from openbrain.ports.vault import Prober
-from openbrain.ports.webhooks import Poster
-from openbrain.ports.writes import ContentPolicy
 from openbrain.runtime import adapters
 from openbrain.settings import Settings
 from openbrain.streams.handling.runtime import consumer_name
-from openbrain.usecases import serving_indexes
 from openbrain.usecases.backpressure import Pressure
-from openbrain.usecases.embedders import Embedders
-from openbrain.usecases.index_writers import WritableIndexes
-from openbrain.usecases.serving_indexes import LazyReady
+from openbrain.usecases.indexes import serving_indexes
+from openbrain.usecases.indexes.embedders import Embedders
+from openbrain.usecases.indexes.index_writers import WritableIndexes
+from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 
 class Container:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.ports.operations import Leases
+from openbrain.ports.store.operations import Leases
 from openbrain.streams.handling.backoff import Backoff
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring.endpoints import failing

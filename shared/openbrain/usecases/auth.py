@@ -9,14 +9,14 @@ import secrets
 from dataclasses import dataclass, replace
 
 from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import ApiKey, ApiKeys
+from openbrain.ports.store.tenants import ApiKey, ApiKeys
 
 SECRET_PREFIX = "ob_"  # noqa: S105 - how a key begins, not a key
 ANY_AGENT = "*"

@@ -9,7 +9,7 @@ import structlog
 
 from openbrain.domain.errors import Backlogged, OpenBrainError
 from openbrain.observability import metrics
-from openbrain.ports.outbox import Outbox
+from openbrain.ports.store.outbox import Outbox
 
 FRESH_S = 1.0
 """How old a look may be before another is taken, beside the writes."""

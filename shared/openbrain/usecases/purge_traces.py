@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.events import CloudEvent, decode
+from openbrain.domain.events.envelope import CloudEvent, decode
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import content_hash, joined_hash
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.streams import Doomed
 from openbrain.usecases.remember import normalised, own_key
 from openbrain.usecases.submit import from_event

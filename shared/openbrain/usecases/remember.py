@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbrain.domain import limits
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope
-from openbrain.domain.submission import Submission
 from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import NEVER
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
+from openbrain.ports.store.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 
 HOUR = 3600 * MICROSECONDS

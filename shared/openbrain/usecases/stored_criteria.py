@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
 
 
 def kept(viewer: Viewer, criteria: Criteria) -> dict[str, Any]:

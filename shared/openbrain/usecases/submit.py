@@ -4,16 +4,16 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import Invalid, NeverRetry
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import DAY
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.tenants import Workspaces
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.tenants import Workspaces
+from openbrain.ports.store.writes import Origin
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from openbrain.domain.errors import OpenBrainError, TryLater
-from openbrain.ports.operations import Leases
+from openbrain.ports.store.operations import Leases
 
 LEASE_S = 30.0
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.posted_markers import slug
 from openbrain.vault.markers.redaction import quotable_line, quotable_title
-from openbrain.vault.posted_markers import slug
 
 INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"

@@ -14,10 +14,10 @@ from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
-from openbrain.usecases import serving_indexes
+from openbrain.usecases.indexes import serving_indexes
 from openbrain_embedder.app import service as embedder_room
 from tests.support.embedder.handler import Service as Handler
 from tests.support.embedder.handler import WithFaults, model, service

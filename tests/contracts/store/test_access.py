@@ -8,8 +8,8 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import joined_hash, uuid7
-from openbrain.ports.operations import Operation
-from openbrain.ports.tenants import CLOSE, ApiKey, Workspace
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import CLOSE, ApiKey, Workspace
 from tests.support.store.fixtures import START, FakeClock
 
 KEY = ApiKey(

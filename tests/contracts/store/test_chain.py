@@ -6,7 +6,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, TryLater
-from openbrain.ports.writes import Outcome, Status
+from openbrain.ports.store.writes import Outcome, Status
 from tests.support.store.fixtures import FakeClock, rows, write
 
 LENGTH = 40

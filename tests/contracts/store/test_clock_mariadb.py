@@ -6,7 +6,7 @@ import pytest
 
 from openbrain.adapters.local.clock import DatabaseClock, SystemClock
 from openbrain.adapters.sql.store import open_store
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.settings import Truth
 from tests.support.store.fixtures import FakeClock
 

@@ -7,14 +7,14 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import metadata, recalls, workspace_usage
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Mark
-from openbrain.ports.operations import Operation
-from openbrain.ports.tenants import CLOSE, Workspace
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import CLOSE, Workspace
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.submit import Tenants
 from tests.support.store.direct_rows import put_into

@@ -16,9 +16,9 @@ from openbrain.adapters.sql.schema.signal_tables import signal_acks, signal_hist
 from openbrain.adapters.sql.schema.tables import outbox, recalls
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
-from openbrain.ports.operations import Operation
-from openbrain.ports.signals import RaiseOutcome
-from openbrain.ports.tenants import CLOSE, Workspace
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.signals import RaiseOutcome
+from openbrain.ports.store.tenants import CLOSE, Workspace
 from tests.support.signals.raising import raised
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, rows

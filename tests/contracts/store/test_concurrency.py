@@ -11,7 +11,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict
-from openbrain.ports.writes import Status
+from openbrain.ports.store.writes import Status
 from tests.support.store.fixtures import START, FakeClock, announced, patiently, row, rows, stored, write
 from tests.support.waiting import PATIENCE_S
 

@@ -13,8 +13,7 @@ from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.domain.memory import Memory, MemoryType, Scope
-from openbrain.domain.visibility import (
+from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NEVER,
     NUMBER_FIELDS,
@@ -30,6 +29,7 @@ from openbrain.domain.visibility import (
     matches,
     visible,
 )
+from openbrain.domain.memory import Memory, MemoryType, Scope
 from tests.support.forms import examples
 from tests.support.store.fixtures import START, memory
 

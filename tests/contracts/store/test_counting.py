@@ -4,8 +4,8 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.index import Count
 from tests.support.store.fixtures import FakeClock, origin, stored, viewer
 

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
-from openbrain.ports.writes import Edit, Status
+from openbrain.ports.store.writes import Edit, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 

@@ -8,14 +8,14 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, workspace_usage
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Mark
-from openbrain.ports.transfer import Landed, Told
-from openbrain.ports.writes import PURGE, Bulk, Edit, Living, Status
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.transfer import Landed, Told
+from openbrain.ports.store.writes import PURGE, Bulk, Edit, Living, Status
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 

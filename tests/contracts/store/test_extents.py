@@ -6,8 +6,8 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Extent
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Extent
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory
 

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import index_generations
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
-from openbrain.ports.generations import Generation, IndexKind, IndexWriter
+from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock, write
 from tests.support.waiting import PATIENCE_S

@@ -2,7 +2,7 @@
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import State
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from tests.support.store.fixtures import FakeClock, stored
 
 

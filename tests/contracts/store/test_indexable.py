@@ -12,9 +12,9 @@ from openbrain.adapters.sql.memories.recent_rows import _LONG_CHARS, _MOST, Rece
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Scope
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Mark
-from openbrain.ports.writes import Edit, Status
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.writes import Edit, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import START, FakeClock, memory, origin, stored, viewer, write
 

@@ -25,7 +25,7 @@ from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.writes import Edit, Outcome, Status
+from openbrain.ports.store.writes import Edit, Outcome, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, viewer, write
 from tests.support.store.schema import make_tables

@@ -14,7 +14,7 @@ from openbrain.adapters.sql.schema.health import examine
 from openbrain.adapters.sql.store import SqlStore, open_store
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.ports.store import Store
+from openbrain.ports.store.store import Store
 from openbrain.settings import Truth as TruthSettings
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.fixtures import bare_database_url as database_url

@@ -10,8 +10,8 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
-from openbrain.ports.writes import PURGE
+from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
+from openbrain.ports.store.writes import PURGE
 from tests.support.store.fixtures import FakeClock, age_holds
 
 KINDS = {"count", "purge"}

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.ports.transfer import Landed, StoredMemory
-from openbrain.ports.writes import Outcome, Write
+from openbrain.ports.store.transfer import Landed, StoredMemory
+from openbrain.ports.store.writes import Outcome, Write
 from openbrain_api.memories.bulk import LIVE_FIRST
 from openbrain_api.memories.committing import Committer
 from tests.support.store.fixtures import memory, origin, rows, stored, write

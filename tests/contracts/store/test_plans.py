@@ -18,11 +18,11 @@ from openbrain.adapters.sql.schema.tables import SESSION_TURN, memories
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import erasing, idempotency
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.index_entries import Embedded, Extent
-from openbrain.ports.writes import Bulk
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import Embedded, Extent
+from openbrain.ports.store.writes import Bulk
 from tests.support.store.fixtures import START, FakeClock, memory
 from tests.support.store.mariadb import filled
 from tests.support.waiting import PATIENCE_S

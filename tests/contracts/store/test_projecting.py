@@ -9,8 +9,8 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Reason, State
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Mark
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory
 

@@ -9,15 +9,15 @@ import pytest
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import NeverRetry, QuotaExceeded
-from openbrain.domain.events import CloudEvent, event_type
+from openbrain.domain.events.envelope import CloudEvent, event_type
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, MemoryType, Reason
-from openbrain.domain.submission import MemorySubmitted
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.tenants import UNLIMITED, Usage, Workspace, WorkspaceChange
-from openbrain.ports.transfer import StoredMemory
-from openbrain.ports.writes import Edit, Outcome, Status
+from openbrain.ports.store.tenants import UNLIMITED, Usage, Workspace, WorkspaceChange
+from openbrain.ports.store.transfer import StoredMemory
+from openbrain.ports.store.writes import Edit, Outcome, Status
 from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers.memory_submitted import accept
 from tests.support.store.direct_rows import put

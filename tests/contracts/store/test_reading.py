@@ -13,11 +13,11 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.reading import SqlMemories
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import AllOf, Condition, Criteria, Equals, visible
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Reason, Scope
-from openbrain.domain.visibility import AllOf, Condition, Criteria, Equals, visible
-from openbrain.ports.memories import Memories
-from openbrain.ports.writes import Status
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.writes import Status
 from tests.support.forms import examples
 from tests.support.store.direct_rows import put, put_lineage
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write

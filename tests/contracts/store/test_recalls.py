@@ -9,7 +9,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.memories import RecallRecord
+from openbrain.ports.store.memories import RecallRecord
 from tests.support.store.fixtures import FakeClock, rows
 
 FIRST, SECOND = uuid7(1_000_000), uuid7(2_000_000)

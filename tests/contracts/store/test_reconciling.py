@@ -9,12 +9,13 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.events import CloudEvent, MemoryReindex, decode, event_type
+from openbrain.domain.events.data import MemoryReindex
+from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.ids import BUCKETS, bucket, digest
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import Embedded, Mark
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import Embedded, Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, rows
 

@@ -8,7 +8,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.memory import DAY, Memory, Reason, Scope, State
-from openbrain.ports.writes import Edit
+from openbrain.ports.store.writes import Edit
 from tests.support.store.fixtures import FakeClock, announced, origin, row, stored, viewer, write
 
 

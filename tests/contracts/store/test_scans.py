@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.reading import SCANS_AT_ONCE, SqlMemories
-from openbrain.domain.visibility import AllOf, Equals
+from openbrain.domain.access.visibility import AllOf, Equals
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import memory
 

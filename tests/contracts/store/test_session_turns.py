@@ -5,9 +5,9 @@ from typing import Any
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.session_turns import SESSIONS_AT_ONCE
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.memory import DAY, Memory, Reason, Scope
-from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.memories import Turn
+from openbrain.ports.store.memories import Turn
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory
 

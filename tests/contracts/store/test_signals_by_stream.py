@@ -7,7 +7,8 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.domain.events import CloudEvent, SignalAcknowledged, SignalRaised
+from openbrain.domain.events.data import SignalAcknowledged, SignalRaised
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import HaltScope, Severity, SignalState

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, Step, Subscriber
-from openbrain.ports.signals import RaiseStatus, SignalFilter
+from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, told, workspace
 from tests.support.store.fixtures import FakeClock, viewer
 from tests.support.waiting import PATIENCE_S

@@ -28,7 +28,7 @@ from openbrain.domain.signals.values import (
     SignalState,
     Step,
 )
-from openbrain.ports.signals import SignalEntry, SignalFilter
+from openbrain.ports.store.signals import SignalEntry, SignalFilter
 from tests.support.forms import examples
 from tests.support.signals.raising import change, fields, heard, raised, told, workspace
 from tests.support.store.fixtures import START, FakeClock, viewer

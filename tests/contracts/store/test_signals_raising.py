@@ -7,7 +7,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
-from openbrain.ports.signals import RaiseStatus, SignalFilter
+from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.support.store.fixtures import FakeClock, rows, viewer
 

@@ -2,7 +2,7 @@
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import Halt, Severity, Signal, SignalState, Step
-from openbrain.ports.signals import SignalFilter
+from openbrain.ports.store.signals import SignalFilter
 from tests.support.signals.raising import change, of_org, raised, signal_of, workspace
 from tests.support.store.fixtures import START, viewer
 

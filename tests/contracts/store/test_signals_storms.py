@@ -5,7 +5,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import Severity, SignalState
-from openbrain.ports.signals import RaiseStatus, SignalFilter
+from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 from tests.support.signals.raising import raise_one, raised, steps, told, workspace
 from tests.support.store.fixtures import FakeClock, viewer
 

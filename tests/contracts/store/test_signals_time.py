@@ -5,8 +5,8 @@ import pytest
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, SignalState, Step
-from openbrain.ports.operations import Operation
-from openbrain.ports.signals import RaiseStatus, SignalFilter, Swept
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.signals import RaiseStatus, SignalFilter, Swept
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.support.store.fixtures import START, FakeClock, rows, viewer
 

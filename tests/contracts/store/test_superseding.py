@@ -9,7 +9,7 @@ from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
-from openbrain.ports.writes import Outcome, Status
+from openbrain.ports.store.writes import Outcome, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
-from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.store.operations import Operation, OperationStatus, Progress
+from openbrain.ports.store.tenants import CLOSE, Workspace
+from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
-from openbrain.ports.tenants import CLOSE, Workspace
-from openbrain.ports.writes import PURGE
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from tests.support.store.fixtures import START, FakeClock
 

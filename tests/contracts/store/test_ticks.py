@@ -8,11 +8,12 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NotFound
-from openbrain.domain.events import CloudEvent, TickCompleted, TickRequested, decode, event_type
+from openbrain.domain.events.data import TickCompleted, TickRequested
+from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.vault import TickJob, TickState
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import TickJob, TickState
 from tests.support.store.fixtures import FakeClock
 
 SLOT = "cron:2027-01-15T08:07Z"

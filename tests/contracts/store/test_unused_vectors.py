@@ -16,11 +16,11 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Embedded, Mark
-from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.tenants import CLOSE
-from openbrain.ports.writes import PURGE
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Embedded, Mark
+from openbrain.ports.store.operations import TRACES, Operation
+from openbrain.ports.store.tenants import CLOSE
+from openbrain.ports.store.writes import PURGE
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory, origin, rows, stored, viewer
 

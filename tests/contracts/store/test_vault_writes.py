@@ -6,7 +6,7 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict
-from openbrain.ports.vault import VaultWrite
+from openbrain.ports.store.vault import VaultWrite
 from tests.support.store.fixtures import START, FakeClock
 
 WRITE = VaultWrite(

@@ -13,11 +13,12 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import embeddings, memory_passages
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import CloudEvent, MemoryEmbedded, decode
+from openbrain.domain.events.data import MemoryEmbedded
+from openbrain.domain.events.envelope import CloudEvent, decode
+from openbrain.domain.events.streams import EMBEDDED
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
-from openbrain.domain.streams import EMBEDDED
-from openbrain.ports.index_entries import Embedded, PassageSet
+from openbrain.ports.store.index_entries import Embedded, PassageSet
 from tests.support.store.direct_rows import put, put_into
 from tests.support.store.fixtures import START, FakeClock, memory, rows
 

@@ -12,8 +12,8 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.signals.values import Severity
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 from tests.support.store.fixtures import START, FakeClock
 
 MOST = 3

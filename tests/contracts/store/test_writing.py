@@ -9,7 +9,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import DAY, Reason, Scope
-from openbrain.ports.writes import Outcome, Status, Write
+from openbrain.ports.store.writes import Outcome, Status, Write
 from tests.support.store.fixtures import START, FakeClock, announced, memory, origin, row, rows, stored, viewer, write
 
 

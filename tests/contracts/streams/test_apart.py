@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import MemoryReindex, encode
+from openbrain.domain.events.data import MemoryReindex
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.domain.memory import Change
-from openbrain.domain.streams import REINDEX, STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.streams import REINDEX, STORED, StreamSpec
+from openbrain.domain.events.streams import REINDEX, STORED, StreamSpec
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription

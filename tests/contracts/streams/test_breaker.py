@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.streams import REINDEX, STORED, SUPERSEDED
+from openbrain.domain.events.streams import REINDEX, STORED, SUPERSEDED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service

@@ -10,10 +10,10 @@ from redis.asyncio import Redis
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import FIELD
+from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Raise, Severity
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.streams.publishing.broadcast_writer import number_of, stream_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.domain.streams import STORED, dead_letters, replays
+from openbrain.domain.events.streams import STORED, dead_letters, replays
 from openbrain.ports.streams import Burial, DeadFilter, DeadLetter, Revival
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery

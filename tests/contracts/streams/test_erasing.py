@@ -11,11 +11,11 @@ from redis.exceptions import ConnectionError as Away
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import FIELD, CloudEvent, decode, encode
+from openbrain.domain.events.envelope import FIELD, CloudEvent, decode, encode
+from openbrain.domain.events.streams import SUBMITTED, dead_letters, replays
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import content_hash, joined_hash
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import SUBMITTED, dead_letters, replays
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
 from openbrain.streams.operating.erasure import StreamEraser
 from openbrain.streams.operating.redelivery import Redelivery

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.domain.events import FIELD, encode
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SUBMITTED, dead_letters, replays
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import content_hash
-from openbrain.domain.streams import SUBMITTED, dead_letters, replays
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import whole
 from openbrain.streams.operating.erasure import PAGE, StreamEraser

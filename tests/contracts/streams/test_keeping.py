@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from openbrain.domain.streams import STORED, SUPERSEDED, dead_letters
+from openbrain.domain.events.streams import STORED, SUPERSEDED, dead_letters
 from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from openbrain.adapters.local.rates import LocalRates
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.tenants import Rate
+from openbrain.ports.store.tenants import Rate
 from tests.support.store.fixtures import FakeClock
 
 RATE = Rate(per_minute=60, burst=5)

@@ -7,10 +7,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import Invalid, NeverRetry
-from openbrain.domain.events import encode
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import SUBMITTED
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import NotFound
-from openbrain.domain.streams import STORED, replays
+from openbrain.domain.events.streams import STORED, replays
 from openbrain.ports.streams import OutsideGroup, Readers
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters.replay import MOST

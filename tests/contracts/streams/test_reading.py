@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import NeverRetry, SetupError
-from openbrain.domain.streams import STORED, SUBMITTED
+from openbrain.domain.events.streams import STORED, SUBMITTED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service

@@ -14,7 +14,7 @@ from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.redis import rates as redis_rates
 from openbrain.adapters.redis.rates import RedisRates
 from openbrain.observability import metrics
-from openbrain.ports.tenants import Allowance, Rate
+from openbrain.ports.store.tenants import Allowance, Rate
 from openbrain.settings import Streams
 from openbrain.streams.redis.connection import connect_as
 from tests.servers.process import ServerProcess

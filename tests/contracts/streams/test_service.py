@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.streams import REINDEX, STORED, SUBMITTED
+from openbrain.domain.events.streams import REINDEX, STORED, SUBMITTED
 from openbrain.observability import metrics as telemetry
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import STORED, dead_letters, replays
+from openbrain.domain.events.streams import STORED, dead_letters, replays
 from openbrain.ports.streams import DeadFilter
 from openbrain.streams.dead_letters import listing
 from openbrain.streams.dead_letters.replay import hand_over

@@ -11,7 +11,7 @@ from openbrain.adapters.network.webhook_poster import HttpPoster, Resolve
 from openbrain.domain.errors import Invalid, NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.webhook_rules import new_secret, signature
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.webhooks import Webhook
 from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
 from tests.support.signals.hook_receiver import Receiver, certified, receiver

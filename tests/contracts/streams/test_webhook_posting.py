@@ -9,7 +9,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.webhooks import Webhook
 from openbrain_amygdala.jobs.webhooks import Posting, post_again
 from tests.support.signals.raising import change, raise_one, signal_of, workspace
 from tests.support.store.fixtures import START

@@ -8,8 +8,8 @@ from aiohttp import web
 
 from openbrain.adapters.elasticsearch.connection import connect
 from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.domain.visibility import AllOf
 from tests.servers.places import free_port
 
 PRODUCT = {"X-Elastic-Product": "Elasticsearch"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import AllOf, Equals, OneOf, matches
 from openbrain.domain.errors import TryLater
 from openbrain.domain.limits import QUERY_CHARS
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import AllOf, Equals, OneOf, matches
 from openbrain.ports.index import Count, Found, Place, TextEntry, TextIndex, TextQuery, Tombstone
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows

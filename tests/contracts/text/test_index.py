@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
 from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.domain.limits import CONTENT_CHARS, QUERY_CHARS
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
 from openbrain.ports.index import Standing, TextEntry, TextIndex, TextSearch, Tombstone
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import AllOf, AtLeast, Equals, matches
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import AllOf, AtLeast, Equals, matches
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows

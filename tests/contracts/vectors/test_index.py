@@ -9,8 +9,8 @@ import pytest
 
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.domain.access.visibility import AllOf, AnyOf, OneOf
 from openbrain.domain.errors import Invalid, SetupError, TryLater
-from openbrain.domain.visibility import AllOf, AnyOf, OneOf
 from openbrain.ports.index import VectorIndex, VectorSearch
 from tests.support.indexes.entries import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
 from tests.support.indexes.vector_engines import (

@@ -8,18 +8,18 @@ import pytest
 
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory, State
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import (
     TextIndex,
     Tombstone,
     VectorEntry,
     VectorIndex,
 )
-from openbrain.ports.index_entries import Embedded
-from openbrain.ports.writes import Edit
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import Embedded
+from openbrain.ports.store.writes import Edit
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from openbrain_indexer.handlers.projection import Writable
 from openbrain_indexer.handlers.text import project_text

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
+from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain_indexer.handlers.vectors import project_vector
 from tests.contracts.vectors.test_projection import MODEL, Accepting, Both, clock, embed, project, row_of, store, stored
 from tests.support.waiting import PATIENCE_S

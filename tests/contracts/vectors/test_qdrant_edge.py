@@ -11,8 +11,8 @@ import pytest
 
 from openbrain.adapters.qdrant_edge import vectors
 from openbrain.adapters.qdrant_edge.vectors import SLICE, QdrantEdgeVectors
+from openbrain.domain.access.visibility import AllOf, AtLeast, Equals
 from openbrain.domain.errors import SetupError
-from openbrain.domain.visibility import AllOf, AtLeast, Equals
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, direction, memory, tombstone, vector_entry
 from tests.support.waiting import PATIENCE_S
 

@@ -10,7 +10,7 @@ from openbrain.client import OpenBrain
 from openbrain.client.subscriber import FileCursor, Subscriber
 from openbrain.client.subscriber.http_api import HttpApi
 from openbrain.client.subscriber.redis_stream import BroadcastStream
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.settings import Streams
 from tests.faults.signals.judging import Record, Said
 from tests.support.waiting import PATIENCE_S

@@ -12,9 +12,10 @@ from redis.asyncio import Redis
 
 from openbrain.client.subscriber.connect import SILENCE_S
 from openbrain.domain.errors import Halted, TryLater
-from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.streams import SIGNAL_RAISED
 from tests.faults.findings import LOST, STALE, Finding
 from tests.faults.fleet import Zygote
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet

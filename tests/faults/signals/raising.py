@@ -10,9 +10,10 @@ from redis.exceptions import RedisError
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import OpenBrainError, TryLater
-from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.streams import SIGNAL_RAISED
 from tests.faults.signals.agents import WORKSPACE
 from tests.faults.signals.plan import Raised
 

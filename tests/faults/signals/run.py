@@ -13,7 +13,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from openbrain.domain.streams import BROADCAST
+from openbrain.domain.events.streams import BROADCAST
 from tests.faults.findings import LEFTOVER, LOST, PROCESS, Finding, told
 from tests.faults.fleet import Zygote, struck
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet, lacking

@@ -23,22 +23,23 @@ from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain import events
-from openbrain.domain.events import CloudEvent, EventData
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events import data as events
+from openbrain.domain.events.data import EventData
+from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.generations import Generation
+from openbrain.ports.store.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
-from openbrain.usecases import serving_indexes
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
-from openbrain.usecases.embedders import Embedders
+from openbrain.usecases.indexes import serving_indexes
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_api.app import api
 from openbrain_embedder.handlers.embedding import embed_stored
 from openbrain_indexer.handlers.text import project_text
@@ -167,7 +168,7 @@ class Brain:
 
 def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
     model: Any = CloudEvent[MODELS[stream]]  # type: ignore[valid-type]
-    return events.decode(model, body, events.event_type(stream))
+    return decode(model, body, event_type(stream))
 
 
 @asynccontextmanager

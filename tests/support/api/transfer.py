@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
-from openbrain.domain.permissions import Permission
 from tests.support.api.brain import Brain, offer, remembered, unknown_id
 from tests.support.settings import changed
 

@@ -12,7 +12,8 @@ from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
 from openbrain.ports.models import ModelIdentity

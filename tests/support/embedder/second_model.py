@@ -11,7 +11,7 @@ from dataclasses import replace
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.domain.errors import ModelChanged, SetupError
 from openbrain.ports.models import Embedder, ModelIdentity
-from openbrain.usecases.embedders import Embedders
+from openbrain.usecases.indexes.embedders import Embedders
 from tests.support.embedder.handler import WithFaults
 
 SECOND = replace(IDENTITY, name="second", digest="5" * 64)

@@ -2,8 +2,7 @@
 
 from hypothesis import strategies as st
 
-from openbrain.domain.memory import MemoryType, Scope
-from openbrain.domain.visibility import (
+from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NEVER,
     AllOf,
@@ -17,6 +16,7 @@ from openbrain.domain.visibility import (
     Viewer,
     visible,
 )
+from openbrain.domain.memory import MemoryType, Scope
 from tests.support.indexes.entries import memory
 
 NOW = 1_750_000_000_000_000

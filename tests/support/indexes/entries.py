@@ -5,9 +5,9 @@ import uuid
 from array import array
 from collections.abc import Mapping
 
+from openbrain.domain.access.visibility import NEVER, AllOf, Equals
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory, MemoryType, Scope
-from openbrain.domain.visibility import NEVER, AllOf, Equals
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 
 WORKSPACE = "acme"

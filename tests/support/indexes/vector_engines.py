@@ -16,7 +16,7 @@ from qdrant_client import AsyncQdrantClient
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from tests.servers.process import Server
 from tests.support.indexes.entries import EVERYTHING, direction

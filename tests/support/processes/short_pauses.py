@@ -7,7 +7,8 @@ from typing import Any
 from openbrain.adapters.sql.work import operations
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.runtime import container
-from openbrain.usecases import backpressure, index_writers
+from openbrain.usecases import backpressure
+from openbrain.usecases.indexes import index_writers
 from openbrain_housekeeper import app as housekeeper
 from openbrain_housekeeper.handlers import close_workspace, reindex
 from openbrain_housekeeper.wiring import operations as wired

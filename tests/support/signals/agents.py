@@ -11,9 +11,10 @@ from redis.asyncio import Redis
 from openbrain.client.subscriber.api import Missed, News, Present
 from openbrain.client.subscriber.halts import halt_of
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import FIELD, Broadcast, encode
+from openbrain.domain.events.data import Broadcast
+from openbrain.domain.events.envelope import FIELD, encode
+from openbrain.domain.events.streams import BROADCAST
 from openbrain.domain.signals.values import Halt, HaltState, Severity, SignalState, Step
-from openbrain.domain.streams import BROADCAST
 from openbrain.settings import Streams
 from tests.support.streams.consumers import scaled
 

@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.events import Broadcast, CloudEvent, decode, event_type
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.events.data import Broadcast
+from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.signals.values import Raise, Severity, Signal, Step
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import RaiseOutcome, SignalChange
-from openbrain.ports.tenants import Workspace
+from openbrain.ports.store.signals import RaiseOutcome, SignalChange
+from openbrain.ports.store.tenants import Workspace
 from tests.support.store.fixtures import START, viewer
 
 

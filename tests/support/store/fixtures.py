@@ -16,12 +16,13 @@ from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_fro
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import TryLater
-from openbrain.domain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
+from openbrain.domain.events.data import MemoryStored, MemorySuperseded
+from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.writes import MemoryWrites, Origin, Outcome, Status, Write
+from openbrain.ports.store.writes import MemoryWrites, Origin, Outcome, Status, Write
 from tests.servers.mariadb_server import DATABASE
 from tests.servers.process import Server
 from tests.support.store.mariadb import MariadbTables

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.events import CloudEvent
-from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, SUBMITTED, TICK_REQUESTED, StreamSpec
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, SUBMITTED, TICK_REQUESTED, StreamSpec
 from tests.support.extremes import RAW, Place, around, places
 from tests.support.streams.fuzz import changed, event, submission
 

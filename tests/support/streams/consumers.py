@@ -13,9 +13,10 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from openbrain.domain.events import MemoryStored, encode
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import STORED, dead_letters
 from openbrain.domain.memory import Change
-from openbrain.domain.streams import STORED, dead_letters
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from openbrain.domain.events import FIELD, encode, event_type
+from openbrain.domain.events.envelope import FIELD, encode, event_type
+from openbrain.domain.events.streams import SUBMITTED
 from openbrain.domain.memory import Change, MemoryType, Reason
-from openbrain.domain.streams import SUBMITTED
 
 Fields = Sequence[tuple[bytes, bytes]]
 DATA = FIELD.encode()

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.streams import STORED, dead_letters
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import STORED, dead_letters
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery

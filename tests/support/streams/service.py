@@ -13,8 +13,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.domain.events import MemoryStored
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.streams import STORED
 from openbrain.settings import load
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription

@@ -6,7 +6,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from openbrain.ports.outbox import Outbox
+from openbrain.ports.store.outbox import Outbox
 
 
 class Stillness:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.streams import STORED
 from openbrain.ports.streams import GroupState
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import RedisStreams

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from openbrain.vault.changes import Change, sha256
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.changes import Change, sha256
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.journal import apply
 
 Files = Mapping[str, bytes]

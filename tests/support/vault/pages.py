@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from openbrain.domain.times import from_datetime
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.index import Index, Scan

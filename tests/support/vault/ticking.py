@@ -10,12 +10,12 @@ from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.network.probes import Probes
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.ids import uuid7
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Workspace
-from openbrain.ports.vault import TickJob
-from openbrain.vault.folder import Folder
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import TickJob
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.ports import Ports

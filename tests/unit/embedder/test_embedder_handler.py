@@ -12,7 +12,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
-from openbrain.ports.writes import Edit
+from openbrain.ports.store.writes import Edit
 from openbrain_embedder.handlers.embedding import embed_known, embed_stored
 from tests.support.embedder.handler import Service, database, event, model, service, store
 from tests.support.store.fixtures import START, clock, origin, rows, viewer

@@ -11,11 +11,12 @@ from structlog.testing import capture_logs
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import ModelChanged, NeverRetry, SetupError, TryLater
-from openbrain.domain.events import CloudEvent, MemoryReindex
+from openbrain.domain.events.data import MemoryReindex
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.usecases.embedders import Embedders
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_embedder.handlers.memory_stored import Embedding
 from tests.support.embedder.handler import Service, WithFaults, database, event, model, service, store
 from tests.support.embedder.second_model import SECOND, Second, named

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from openbrain.domain import limits
-from openbrain.domain.submission import Submission
+from openbrain.domain.events.submission import Submission
 from openbrain_cli.importers.file_reading import MAX_BYTES
 from openbrain_cli.importers.found_memory import FoundMemory, Scan
 from openbrain_cli.importers.locations.scanning import Homes, look

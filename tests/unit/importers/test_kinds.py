@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.domain.submission import Submission
+from openbrain.domain.events.submission import Submission
 from openbrain_cli.importers.execution.spill_file import SpillFile
 from openbrain_cli.importers.file_reading import MAX_BYTES
 from openbrain_cli.importers.found_memory import Scan

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.domain.submission import Submission
+from openbrain.domain.events.submission import Submission
 from openbrain_cli.importers.json_safe import json_safe, that_fit
 from openbrain_cli.importers.locations.scanning import Client, look
 from openbrain_cli.importers.markdown.frontmatter import page

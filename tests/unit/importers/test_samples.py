@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.domain.submission import Submission
 from openbrain_cli.importers.found_memory import TAG, FoundMemory, Scan
 from openbrain_cli.importers.locations.scanning import Client, look
 from tests.support.cli.memory_samples import homes, lay_out

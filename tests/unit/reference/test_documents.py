@@ -7,10 +7,10 @@ import jsonschema
 import orjson
 import pytest
 
-from openbrain.domain.events import encode
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import STORED, STREAMS, SUBMITTED, StreamSpec
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
-from openbrain.domain.streams import STORED, STREAMS, SUBMITTED, StreamSpec
-from openbrain.domain.submission import MemorySubmitted
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.streams.operating.asyncapi import asyncapi, documents, event_schema

@@ -9,7 +9,7 @@ from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import Invalid, SetupError, error_text
-from openbrain.domain.streams import STORED
+from openbrain.domain.events.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service

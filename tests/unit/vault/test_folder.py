@@ -7,7 +7,7 @@ import pytest
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.vault import limits
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers import atomic_writes
 from openbrain.vault.values import Problem
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
+from openbrain.vault.markers.posted_markers import change_of, path_of
 from openbrain.vault.markers.redaction import quotable, quotable_line, redacted
+from openbrain.vault.markers.session_marks import Harvest, harvest, posts, submissions
 from openbrain.vault.markers.transcripts import records
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.arc_parsing import parse_arc
-from openbrain.vault.posted_markers import change_of, path_of
-from openbrain.vault.session_marks import Harvest, harvest, posts, submissions
 from openbrain_tick.apply.memory_comparison import marked
 
 AT = 1_767_225_600_000_000

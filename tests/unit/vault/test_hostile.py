@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.markers import parse
 

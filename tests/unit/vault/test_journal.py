@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.domain.errors import Conflict, Invalid, TryLater
-from openbrain.vault.changes import Change, sha256
+from openbrain.vault.files.changes import Change, sha256
 from openbrain.vault.markers import atomic_writes
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.journal import Applied, apply, recover

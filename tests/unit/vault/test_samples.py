@@ -13,9 +13,9 @@ import pytest
 
 from openbrain.domain.errors import NotFound
 from openbrain.domain.times import from_datetime
+from openbrain.vault.markers.session_marks import Harvest, harvest
 from openbrain.vault.markers.transcripts import lines, records
 from openbrain.vault.pages.index import Scan
-from openbrain.vault.session_marks import Harvest, harvest
 from openbrain.vault.thresholds import Thresholds
 from openbrain_tick.observe.transcripts import extracted
 from openbrain_tick.plan.arcs.cluster import cluster

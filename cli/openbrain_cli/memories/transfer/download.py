@@ -14,7 +14,7 @@ import orjson
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.usecases.transfer_writing import footer_line
+from openbrain.usecases.transfer.writing import footer_line
 from openbrain_cli.memories.transfer.export_file import kind_of
 
 ATTEMPTS = 5

@@ -13,7 +13,7 @@ import orjson
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
-from openbrain.usecases.transfer_lines import FORMAT, Footer, Header, parse_header, parse_line
+from openbrain.usecases.transfer.lines import FORMAT, Footer, Header, parse_header, parse_line
 
 PART_LINES = 5000
 PART_BYTES = 4 * 1024 * 1024

@@ -44,7 +44,7 @@ def model_in_use(data: Path | None) -> ModelInUse:
 
 async def _written(settings: "Settings") -> tuple[str, ...]:
     from openbrain.adapters.sql.store import FILE
-    from openbrain.ports.generations import IndexKind
+    from openbrain.ports.store.generations import IndexKind
     from openbrain.runtime import adapters
 
     if settings.truth.url == adapters.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():

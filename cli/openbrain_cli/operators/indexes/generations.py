@@ -14,7 +14,7 @@ from openbrain_cli.profile import settings_in_use
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.indexes import GenerationAnswer
-    from openbrain.ports.generations import Generation
+    from openbrain.ports.store.generations import Generation
     from openbrain.settings import Settings
 
 app = new_app(no_args_is_help=True, help="The search indexes: which there are, and which of them answer.")

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound, SetupError
-from openbrain.domain.events import CloudEvent, decode, encode, first_problem
+from openbrain.domain.events.envelope import CloudEvent, decode, encode, first_problem
+from openbrain.domain.events.streams import BROADCAST, STREAMS, SUBMITTED, StreamSpec
 from openbrain.domain.ids import uuid7
-from openbrain.domain.streams import BROADCAST, STREAMS, SUBMITTED, StreamSpec
 
 SOURCE = "/openbrain/cli"
 

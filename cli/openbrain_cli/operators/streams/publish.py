@@ -80,7 +80,7 @@ def stream_settings(chosen: Profile) -> "Streams":
 async def _send(settings: "Streams", stream: str, events: "Sequence[bytes]") -> list[str]:
     from redis.asyncio import Redis
 
-    from openbrain.domain.events import FIELD
+    from openbrain.domain.events.envelope import FIELD
     from openbrain.streams.redis.connection import AWAY, connect, without_login
 
     client: Redis = connect(settings)

@@ -12,8 +12,8 @@ from sqlalchemy import text
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.store import FILE, store_url
-from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings

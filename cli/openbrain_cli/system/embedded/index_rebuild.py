@@ -4,10 +4,10 @@ import structlog
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
-from openbrain.ports.generations import MODEL_CHANGE, Generation, IndexKind
-from openbrain.ports.index_entries import REINDEX
 from openbrain.ports.models import ModelIdentity, cut_otherwise
-from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.store.generations import MODEL_CHANGE, Generation, IndexKind
+from openbrain.ports.store.index_entries import REINDEX
+from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.runtime.container import Container
 from openbrain.usecases.auth import OPERATORS
 

@@ -17,13 +17,13 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import FILE, store_url
 from openbrain.domain.errors import Conflict
 from openbrain.observability.gc_tuning import long_running
-from openbrain.ports.generations import Generation
+from openbrain.ports.store.generations import Generation
 from openbrain.runtime.adapters import EMBEDDED
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.streams.monitoring.endpoints import Watched
 from openbrain.usecases.auth import OPERATORS
-from openbrain.usecases.index_writers import write_to_all
+from openbrain.usecases.indexes.index_writers import write_to_all
 from openbrain_amygdala import app as amygdala
 from openbrain_api import app as api
 from openbrain_cli.operators.bootstrap_keys import WORKSPACE, bootstrap_key, ensure_workspace

@@ -8,13 +8,14 @@ import structlog
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, OpenBrainError
-from openbrain.domain.events import CloudEvent, ForeignEvent, SignalRaised
+from openbrain.domain.events.data import ForeignEvent, SignalRaised
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned
-from openbrain.ports.signals import Signals
+from openbrain.ports.store.signals import Signals
 from openbrain.settings.events import Events
 from openbrain_amygdala.handlers.signal_raised import happened, told
 

@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
-from openbrain.domain.events import CloudEvent, SignalAcknowledged
+from openbrain.domain.events.data import SignalAcknowledged
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.signals.values import Step, Subscriber
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Halts, SignalChange, Signals
-from openbrain.ports.store import Store
+from openbrain.ports.store.signals import Halts, SignalChange, Signals
+from openbrain.ports.store.store import Store
 from openbrain_amygdala.handlers.signal_raised import happened
 
 VIA = "redis"

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.events import CloudEvent, SignalRaised
+from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise
 from openbrain.observability import metrics
-from openbrain.ports.signals import RaiseOutcome, Signals
+from openbrain.ports.store.signals import RaiseOutcome, Signals
 
 
 class Raised(Protocol):

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from openbrain.observability import metrics
-from openbrain.ports.store import Store
+from openbrain.ports.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

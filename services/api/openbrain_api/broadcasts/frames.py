@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import orjson
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import HaltScope, Step
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import StreamedBroadcast
+from openbrain.ports.store.signals import StreamedBroadcast
 
 MEDIA = "text/event-stream"
 BROADCAST = "broadcast"

@@ -9,7 +9,7 @@ import structlog
 from openbrain.domain.errors import OpenBrainError, Unauthorised
 from openbrain.observability import logs
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import ApiKeys
+from openbrain.ports.store.tenants import ApiKeys
 from openbrain_api.broadcasts.channel import Listener
 
 _log = structlog.get_logger(__name__)

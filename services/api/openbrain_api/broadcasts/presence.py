@@ -5,7 +5,7 @@ import contextlib
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.signals.values import Subscriber
-from openbrain.ports.signals import Broadcasts
+from openbrain.ports.store.signals import Broadcasts
 
 
 class Presence:

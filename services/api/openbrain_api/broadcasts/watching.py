@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import TryLater
-from openbrain.domain.visibility import Viewer
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import HEARTBEAT, EncodedBroadcast, frame, frames, retry, skipped
 from openbrain_api.broadcasts.hub import Hub

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from openbrain.domain.access.visibility import matches
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import matches
 from openbrain.ports.index import Count, Hit, Place, TextQuery
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 

@@ -6,12 +6,12 @@ from typing import Literal, TypeVar
 
 import structlog
 
+from openbrain.domain.access.visibility import AllOf, matches
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import AllOf, matches
-from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Count, Found, Hit, Place, TextIndex
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.memories import Memories
 from openbrain_api.discovery import by_words
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import fragments, shares

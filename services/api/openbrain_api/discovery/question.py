@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from openbrain.contract.brain.discovery import Facet
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Count, TextQuery
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import Fragment

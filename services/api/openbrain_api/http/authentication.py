@@ -5,12 +5,12 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import structlog
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Allowance, Rate, Rates
+from openbrain.ports.store.tenants import Allowance, Rate, Rates
 from openbrain.settings.server import Server
 from openbrain.usecases.auth import OPERATORS, Actor, Keyring
 from openbrain_api.http.rate_limit import Fields, set_rate_limit

@@ -11,9 +11,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.domain.events import first_problem
+from openbrain.domain.events.envelope import first_problem
+from openbrain.domain.events.submission import Agent, IdempotencyKey
 from openbrain.domain.ids import is_uuid
-from openbrain.domain.submission import Agent, IdempotencyKey
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompressed, is_compressed
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 

@@ -5,7 +5,7 @@ import math
 from openbrain.domain.errors import RateLimited
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Allowance, Rate, Rates
+from openbrain.ports.store.tenants import Allowance, Rate, Rates
 from openbrain.settings.server import Server
 from openbrain.usecases.auth import Actor
 

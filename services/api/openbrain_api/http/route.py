@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from openbrain.contract.base import QueryString
 from openbrain.domain import limits
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.usecases.auth import Actor
 from openbrain_api.api import Api
 from openbrain_api.http.parsing import Headers

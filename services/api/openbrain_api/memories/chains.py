@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.caches import Lru
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 
 LONGEST = 50
 _KEPT = 10_000

@@ -7,7 +7,7 @@ from typing import Any
 from openbrain.contract.brain.memories import HistoryLine
 from openbrain.domain import times
 from openbrain.domain.memory import Memory
-from openbrain.ports.memories import HistoryEntry
+from openbrain.ports.store.memories import HistoryEntry
 from openbrain_api.memories.chains import NOTHING, Behind
 
 Json = dict[str, object]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory, State
 from openbrain.ports.clock import Clock
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 
 _FIRST_LOOK_S = 0.01
 _LONGEST_PAUSE_S = 0.1

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 import openbrain
 from openbrain.domain import limits
-from openbrain.ports.generations import IndexKind
-from openbrain.usecases.transfer_lines import LINES
+from openbrain.ports.store.generations import IndexKind
+from openbrain.usecases.transfer.lines import LINES
 from openbrain_api.http.forms import MULTIPART, URLENCODED
 from openbrain_api.http.response import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route

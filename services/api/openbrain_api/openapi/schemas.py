@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from openbrain.contract.base import Problem
 from openbrain.contract.brain.memories import BatchItemBody
-from openbrain.usecases.transfer_lines import LINES
+from openbrain.usecases.transfer.lines import LINES
 from openbrain_api.http.route import Nothing, Route
 
 Json = dict[str, Any]

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
-from openbrain.domain.visibility import AllOf, matcher, visible
 from openbrain.ports.clock import Clock
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse

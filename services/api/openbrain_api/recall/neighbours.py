@@ -7,8 +7,8 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from openbrain.domain.visibility import AllOf
-from openbrain.ports.memories import Memories, Turn
+from openbrain.domain.access.visibility import AllOf
+from openbrain.ports.store.memories import Memories, Turn
 from openbrain_api.recall.fuse import Scores
 
 WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}

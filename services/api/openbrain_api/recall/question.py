@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from openbrain.domain.visibility import Criteria, Viewer
+from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain_api.recall.order import RankedMemory
 
 KEYWORD_BOOST = 0.3

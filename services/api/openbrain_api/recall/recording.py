@@ -7,8 +7,8 @@ from contextlib import suppress
 import structlog
 
 from openbrain.observability import metrics
-from openbrain.ports.memories import Memories, RecallRecord
-from openbrain.ports.outbox import Wake
+from openbrain.ports.store.memories import Memories, RecallRecord
+from openbrain.ports.store.outbox import Wake
 
 BATCH = 200
 KEPT = 10_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from openbrain.domain.memory import Memory
-from openbrain.ports.memories import Memories
+from openbrain.ports.store.memories import Memories
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import RankedMemory, bucket

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
+from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import Condition
-from openbrain.ports.transfer import Position, StoredMemory, Transfer
-from openbrain.usecases import transfer_writing
+from openbrain.ports.store.transfer import Position, StoredMemory, Transfer
+from openbrain.usecases.transfer import writing as transfer_writing
 from openbrain_api.memories.chains import Behind
 
 FIRST_PAGE = 50

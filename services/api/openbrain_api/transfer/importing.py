@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, OpenBrainError
-from openbrain.usecases import transfer_lines
-from openbrain.usecases.transfer_lines import (
+from openbrain.usecases.transfer import lines as transfer_lines
+from openbrain.usecases.transfer.lines import (
     AnyLine,
     Footer,
     Header,

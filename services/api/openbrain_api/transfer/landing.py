@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, matches, visible
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
-from openbrain.domain.visibility import Criteria, matches, visible
-from openbrain.ports.transfer import Item, Landed, Link, StoredMemory, Told
-from openbrain.ports.writes import Origin, Status, Write
+from openbrain.ports.store.transfer import Item, Landed, Link, StoredMemory, Told
+from openbrain.ports.store.writes import Origin, Status, Write
 from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
-from openbrain.usecases.transfer_lines import Header, HistoryEntryLine, LineageLine, MemoryLine
+from openbrain.usecases.transfer.lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.api import Api
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]

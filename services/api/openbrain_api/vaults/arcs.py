@@ -6,7 +6,7 @@ from heapq import nlargest
 from typing import Final
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.files.folder import Entry, Folder
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import REGIONS

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.memories import Memories
-from openbrain.ports.vault import Vault
+from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.vault import Vault
 
 Entry = dict[str, Any]
 """Of the feed, as its route answers it."""

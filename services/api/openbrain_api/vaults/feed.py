@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.front_matter.document import read
 
 FEED = "brain-feed"

@@ -7,8 +7,8 @@ from typing import Final
 from openbrain.contract.vault.pages import VaultFile, VaultHit, VaultPage
 from openbrain.domain.errors import Invalid, NeverRetry, NotFound
 from openbrain.domain.times import to_datetime
-from openbrain.vault.changes import sha256
-from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.files.changes import sha256
+from openbrain.vault.files.folder import Entry, Folder
 
 MOST_FILES: Final = 50_000
 MOST_BYTES: Final = 256 * 1024 * 1024

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, Invalid, NotFound
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Signal, Step
-from openbrain.ports.signals import SignalChange, SignalFilter
+from openbrain.ports.store.signals import SignalChange, SignalFilter
+from openbrain.vault.markers.posted_markers import Post
 from openbrain.vault.pages.bodies import first_line
-from openbrain.vault.posted_markers import Post
 from openbrain_api.http.route import Call
 
 LOOKED_AT: Final = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers.transcripts import lines, project_of, records
 from openbrain.vault.pages.arc_parsing import parse_arc
 

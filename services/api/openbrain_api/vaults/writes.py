@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
-from openbrain.ports.vault import VaultWrite
+from openbrain.ports.store.vault import VaultWrite
 from openbrain.usecases.remember import HOUR
 from openbrain.usecases.vault_lock import vault_writer
-from openbrain.vault.changes import Change, sha256
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.changes import Change, sha256
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages import journal
 from openbrain_api.http import parsing
 from openbrain_api.http.route import Call

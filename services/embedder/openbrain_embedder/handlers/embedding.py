@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 import structlog
 
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.events.data import MemoryStored
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
-from openbrain.domain.passage_header import header
+from openbrain.domain.text.passage_header import header
 from openbrain.ports.clock import Clock
-from openbrain.ports.index_entries import Embedded, Vectors
-from openbrain.ports.memories import Memories
 from openbrain.ports.models import Embedder
-from openbrain.ports.store import Store
+from openbrain.ports.store.index_entries import Embedded, Vectors
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.store import Store
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]

@@ -12,13 +12,13 @@ from typing import Any
 import structlog
 
 from openbrain.domain.errors import ModelChanged, SetupError, TryLater
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.models import Embedder
-from openbrain.ports.store import Store
-from openbrain.usecases.embedders import Embedders
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_embedder.handlers.embedding import Failures, embed_known, embed_stored
 
 Events = Sequence[CloudEvent[Any]]

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain.ports.store import Store
+from openbrain.ports.store.operations import Operation, OperationStatus, Progress
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
-from openbrain.ports.writes import PURGE
 from openbrain.usecases import purge_traces
 from openbrain_housekeeper.handlers.purge import swept_json
 

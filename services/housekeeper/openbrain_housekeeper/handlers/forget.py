@@ -3,9 +3,9 @@
 import uuid
 
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import TRACES, Operation, Progress
-from openbrain.ports.store import Store
-from openbrain.ports.writes import PURGE, Bulk, Origin
+from openbrain.ports.store.operations import TRACES, Operation, Progress
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.writes import PURGE, Bulk, Origin
 from openbrain.usecases import stored_criteria
 
 CHUNK = 200

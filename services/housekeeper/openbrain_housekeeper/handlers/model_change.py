@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from openbrain.ports.generations import Generation
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation
+from openbrain.ports.store.store import Store
 
 MODEL = "model"
 """Member of a request: the key of the model that the vectors are made by, where it is to be another one."""

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
-from openbrain.ports.operations import TRACES, Operation, Progress
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation
+from openbrain.ports.store.operations import TRACES, Operation, Progress
+from openbrain.ports.store.store import Store
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from openbrain.domain.errors import NotFound
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import IndexMarks
-from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import IndexMarks
+from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.streams import (
     BURIED,
     BURY,

@@ -15,19 +15,20 @@ from typing import Any, Protocol
 import structlog
 
 from openbrain.domain.errors import Conflict, NeverRetry, TryLater
-from openbrain.domain.events import ReindexCompleted, encode
+from openbrain.domain.events.data import ReindexCompleted
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import REINDEX as STREAM
+from openbrain.domain.events.streams import REINDEX_COMPLETED
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import REINDEX as STREAM
-from openbrain.domain.streams import REINDEX_COMPLETED
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.ports.index_entries import Listed
 from openbrain.ports.models import cut_otherwise
-from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.store import Store
-from openbrain.usecases import comparison_sums, reconcile
-from openbrain.usecases.index_writers import LEASE_S, drop_generation
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import Listed
+from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes import comparison_sums, reconcile
+from openbrain.usecases.indexes.index_writers import LEASE_S, drop_generation
 from openbrain_housekeeper.handlers.model_change import MODEL, ON_THEIR_WAY, lacking_vectors
 from openbrain_housekeeper.handlers.reindex_request import event_about, extent_of, generation_of
 

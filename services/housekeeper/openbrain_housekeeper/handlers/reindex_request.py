@@ -1,12 +1,12 @@
 """What the operation of a reindex is about, and what it announces."""
 
-from openbrain.domain.events import encode
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import REINDEX as STREAM
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change
-from openbrain.domain.streams import REINDEX as STREAM
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.index_entries import Extent, Listed
-from openbrain.ports.operations import Operation
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import Extent, Listed
+from openbrain.ports.store.operations import Operation
 
 
 def generation_of(operation: Operation) -> Generation:

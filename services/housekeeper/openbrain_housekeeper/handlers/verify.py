@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.store.operations import Operation, Progress
 from openbrain_housekeeper.reconciliation.comparison import Asked
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier, lift
 

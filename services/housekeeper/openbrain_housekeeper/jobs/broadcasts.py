@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.outbox import OutboxEntry
-from openbrain.ports.signals import Broadcasts
+from openbrain.ports.store.outbox import OutboxEntry
+from openbrain.ports.store.signals import Broadcasts
 from openbrain.settings import Streams
 from openbrain.streams.publishing import broadcast_writer
 

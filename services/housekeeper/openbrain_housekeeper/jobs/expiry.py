@@ -1,6 +1,6 @@
 """Job `expire`: memories past their time end."""
 
-from openbrain.ports.store import Store
+from openbrain.ports.store.store import Store
 
 
 async def expire(store: Store, limit: int) -> int:

@@ -8,11 +8,11 @@ import structlog
 
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.usecases import comparison_sums, reconcile
-from openbrain.usecases.index_loss import epoch_of, write_epoch
-from openbrain.usecases.reconcile import Fault
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.usecases.indexes import comparison_sums, reconcile
+from openbrain.usecases.indexes.index_loss import epoch_of, write_epoch
+from openbrain.usecases.indexes.reconcile import Fault
 from openbrain_housekeeper.reconciliation.comparison import Comparison, Tally
 from openbrain_housekeeper.reconciliation.verification import Verifier
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import structlog
 
 from openbrain.domain.errors import TryLater, error_text
-from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
+from openbrain.ports.store.operations import Operation, Operations, OperationStatus, Progress
 
 Step = Callable[[Operation], Awaitable[Progress]]
 """Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.outbox import Outbox, OutboxEntry, Wake
-from openbrain.ports.signals import StaleSequence
+from openbrain.ports.store.outbox import Outbox, OutboxEntry, Wake
+from openbrain.ports.store.signals import StaleSequence
 
 
 class Publisher(Protocol):

@@ -1,7 +1,7 @@
 """Job `purge`: rows past their time go: idempotency keys, operations, recalls, ticks, imports that fell silent."""
 
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.ports.store import Store
+from openbrain.ports.store.store import Store
 from openbrain.settings import Settings
 from openbrain_housekeeper.jobs.rounds import ROUND
 

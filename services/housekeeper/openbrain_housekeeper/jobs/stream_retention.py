@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 from redis.asyncio import Redis
 
-from openbrain.ports.store import Store
+from openbrain.ports.store.store import Store
 from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.operating.dead_letter_retention import DeadKeeping

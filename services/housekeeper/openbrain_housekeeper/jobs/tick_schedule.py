@@ -10,7 +10,7 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.vault import Tick, TickJob, Ticks, TickState
+from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
 
 LOOK_BACK = 100
 IDLE_S = 60

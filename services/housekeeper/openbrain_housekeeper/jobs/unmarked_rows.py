@@ -2,8 +2,8 @@
 
 import structlog
 
-from openbrain.ports.generations import IndexKind
-from openbrain.usecases.reconcile import stamp
+from openbrain.ports.store.generations import IndexKind
+from openbrain.usecases.indexes.reconcile import stamp
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
 WALKED = 20_000

@@ -4,14 +4,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter
-from openbrain.ports.store import Store
-from openbrain.ports.vault import TickState
+from openbrain.ports.store.signals import RaiseStatus, SignalChange, SignalFilter
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.vault import TickState
 from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
 
 ACTOR: Final = "housekeeper"

@@ -12,11 +12,11 @@ from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.store import Store
-from openbrain.usecases import comparison_sums, reconcile
-from openbrain.usecases.reconcile import Difference, Fault
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes import comparison_sums, reconcile
+from openbrain.usecases.indexes.reconcile import Difference, Fault
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 REMEMBERED = 10_000

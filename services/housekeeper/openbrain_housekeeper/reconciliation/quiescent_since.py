@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 
 Oldest = Callable[[], Awaitable[int | None]]
 """Since when something waits, microseconds by our clock; None where nothing does."""

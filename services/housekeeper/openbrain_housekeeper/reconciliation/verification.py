@@ -8,10 +8,10 @@ import structlog
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.store import Store
-from openbrain.usecases import comparison_sums
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes import comparison_sums
 from openbrain_housekeeper.reconciliation.comparison import Asked, Comparison, Tally
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 

@@ -2,10 +2,10 @@
 
 from redis.asyncio import Redis
 
-from openbrain.ports.generations import MODEL_CHANGE, IndexKind
-from openbrain.ports.index_entries import REINDEX, VERIFY
-from openbrain.ports.tenants import CLOSE
-from openbrain.ports.writes import FORGET, PURGE
+from openbrain.ports.store.generations import MODEL_CHANGE, IndexKind
+from openbrain.ports.store.index_entries import REINDEX, VERIFY
+from openbrain.ports.store.tenants import CLOSE
+from openbrain.ports.store.writes import FORGET, PURGE
 from openbrain.runtime.container import Container
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.operating.erasure import StreamEraser

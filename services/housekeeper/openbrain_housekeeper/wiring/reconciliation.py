@@ -6,9 +6,9 @@ from functools import partial
 
 from redis.asyncio import Redis
 
+from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import PeriodicJob

@@ -6,9 +6,9 @@ from functools import partial
 from redis.asyncio import Redis
 
 from openbrain.domain.errors import Conflict
-from openbrain.domain.streams import REINDEX as STREAM
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.operations import Operation
+from openbrain.domain.events.streams import REINDEX as STREAM
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.operations import Operation
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.gauges import behind

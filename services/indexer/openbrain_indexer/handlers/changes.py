@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.memory import Change
-from openbrain.ports.generations import Generation
-from openbrain.usecases.index_writers import WritableIndexes, write_to_all
+from openbrain.ports.store.generations import Generation
+from openbrain.usecases.indexes.index_writers import WritableIndexes, write_to_all
 from openbrain_indexer.handlers.projection import Failures
 
 

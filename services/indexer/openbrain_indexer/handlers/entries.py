@@ -1,12 +1,12 @@
 """From a row of the truth to what an index holds. Pure: the same row always gives the same entries."""
 
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory
-from openbrain.domain.passage_header import header
-from openbrain.domain.visibility import NEVER
+from openbrain.domain.text.passage_header import header
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
-from openbrain.ports.index_entries import PassageSet
+from openbrain.ports.store.index_entries import PassageSet
 
 _fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(VectorEntry)
 

@@ -13,11 +13,11 @@ import structlog
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Tombstone
-from openbrain.ports.index_entries import Mark
-from openbrain.ports.memories import Memories
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.store import Store
 
 ROUNDS = 5
 """How often a row that changes under the projector is read again before its entry is tried later."""

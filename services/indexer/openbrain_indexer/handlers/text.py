@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from openbrain.domain.memory import Memory
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, Tombstone
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.store import Store
 from openbrain_indexer.handlers.entries import text_entry, tombstones
 from openbrain_indexer.handlers.projection import (
     Failures,

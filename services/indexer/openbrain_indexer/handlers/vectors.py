@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from openbrain.domain.memory import Memory
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
-from openbrain.ports.index_entries import Vectors
-from openbrain.ports.store import Store
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.index_entries import Vectors
+from openbrain.ports.store.store import Store
 from openbrain_indexer.handlers.entries import tombstones, vector_entries
 from openbrain_indexer.handlers.projection import (
     Failures,

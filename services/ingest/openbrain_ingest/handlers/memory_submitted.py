@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.events import CloudEvent
-from openbrain.domain.submission import MemorySubmitted
+from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import ContentPolicy, MemoryWrites
+from openbrain.ports.store.writes import ContentPolicy, MemoryWrites
 from openbrain.usecases.remember import Offer, remember
 from openbrain.usecases.submit import Tenants, from_event
 

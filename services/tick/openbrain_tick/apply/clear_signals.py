@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import Step
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import SignalChange, Signals
-from openbrain.ports.store import Store
+from openbrain.ports.store.signals import SignalChange, Signals
+from openbrain.ports.store.store import Store
 from openbrain_tick.apply.plan_and_write import plan_and_write
 from openbrain_tick.observe.signals import ACTOR, standing_alarm
 from openbrain_tick.plan.feed.feed_files import alarmed

@@ -11,8 +11,8 @@ from openbrain.domain import limits
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import Memory
 from openbrain.domain.times import from_iso
-from openbrain.ports.vault import VaultMemory
-from openbrain.vault.kinds import MEMORY_TYPES
+from openbrain.ports.store.vault import VaultMemory
+from openbrain.vault.markers.kinds import MEMORY_TYPES
 from openbrain.vault.markers.markers import without_markers
 from openbrain.vault.markers.redaction import quotable_line, redacted
 from openbrain.vault.pages.arcs import Arc

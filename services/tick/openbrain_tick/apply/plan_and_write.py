@@ -9,9 +9,9 @@ from typing import TypeVar
 import structlog
 
 from openbrain.domain.errors import Conflict, TryLater
-from openbrain.ports.operations import Leases
+from openbrain.ports.store.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
-from openbrain.vault.changes import Change
+from openbrain.vault.files.changes import Change
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.pages.journal import JOURNAL, apply, recover
 from openbrain_tick.plan.plan import Plan

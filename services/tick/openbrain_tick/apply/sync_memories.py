@@ -7,19 +7,19 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid, NeverRetry, NotFound
-from openbrain.domain.events import first_problem
+from openbrain.domain.events.envelope import first_problem
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, Scope
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
-from openbrain.ports.store import Store
-from openbrain.ports.vault import VaultMemory
-from openbrain.ports.writes import ContentPolicy, Origin, Outcome, Status
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.vault import VaultMemory
+from openbrain.ports.store.writes import ContentPolicy, Origin, Outcome, Status
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
-from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
+from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
 from openbrain_tick.apply.memory_comparison import SOURCE, Marked, compared, digest, edits, marked, row_of

@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, TryLater
-from openbrain.domain.events import CloudEvent, TickRequested
+from openbrain.domain.events.data import TickRequested
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability.metrics import TICK_SECONDS, TICKS
 from openbrain.ports.clock import Clock
-from openbrain.ports.vault import TickJob, Ticks
+from openbrain.ports.store.vault import TickJob, Ticks
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import to_datetime, to_iso
-from openbrain.ports.vault import TickJob, TickState
+from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.vault.pages.index import Scan
 from openbrain_tick.observe.open_incidents import open_incidents
 from openbrain_tick.observe.signals import probed, raise_signals, standing_alarm

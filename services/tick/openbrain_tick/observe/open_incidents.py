@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Signals
+from openbrain.domain.access.visibility import Viewer
+from openbrain.ports.store.signals import Signals
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.incidents import unclosed
 from openbrain_tick.world import OpenIncidents

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events import SignalRaised
+from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.signals.rules import TIME, checked
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import RaiseStatus, Signals
-from openbrain.ports.vault import Prober
+from openbrain.ports.store.signals import RaiseStatus, Signals
+from openbrain.ports.store.vault import Prober
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain.vault.pages.arcs import raise_key

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events import first_problem
+from openbrain.domain.events.envelope import first_problem
 from openbrain.vault.markers.transcripts import Record, moment, project_of
 
 PROMPT_CHARS: Final = 300

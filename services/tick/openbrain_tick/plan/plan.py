@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from openbrain.domain.errors import Invalid
 from openbrain.domain.times import to_iso
-from openbrain.vault.changes import Change
-from openbrain.vault.draft import Draft
+from openbrain.vault.files.changes import Change
+from openbrain.vault.files.draft import Draft
 from openbrain.vault.front_matter import document
 from openbrain.vault.front_matter.document import Front
 from openbrain.vault.front_matter.rendering import Value

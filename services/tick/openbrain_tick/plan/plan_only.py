@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from openbrain.vault.changes import Change
+from openbrain.vault.files.changes import Change
 from openbrain.vault.pages.index import Scan
 from openbrain_tick.plan.plan import Plan, begin
 from openbrain_tick.vaults import Vault

@@ -12,9 +12,9 @@ from elastic_transport import ConnectionError as Unreachable
 from elastic_transport import TlsError, TransportError
 from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
 
+from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 from openbrain.domain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.times import to_iso
-from openbrain.domain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 
 _LONG = 2**62

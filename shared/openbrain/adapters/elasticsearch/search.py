@@ -7,7 +7,7 @@ from typing import Any
 from elasticsearch import AsyncElasticsearch
 
 from openbrain.adapters.elasticsearch.connection import compiled, translated
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
 
 Json = dict[str, Any]

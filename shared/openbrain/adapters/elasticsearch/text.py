@@ -11,7 +11,7 @@ from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
 from openbrain.adapters.indexes.flat_metadata import flat
 from openbrain.adapters.tantivy.highlights import Marker
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import (
     Count,
     Failed,

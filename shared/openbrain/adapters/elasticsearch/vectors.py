@@ -8,7 +8,7 @@ from openbrain.adapters.elasticsearch.connection import common_document, compile
 from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
 from openbrain.adapters.indexes.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Failed, Hit, Tombstone, VectorEntry, VectorSearch
 
 BUILDER = "elasticsearch-knn-2"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from openbrain.domain.caches import Lru
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Allowance, Rate
+from openbrain.ports.store.tenants import Allowance, Rate
 
 _KEPT = 10_000
 

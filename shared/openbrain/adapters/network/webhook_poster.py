@@ -18,7 +18,7 @@ from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.webhook_rules import checked_url, is_public, named, signature
 from openbrain.ports.clock import Clock
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.webhooks import Webhook
 from openbrain.settings.webhooks import Webhooks
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

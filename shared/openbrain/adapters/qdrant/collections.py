@@ -13,8 +13,8 @@ from openbrain.adapters.indexes.vector_entries import same_dimensions
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR
 from openbrain.adapters.qdrant.reconciliation import clear_tombstones
+from openbrain.domain.access.visibility import KEYWORD_FIELDS
 from openbrain.domain.errors import IndexMissing, SetupError, TryLater
-from openbrain.domain.visibility import KEYWORD_FIELDS
 from openbrain.ports.index import Checked
 
 OLDEST, ADVISED = (1, 17), (1, 19)

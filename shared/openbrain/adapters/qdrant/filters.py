@@ -6,8 +6,7 @@ from typing import Any
 from qdrant_client import models
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
-from openbrain.domain.times import to_iso
-from openbrain.domain.visibility import (
+from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NUMBER_FIELDS,
     AllOf,
@@ -18,6 +17,7 @@ from openbrain.domain.visibility import (
     LessThan,
     OneOf,
 )
+from openbrain.domain.times import to_iso
 from openbrain.ports.index import Tombstone, VectorEntry
 
 VECTOR = "v"

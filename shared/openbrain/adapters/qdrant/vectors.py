@@ -15,9 +15,9 @@ from openbrain.adapters.qdrant.collections import Collections
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, point, removed_among
 from openbrain.adapters.qdrant.reconciliation import Accounts
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.ids import BUCKETS
-from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import (
     Checked,
     EntryMarks,

@@ -23,7 +23,7 @@ from qdrant_edge import (
 )
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
-from openbrain.domain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 from openbrain.ports.index import Fields
 
 TERMS = "terms"

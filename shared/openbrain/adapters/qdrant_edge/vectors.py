@@ -14,9 +14,9 @@ from openbrain.adapters.indexes.generation_folders import DamagedError, remove_f
 from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.qdrant_edge.shard import BUILDER, MADE, Nearest, Shard, parts
 from openbrain.adapters.qdrant_edge.terms import compiled
+from openbrain.domain.access.visibility import NEVER, AllOf, AtLeast, Condition
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.ids import BUCKETS
-from openbrain.domain.visibility import NEVER, AllOf, AtLeast, Condition
 from openbrain.ports.index import (
     Checked,
     EntryMarks,

@@ -17,7 +17,7 @@ from openbrain.domain.caches import Lru
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Allowance, Rate
+from openbrain.ports.store.tenants import Allowance, Rate
 from openbrain.settings import Streams
 from openbrain.streams.redis.connection import AWAY, connect, disconnect
 from openbrain.streams.redis.outage import Link

@@ -31,18 +31,18 @@ from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.ports.clock import Clock, Follower
-from openbrain.ports.generations import Generations, IndexWriters
-from openbrain.ports.index_entries import ExpectedEntries, IndexMarks, Vectors
-from openbrain.ports.memories import Memories
-from openbrain.ports.operations import Leases, Operations
-from openbrain.ports.outbox import Outbox
-from openbrain.ports.signals import Broadcasts, Halts, Signals
+from openbrain.ports.store.generations import Generations, IndexWriters
+from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.operations import Leases, Operations
+from openbrain.ports.store.outbox import Outbox
+from openbrain.ports.store.signals import Broadcasts, Halts, Signals
+from openbrain.ports.store.tenants import ApiKeys, Workspaces
+from openbrain.ports.store.transfer import Transfer
+from openbrain.ports.store.vault import Ticks, Vault
+from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
+from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
-from openbrain.ports.tenants import ApiKeys, Workspaces
-from openbrain.ports.transfer import Transfer
-from openbrain.ports.vault import Ticks, Vault
-from openbrain.ports.webhooks import WebhookLetters, Webhooks
-from openbrain.ports.writes import MemoryWrites
 from openbrain.settings import Truth
 
 EMBEDDED = "embedded"

@@ -19,8 +19,8 @@ from openbrain.adapters.tantivy.documents import document, english, memory_id, s
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
 from openbrain.adapters.tantivy.search import Reader
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import Invalid, SetupError, TryLater
-from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import EntryMarks, Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
 
 _HEAP = 15_000_000

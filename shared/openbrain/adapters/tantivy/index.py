@@ -12,8 +12,8 @@ from openbrain.adapters.tantivy.documents import BUILDER
 from openbrain.adapters.tantivy.generation import Generation
 from openbrain.adapters.tantivy.group_commit import GroupCommit
 from openbrain.adapters.tantivy.highlights import Marker
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import IndexMissing, TryLater
-from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import (
     Checked,
     Count,

@@ -5,7 +5,7 @@ import math
 from tantivy import FieldType, Occur, Query, Schema, TextAnalyzer
 
 from openbrain.adapters.tantivy.documents import INTEGERS, keyword, spaced
-from openbrain.domain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
 _LONG = 2**62
 

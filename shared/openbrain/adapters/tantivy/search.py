@@ -10,7 +10,7 @@ from openbrain.adapters.indexes.edit_distance import allowed
 from openbrain.adapters.tantivy.documents import keyword, memory_id
 from openbrain.adapters.tantivy.highlights import Phrase, phrase_of, words_of
 from openbrain.adapters.tantivy.queries import compiled, filtered
-from openbrain.domain.visibility import AllOf
+from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
 
 _Scored = tuple[float, DocAddress]

@@ -16,7 +16,7 @@ class Transfers:
     _wire: Wire
 
     async def export(self, *, cursor: str | None = None, **filters: Unpack[Filters]) -> AsyncGenerator[bytes, None]:
-        """The file in parts of any size, never whole in memory (see `openbrain.usecases.transfer_lines` for its lines).
+        """The file in parts of any size, never whole in memory (see `openbrain.usecases.transfer.lines` for its lines).
 
         With an admin's key the whole workspace, else what may be seen. `cursor`, of the last mark that was read, goes
         on from there. `TryLater` where it broke off.

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt, HaltScope, HaltState
 
 

@@ -13,7 +13,7 @@ from openbrain.client.resources.signals import Place
 from openbrain.client.subscriber.api import Missed, News, Present
 from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
 from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.domain.times import from_datetime, to_iso
 

@@ -9,7 +9,7 @@ import structlog
 from openbrain.client.subscriber.api import Missed, Present
 from openbrain.client.subscriber.halts import Halts
 from openbrain.client.subscriber.progress import Progress
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 
 _log = structlog.get_logger(__name__)
 WAITING = 10_000

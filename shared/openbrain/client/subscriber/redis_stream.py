@@ -7,8 +7,9 @@ import structlog
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import Invalid, UnknownVersion
-from openbrain.domain.events import FIELD, Broadcast
-from openbrain.domain.streams import BROADCAST
+from openbrain.domain.events.data import Broadcast
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import BROADCAST
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import believable
 from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone

@@ -15,7 +15,7 @@ from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.client.subscriber.sources import Listening, Loop, heeded
 from openbrain.domain.errors import Halted, SetupError, TryLater
-from openbrain.domain.events import Broadcast
+from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt
 from openbrain.observability import logs
 from openbrain.streams.handling.backoff import Backoff

@@ -8,8 +8,8 @@ from pydantic import Field
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, WorkspaceName, WorkspaceQuery
 from openbrain.domain import limits
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Agent, Hours, Moment, Name, Org
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.events.submission import Agent, Hours, Moment, Name, Org
 
 QUOTA = 2**53 - 1
 KEY_ORGS = 100

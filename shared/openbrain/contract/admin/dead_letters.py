@@ -9,7 +9,7 @@ from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.admin.streams import GroupName, Rate, StreamName, numbered
 from openbrain.contract.base import Answer, Body, QueryString
 from openbrain.domain import limits
-from openbrain.domain.submission import Moment, Note
+from openbrain.domain.events.submission import Moment, Note
 
 LETTERS = 500
 LetterId = Annotated[

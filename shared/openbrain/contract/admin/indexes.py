@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body, QueryString, WorkspaceName
-from openbrain.domain.submission import Moment, Org, Project
-from openbrain.ports.generations import GenerationStatus, IndexKind
+from openbrain.domain.events.submission import Moment, Org, Project
+from openbrain.ports.store.generations import GenerationStatus, IndexKind
 
 MOST_A_SECOND = 1_000_000
 NARROWING = ("workspace_id", "org", "project", "since", "stale")

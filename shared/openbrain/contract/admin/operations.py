@@ -7,8 +7,8 @@ from pydantic import Field
 
 from openbrain.contract.base import CURSOR, Answer, WorkspaceQuery
 from openbrain.domain import limits
-from openbrain.domain.submission import Keyword
-from openbrain.ports.operations import OperationStatus
+from openbrain.domain.events.submission import Keyword
+from openbrain.ports.store.operations import OperationStatus
 
 MARK = r"^[0-9a-f]{16}$"
 

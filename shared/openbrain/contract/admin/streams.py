@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body, QueryString
-from openbrain.domain.submission import Note
+from openbrain.domain.events.submission import Note
 from openbrain.ports.streams import Readers
 
 _ID = re.compile(r"[0-9]{1,15}(-[0-9]{1,20})?")

@@ -9,8 +9,8 @@ from pydantic import Field
 from openbrain.contract.amygdala.signals import HaltAnswer, Seq, SignalAnswer, Within
 from openbrain.contract.base import Answer, PageSize, QueryString
 from openbrain.domain import limits
+from openbrain.domain.events.submission import Agent, Org, Project
 from openbrain.domain.signals.values import Severity
-from openbrain.domain.submission import Agent, Org, Project
 
 STREAM_S = 86_400
 

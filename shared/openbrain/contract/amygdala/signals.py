@@ -7,11 +7,11 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
 from openbrain.domain import limits
+from openbrain.domain.events.submission import Keyword, Moment, Note, Org, Project, Source
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
-from openbrain.domain.submission import Keyword, Moment, Note, Org, Project, Source
 from openbrain.domain.text.control_characters import plain_text
 from openbrain.domain.times import from_datetime
-from openbrain.ports.signals import RaiseStatus, SignalFilter
+from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 
 TTL_S = 365 * 86_400
 SEQ = 2**53 - 1

@@ -8,7 +8,7 @@ from pydantic import Field
 from openbrain.contract.base import Answer
 from openbrain.contract.brain.filters import SessionQuery
 from openbrain.domain import limits
-from openbrain.domain.submission import Moment, Org, Project
+from openbrain.domain.events.submission import Moment, Org, Project
 
 DAYS_DEFAULT = 7
 

@@ -8,7 +8,7 @@ from openbrain.contract.base import Answer
 from openbrain.contract.brain.filters import BrowseQuery
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
-from openbrain.domain.submission import Query
+from openbrain.domain.events.submission import Query
 
 Facet = Literal["type", "tags", "org", "project", "agent_id", "source"]
 CURSOR_CHARS = 400

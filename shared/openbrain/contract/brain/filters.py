@@ -7,20 +7,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from openbrain.contract.base import Body, QueryString
 from openbrain.domain import limits
+from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Org, Project, Session, Source, Tag
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.domain.submission import (
-    Agent,
-    Confidence,
-    Keyword,
-    Moment,
-    Org,
-    Project,
-    Session,
-    Source,
-    Tag,
-)
 from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import Criteria
 
 SCOPES = 16
 

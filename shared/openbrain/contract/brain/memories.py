@@ -10,8 +10,7 @@ from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body
 from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
 from openbrain.domain import limits
-from openbrain.domain.memory import MemoryType, Reason, Scope, State
-from openbrain.domain.submission import (
+from openbrain.domain.events.submission import (
     Confidence,
     Content,
     Hours,
@@ -23,6 +22,7 @@ from openbrain.domain.submission import (
     Submission,
     Tags,
 )
+from openbrain.domain.memory import MemoryType, Reason, Scope, State
 
 
 def _given(value: object) -> object:

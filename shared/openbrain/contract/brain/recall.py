@@ -16,15 +16,9 @@ from openbrain.contract.brain.filters import (
 )
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
+from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.events.submission import Agent, Confidence, Keyword, Project, Query
 from openbrain.domain.memory import Scope
-from openbrain.domain.submission import (
-    Agent,
-    Confidence,
-    Keyword,
-    Project,
-    Query,
-)
-from openbrain.domain.visibility import Criteria
 
 
 def _boost(value: object) -> object:

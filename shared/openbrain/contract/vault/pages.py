@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from openbrain.contract.base import Answer, Body, QueryString
-from openbrain.domain.submission import Content, Metadata, Project, Tag, Tags
+from openbrain.domain.events.submission import Content, Metadata, Project, Tag, Tags
 from openbrain.vault.limits import PATH_CHARS
 
 POST_CHARS = 4096

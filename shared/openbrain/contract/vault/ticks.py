@@ -7,8 +7,8 @@ from pydantic import Field
 
 from openbrain.contract.base import Answer, QueryString
 from openbrain.domain import limits
-from openbrain.domain.submission import Source
-from openbrain.ports.vault import TickState
+from openbrain.domain.events.submission import Source
+from openbrain.ports.store.vault import TickState
 
 
 class TickQuery(QueryString):

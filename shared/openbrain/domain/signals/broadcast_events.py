@@ -2,10 +2,11 @@
 
 import orjson
 
-from openbrain.domain.events import Broadcast, encode
+from openbrain.domain.events.data import Broadcast
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import BROADCAST
 from openbrain.domain.ids import uuid7
 from openbrain.domain.signals.values import Halt, HaltScope, HaltState, Signal, Step
-from openbrain.domain.streams import BROADCAST
 from openbrain.domain.times import to_iso
 
 VEILED = ("title", "content", "source", "actor", "org", "project")

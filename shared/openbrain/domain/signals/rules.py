@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, Invalid
-from openbrain.domain.events import SignalRaised
+from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import (

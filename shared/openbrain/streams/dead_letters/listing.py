@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import StreamSpec, dead_letters, every_stream, replays
+from openbrain.domain.events.streams import StreamSpec, dead_letters, every_stream, replays
 from openbrain.ports.streams import DeadFilter, DeadLetter, Revival
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.entry_ids import LAST, behind

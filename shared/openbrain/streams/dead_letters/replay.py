@@ -5,7 +5,7 @@ The stream that is replayed, and every other group of it, is left as it is: no l
 
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import replays
+from openbrain.domain.events.streams import replays
 from openbrain.ports.streams import HandedOver
 from openbrain.streams.redis.entry_ids import LAST
 from openbrain.streams.redis.keys import retry_states

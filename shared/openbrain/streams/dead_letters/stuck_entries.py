@@ -2,7 +2,7 @@
 
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import dead_letters
+from openbrain.domain.events.streams import dead_letters
 from openbrain.ports.streams import BURIED, Burial
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.keys import retry_states

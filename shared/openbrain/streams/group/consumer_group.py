@@ -8,7 +8,7 @@ import orjson
 from redis.asyncio import Redis
 
 from openbrain.domain.errors import error_kind, error_text
-from openbrain.domain.streams import dead_letters
+from openbrain.domain.events.streams import dead_letters
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Entry
 from openbrain.streams.redis import scripts

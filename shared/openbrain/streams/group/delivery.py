@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from openbrain.domain.events import FIELD, CloudEvent, EventData
+from openbrain.domain.events.data import EventData
+from openbrain.domain.events.envelope import FIELD, CloudEvent
 
 _FIELD = FIELD.encode()
 Data = TypeVar("Data", bound=EventData)

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from openbrain.domain.streams import StreamSpec
+from openbrain.domain.events.streams import StreamSpec
 from openbrain.streams.group.delivery import Entry, Handler, OnDead
 
 

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.streams import dead_letters
+from openbrain.domain.events.streams import dead_letters
 from openbrain.observability import metrics
 from openbrain.streams.redis import entry_ids
 from openbrain.streams.redis.connection import AWAY, is_gone

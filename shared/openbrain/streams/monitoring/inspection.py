@@ -6,7 +6,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import dead_letters, replays
+from openbrain.domain.events.streams import dead_letters, replays
 from openbrain.ports.streams import ConsumerState, GroupState, Parked, Readers, Span, StreamState
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of, lag_of

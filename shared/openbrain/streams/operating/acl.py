@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
-from openbrain.domain.streams import dead_letters as dead
+from openbrain.domain.events.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
+from openbrain.domain.events.streams import dead_letters as dead
 from openbrain.streams.redis.keys import retry_states
 
 WAKE = "openbrain.wake"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NotFound, TryLater
-from openbrain.domain.streams import every_stream
+from openbrain.domain.events.streams import every_stream
 from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
 from openbrain.streams.dead_letters import listing
 from openbrain.streams.monitoring import inspection

@@ -7,8 +7,8 @@ from typing import Any
 from faststream.redis import RedisBroker, StreamSub
 from faststream.specification import AsyncAPI
 
-from openbrain.domain.events import FIELD, CloudEvent
-from openbrain.domain.streams import STREAMS, StreamSpec
+from openbrain.domain.events.envelope import FIELD, CloudEvent
+from openbrain.domain.events.streams import STREAMS, StreamSpec
 from openbrain.domain.version import __version__
 
 _INTRODUCTION = (

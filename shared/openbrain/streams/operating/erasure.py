@@ -15,9 +15,9 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import TryLater, error_kind, error_text
-from openbrain.domain.events import FIELD
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import STREAMS, SUBMITTED, dead_letters, replays
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.streams import STREAMS, SUBMITTED, dead_letters, replays
 from openbrain.ports.clock import Clock
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams

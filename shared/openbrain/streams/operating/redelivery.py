@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import every_stream
+from openbrain.domain.events.streams import every_stream
 from openbrain.ports.streams import Burial, DeadFilter, DeadLetter, HandedOver, Revival
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters import listing, replay, stuck_entries

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from redis.asyncio import Redis
 
-from openbrain.domain.streams import BROADCAST, every_stream
+from openbrain.domain.events.streams import BROADCAST, every_stream
 from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import orjson
 from redis.asyncio import Redis
 
-from openbrain.domain.events import FIELD
-from openbrain.domain.streams import BROADCAST
+from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.streams import BROADCAST
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask

@@ -6,8 +6,8 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
-from openbrain.domain.events import FIELD
-from openbrain.ports.signals import StaleSequence
+from openbrain.domain.events.envelope import FIELD
+from openbrain.ports.store.signals import StaleSequence
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
 from openbrain.streams.redis import scripts

@@ -12,7 +12,7 @@ from faststream.redis.message import FAKE_CONSUMER, BatchStreamMessage, RedisBat
 from faststream.redis.prometheus import RedisPrometheusMiddleware
 
 from openbrain.domain.errors import SetupError
-from openbrain.domain.events import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent
 from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Entry

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from openbrain.domain.errors import error_kind, error_text
-from openbrain.domain.streams import replays
+from openbrain.domain.events.streams import replays
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Entry

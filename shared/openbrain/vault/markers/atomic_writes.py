@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from openbrain.domain.errors import NotFound, TryLater
-from openbrain.vault.folder import Folder, inherited
+from openbrain.vault.files.folder import Folder, inherited
 
 
 def _syncfs() -> Callable[[int], int] | None:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import orjson
 
 from openbrain.domain.errors import NeverRetry, NotFound
-from openbrain.vault.changes import sha256
-from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.files.changes import sha256
+from openbrain.vault.files.folder import Entry, Folder
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, of_row, row
 from openbrain.vault.values import Problem

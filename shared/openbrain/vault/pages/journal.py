@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound
-from openbrain.vault.changes import Change, effective
-from openbrain.vault.folder import Folder
+from openbrain.vault.files.changes import Change, effective
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers import atomic_writes
 
 JOURNAL = ".openbrain/journal"

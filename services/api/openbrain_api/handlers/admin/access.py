@@ -22,13 +22,13 @@ from openbrain.contract.admin.access import (
     WorkspacesQuery,
 )
 from openbrain.contract.base import WorkspaceQuery
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime, to_datetime
-from openbrain.ports.operations import Operation
-from openbrain.ports.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
 from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, workspace_of

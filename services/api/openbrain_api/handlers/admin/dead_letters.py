@@ -12,8 +12,8 @@ from openbrain.contract.admin.dead_letters import (
     DeadReplayBody,
     LetterQuery,
 )
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import NotFound
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
 from openbrain_api.handlers.admin.operations import operators_only, planned

@@ -15,15 +15,15 @@ from openbrain.contract.admin.indexes import (
     VerifyBody,
 )
 from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime, to_datetime
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.index_entries import REINDEX, VERIFY, Extent
-from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import REINDEX, VERIFY, Extent
+from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.usecases.auth import OPERATORS
-from openbrain.usecases.index_writers import LEASE_S, drop_generation
+from openbrain.usecases.indexes.index_writers import LEASE_S, drop_generation
 from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from openbrain.contract.admin.models import HowChanged, ModelAnswer, ModelChange, ModelChangeBody, ModelInUse
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid, OpenBrainError, SetupError
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
-from openbrain.ports.index_entries import Extent
 from openbrain.ports.models import ModelIdentity
-from openbrain.ports.operations import Operation
+from openbrain.ports.store.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import Extent
+from openbrain.ports.store.operations import Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
 from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation

@@ -9,10 +9,10 @@ import orjson
 
 from openbrain.contract.admin.operations import OperationAnswer, OperationList, OperationQuery, OperationsQuery
 from openbrain.contract.base import WorkspaceQuery
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, NotFound, TryLater
 from openbrain.domain.ids import is_uuid
-from openbrain.domain.permissions import Permission
-from openbrain.ports.operations import TRACES, Operation
+from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http import parsing
 from openbrain_api.http.parsing import next_cursor, position

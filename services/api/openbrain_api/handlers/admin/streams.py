@@ -20,12 +20,12 @@ from openbrain.contract.admin.streams import (
     StreamList,
     StreamsQuery,
 )
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.events.streams import GROUPS, StreamSpec, every_stream
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.domain.streams import GROUPS, StreamSpec, every_stream
 from openbrain.domain.times import to_datetime
-from openbrain.ports.operations import Operation
+from openbrain.ports.store.operations import Operation
 from openbrain.ports.streams import BURY, REPLAY, StreamState
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.operations import accepted, operators_only, planned

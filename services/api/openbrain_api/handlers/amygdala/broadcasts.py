@@ -21,11 +21,11 @@ from openbrain.contract.amygdala.broadcasts import (
     Via,
 )
 from openbrain.contract.amygdala.signals import SEQ, HaltAnswer, SignalAnswer
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Present, Subscriber
-from openbrain.ports.signals import StreamedBroadcast
+from openbrain.ports.store.signals import StreamedBroadcast
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded
 from openbrain_api.broadcasts.hub import SIGNALS

@@ -12,10 +12,10 @@ from openbrain.contract.amygdala.signals import (
     HaltStatus,
     NoteBody,
 )
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Halt, Subscriber, missing
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page

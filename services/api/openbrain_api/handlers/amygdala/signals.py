@@ -16,14 +16,14 @@ from openbrain.contract.amygdala.signals import (
     SignalRaised,
     SignalsQuery,
 )
-from openbrain.domain import events
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.events import data as events
 from openbrain.domain.ids import is_uuid
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.observability import metrics
-from openbrain.ports.signals import RaiseStatus, SignalChange
+from openbrain.ports.store.signals import RaiseStatus, SignalChange
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route

@@ -17,12 +17,12 @@ from openbrain.contract.amygdala.webhooks import (
     WebhookReplayed,
     WebhooksQuery,
 )
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import to_datetime
-from openbrain.ports.webhooks import Webhook
+from openbrain.ports.store.webhooks import Webhook
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http.parsing import next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page

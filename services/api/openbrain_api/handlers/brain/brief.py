@@ -5,14 +5,14 @@ import time
 from collections.abc import Iterable, Sequence
 
 from openbrain.contract.brain.brief import DAYS_DEFAULT, Brief, BriefItem, BriefQuery
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import DAY, Memory, MemoryType
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
 from openbrain.domain.times import from_datetime, to_datetime
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.signals import SignalFilter
-from openbrain.vault.folder import Folder
+from openbrain.ports.store.signals import SignalFilter
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route

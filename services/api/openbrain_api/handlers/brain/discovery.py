@@ -7,8 +7,8 @@ import orjson
 
 from openbrain.contract.brain.discovery import ScopeCounts, ScopesQuery, Searched, SearchQuery, TagCounts, TagsQuery
 from openbrain.contract.brain.filters import BrowseQuery
-from openbrain.domain.permissions import Permission
-from openbrain.domain.visibility import AllOf, visible
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import AllOf, visible
 from openbrain.ports.index import Count
 from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment

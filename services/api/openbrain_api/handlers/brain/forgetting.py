@@ -1,10 +1,10 @@
 """What ends: one memory and its traces, or all that a filter matches."""
 
 from openbrain.contract.brain.memories import BulkBody, BulkEnded, Ended, EndQuery, ForgetBody, ForgetQuery, Forgotten
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.writes import FORGET, Bulk
+from openbrain.ports.store.operations import TRACES, Operation
+from openbrain.ports.store.writes import FORGET, Bulk
 from openbrain.usecases import stored_criteria
 from openbrain_api.handlers.admin.operations import accepted, awaited
 from openbrain_api.handlers.brain.memories import changed, origin_of

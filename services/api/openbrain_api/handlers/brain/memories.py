@@ -23,13 +23,13 @@ from openbrain.contract.brain.memories import (
     RestoreBody,
 )
 from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer, visible
 from openbrain.domain.errors import NotFound, OpenBrainError
 from openbrain.domain.memory import Memory
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import Viewer, visible
 from openbrain.observability import metrics
-from openbrain.ports.writes import Origin, Outcome, Status, Write
+from openbrain.ports.store.writes import Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain_api.http import parsing

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody, Recalled, RecalledBatch
 from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.memories import RecallRecord
+from openbrain.ports.store.memories import RecallRecord
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route

@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from openbrain.contract.brain.transfer import ExportQuery, Imported, ImportQuery
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import everything, visible
 from openbrain.domain.ids import uuid7
-from openbrain.domain.permissions import Permission
-from openbrain.domain.visibility import everything, visible
 from openbrain.observability import metrics
-from openbrain.ports.writes import Origin
-from openbrain.usecases.transfer_writing import header_line
+from openbrain.ports.store.writes import Origin
+from openbrain.usecases.transfer.writing import header_line
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, gzipped

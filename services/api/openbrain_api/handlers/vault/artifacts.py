@@ -1,12 +1,12 @@
 """Artifacts: texts that agents should find, each under its own key."""
 
 from openbrain.contract.vault.pages import ArtifactBody, ArtifactIndexed
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import Conflict
+from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, MemoryType
-from openbrain.domain.permissions import Permission
-from openbrain.domain.submission import Submission
-from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.writes import Status, Write
+from openbrain.ports.store.writes import Status, Write
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http.response import Response, plain

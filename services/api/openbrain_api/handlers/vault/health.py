@@ -4,12 +4,12 @@ import asyncio
 from typing import Literal
 
 from openbrain.contract.vault.pages import DeepHealth, LastTick, PipelineFinding, PipelineHealth
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import OPEN_STATES
 from openbrain.domain.times import to_datetime
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import SignalFilter
+from openbrain.ports.store.signals import SignalFilter
 from openbrain.settings.reasoner import NONE
 from openbrain.vault.pipeline import SOURCE
 from openbrain_api.checks import OWN, Checks

@@ -13,7 +13,7 @@ from openbrain.contract.vault.pages import (
     VaultReadQuery,
     VaultSearchQuery,
 )
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.times import to_iso
 from openbrain.vault.pages.alarm import TITLE, alarm
 from openbrain_api.http.response import Response, plain, respond

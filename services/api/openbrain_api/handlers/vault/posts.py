@@ -6,20 +6,21 @@ from functools import partial
 from typing import Any
 
 from openbrain.contract.vault.pages import InboxBody, Ingested, MarkerBody, MarkerWritten, PageWritten
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events import SignalRaised
+from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.limits import CONTENT_CHARS
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.domain.text.displayed import escaped
 from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor
-from openbrain.vault import inbox, posted_markers
-from openbrain.vault.changes import Change, sha256
-from openbrain.vault.folder import Folder
+from openbrain.vault import inbox
+from openbrain.vault.files.changes import Change, sha256
+from openbrain.vault.files.folder import Folder
+from openbrain.vault.markers import posted_markers
 from openbrain.vault.markers.redaction import quotable, redacted
 from openbrain.vault.pages.arc_parsing import RESOLVED, parse_arc
 from openbrain.vault.pages.arcs import raise_key

@@ -3,11 +3,11 @@
 import asyncio
 
 from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, TickStateQuery
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.ids import is_uuid, uuid7
-from openbrain.domain.permissions import Permission
 from openbrain.domain.times import to_datetime
-from openbrain.ports.vault import Tick, TickJob
+from openbrain.ports.store.vault import Tick, TickJob
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route

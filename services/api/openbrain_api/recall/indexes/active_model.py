@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
-from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Checked
 from openbrain.ports.models import Embedder
-from openbrain.usecases.embedders import Embedders
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_api.recall.indexes.serving import Serving
 
 _WARM = "a question that loads the model"

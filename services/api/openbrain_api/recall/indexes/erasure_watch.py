@@ -4,7 +4,7 @@ from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import MemoryWrites
+from openbrain.ports.store.writes import MemoryWrites
 
 
 class ErasureWatch:

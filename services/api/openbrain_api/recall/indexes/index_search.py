@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import structlog
 
+from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.domain.visibility import AllOf
-from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
+from openbrain.ports.store.generations import IndexKind
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.breaker import Breaker
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch

@@ -4,9 +4,9 @@ from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import Checked, TextIndex, VectorIndex
-from openbrain.usecases import index_loss
+from openbrain.ports.store.generations import Generation, Generations, IndexKind
+from openbrain.usecases.indexes import index_loss
 
 
 class Serving:

@@ -11,11 +11,11 @@ from typing import Final
 from openbrain.domain.signals.values import Signal
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.rendering import Value, spelt
+from openbrain.vault.markers.posted_markers import slug
 from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, identity
 from openbrain.vault.pipeline import SELF
-from openbrain.vault.posted_markers import slug
 from openbrain_tick.plan.plan import Plan
 
 FOLDER: Final = "amygdala"

@@ -10,9 +10,9 @@ from openbrain.domain.text.displayed import escaped
 from openbrain.domain.times import from_iso, to_iso
 from openbrain.vault import limits
 from openbrain.vault.markers import markers
+from openbrain.vault.markers.posted_markers import is_signal_page
 from openbrain.vault.pages.arc_parsing import NO_SOURCE, RESOLVED, SEVERITIES
 from openbrain.vault.pages.arcs import Arc, SignalMark, identity
-from openbrain.vault.posted_markers import is_signal_page
 from openbrain.vault.values import Marker
 from openbrain_tick.plan.arcs.graduate import GRADUATED
 from openbrain_tick.plan.arcs.heat import older

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 from openbrain.domain.errors import Conflict
 from openbrain.vault.front_matter.document import Front, Page
+from openbrain.vault.markers.posted_markers import slug
 from openbrain.vault.pages.arcs import Arc
-from openbrain.vault.posted_markers import slug
 from openbrain_tick.plan.plan import Plan
 from openbrain_tick.plan.reasoning.answer.items import Part, Split
 from openbrain_tick.plan.reasoning.page_edits import Write, arc_of, edge_mark, is_there, page_of

@@ -21,10 +21,10 @@ def open_database(url: str, *, pool: int = 8, lock_wait_s: float = 10.0, clock: 
     # Each brings a driver with it, and a process needs one.
     address = parse(url)
     if address.get_backend_name() == SQLITE:
-        from openbrain.adapters.sql.engine.sqlite import SqliteDatabase
+        from openbrain.adapters.sql.engine.sqlite.database import SqliteDatabase
 
         return SqliteDatabase(address, pool=pool, lock_wait_s=lock_wait_s)
-    from openbrain.adapters.sql.engine.mariadb import MariaDatabase
+    from openbrain.adapters.sql.engine.mariadb.database import MariaDatabase
 
     return MariaDatabase(address, pool=pool, lock_wait_s=lock_wait_s, clock=clock)
 

@@ -9,12 +9,12 @@ from zlib import crc32
 
 from sqlalchemy import BindParameter, Connection, bindparam, text
 
-from openbrain.adapters.sql.engine.sqlite_crc32 import CRC32
+from openbrain.adapters.sql.engine.sqlite.crc32 import CRC32
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.domain.ids import BUCKETS, mark
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import ExpectedRow
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import ExpectedRow
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
 _NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}

@@ -14,7 +14,7 @@ from openbrain.adapters.sql.schema.tables import index_generations as table
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 
 BUILDING, SERVING, KEPT, RETIRED = (
     GenerationStatus.BUILDING.value,

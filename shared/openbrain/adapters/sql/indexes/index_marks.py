@@ -11,8 +11,8 @@ from openbrain.adapters.sql.indexes.reindexing import failed, within
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Extent, Mark
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Extent, Mark
 
 ERROR_CHARS = 1000
 _LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)

@@ -8,9 +8,9 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.indexes import expected_entries
 from openbrain.adapters.sql.indexes.reindexing import listed, within
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.ports.generations import Generation
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import ExpectedRow, Extent, Listed, Measured
+from openbrain.ports.store.generations import Generation
+from openbrain.ports.store.index_entries import ExpectedRow, Extent, Listed, Measured
 
 
 class SqlExpectedEntries:

@@ -4,8 +4,8 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.ports.generations import IndexKind
-from openbrain.ports.index_entries import Extent, Listed
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.index_entries import Extent, Listed
 
 _COLUMNS = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 

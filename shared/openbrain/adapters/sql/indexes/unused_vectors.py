@@ -20,8 +20,8 @@ from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, operations
 from openbrain.adapters.sql.work.operations import OPEN
 from openbrain.domain.errors import TryLater
-from openbrain.ports.operations import TRACES
-from openbrain.ports.writes import PURGE
+from openbrain.ports.store.operations import TRACES
+from openbrain.ports.store.writes import PURGE
 
 AT_ONCE = 5000
 """Inputs that are looked for together: each look walks through everything."""

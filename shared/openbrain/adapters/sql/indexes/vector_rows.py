@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
-from openbrain.ports.index_entries import Embedded
+from openbrain.ports.store.index_entries import Embedded
 
 _VECTORS_IN_ONE = 256
 

@@ -23,9 +23,9 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
 from openbrain.ports.clock import Clock
-from openbrain.ports.index_entries import Embedded, PassageSet
-from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.writes import PURGE
+from openbrain.ports.store.index_entries import Embedded, PassageSet
+from openbrain.ports.store.operations import TRACES, Operation
+from openbrain.ports.store.writes import PURGE
 from openbrain.usecases.auth import OPERATORS
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"

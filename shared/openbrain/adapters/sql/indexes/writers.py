@@ -10,7 +10,7 @@ from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, da
 from openbrain.adapters.sql.indexes.generations import from_row, written_of
 from openbrain.adapters.sql.schema.tables import index_writers as table
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.generations import Generation, IndexKind, IndexWriter
+from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
 
 _CONFIRM = """INSERT INTO index_writers (consumer, kind, builder, names, expires_at)
  VALUES (:consumer, :kind, :builder, :names, {now} + :span) {otherwise}"""

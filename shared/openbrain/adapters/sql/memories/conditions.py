@@ -1,4 +1,4 @@
-"""Conditions of `openbrain.domain.visibility` as SQL: they select the same rows that `visibility.matches` finds.
+"""Conditions of `openbrain.domain.access.visibility` as SQL: they select the same rows that `visibility.matches` finds.
 
 Nothing here decides who sees what, and only the named fields of an index entry can be asked for.
 """
@@ -16,9 +16,19 @@ from sqlalchemy.sql.functions import FunctionElement
 from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
 from openbrain.adapters.sql.schema.column_types import BYTEWISE
 from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.access.visibility import (
+    KEYWORD_FIELDS,
+    NEVER,
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Condition,
+    Equals,
+    LessThan,
+    OneOf,
+)
 from openbrain.domain.limits import TAG_CHARS
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.domain.visibility import KEYWORD_FIELDS, NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
 LIVING = and_(
     memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), func.coalesce(memories.c.reason, "") == ""

@@ -16,11 +16,11 @@ from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
 from openbrain.adapters.sql.memories.session_turns import read_turns
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
+from openbrain.domain.access.visibility import Condition
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import Condition
 from openbrain.ports.index import Count, Hit
-from openbrain.ports.memories import Ancestry, HistoryEntry, RecallRecord, Turn
+from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.outbox.event_bytes import recalled
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import memory_usage
 from openbrain.adapters.sql.schema.tables import recalls as table
-from openbrain.ports.memories import RecallRecord
+from openbrain.ports.store.memories import RecallRecord
 
 _COUNT = (
     update(memory_usage)

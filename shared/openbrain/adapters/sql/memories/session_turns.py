@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.domain.visibility import Condition, matcher
-from openbrain.ports.memories import Turn
+from openbrain.domain.access.visibility import Condition, matcher
+from openbrain.ports.store.memories import Turn
 
 SESSIONS_AT_ONCE = 16
 """Per statement: its seeks are sessions times turns."""

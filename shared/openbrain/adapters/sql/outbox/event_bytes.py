@@ -6,14 +6,15 @@ from typing import Any
 
 import orjson
 
-from openbrain.domain.events import SOURCE, EventData, MemoryRecalled, MemorySuperseded, RecalledHit, encode, event_type
+from openbrain.domain.events.data import EventData, MemoryRecalled, MemorySuperseded, RecalledHit
+from openbrain.domain.events.envelope import SOURCE, encode, event_type
+from openbrain.domain.events.streams import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.domain.streams import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
 from openbrain.domain.times import to_iso
-from openbrain.ports.index_entries import Embedded
-from openbrain.ports.memories import RecallRecord
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.index_entries import Embedded
+from openbrain.ports.store.memories import RecallRecord
+from openbrain.ports.store.writes import Origin
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import memory_history
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.writes import Origin
 
 _BOOKKEEPING = {
     *("id", "workspace_id", "version", "revision", "content_hash", "created_at", "updated_at", "confirmed_at"),

@@ -12,10 +12,10 @@ from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.outbox.event_bytes import Announcement, again
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import memories, outbox
-from openbrain.domain.streams import REINDEX
+from openbrain.domain.events.streams import REINDEX
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
-from openbrain.ports.outbox import OutboxEntry
+from openbrain.ports.store.outbox import OutboxEntry
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
 _LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)

@@ -17,9 +17,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from openbrain.adapters.sql.engine import mariadb, mariadb_errors, sqlite, sqlite_errors
 from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.adapters.sql.engine.mariadb import database as mariadb
+from openbrain.adapters.sql.engine.mariadb import errors as mariadb_errors
 from openbrain.adapters.sql.engine.opening import parse
+from openbrain.adapters.sql.engine.sqlite import database as sqlite
+from openbrain.adapters.sql.engine.sqlite import errors as sqlite_errors
 from openbrain.adapters.sql.schema.health import examine
 from openbrain.domain.errors import SetupError, TryLater
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, inspect, text
 
-from openbrain.adapters.sql.engine.sqlite_errors import NOT_PREPARED
+from openbrain.adapters.sql.engine.sqlite.errors import NOT_PREPARED
 from openbrain.adapters.sql.engine.statements import is_sqlite
 from openbrain.adapters.sql.schema.column_types import BYTEWISE
 from openbrain.adapters.sql.schema.tables import metadata

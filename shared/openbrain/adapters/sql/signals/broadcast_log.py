@@ -15,10 +15,10 @@ from openbrain.adapters.sql.schema.signal_tables import broadcasts, signal_histo
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.signals.rows import save_signal
 from openbrain.domain.errors import NotFound
+from openbrain.domain.events.streams import BROADCAST
 from openbrain.domain.signals.broadcast_events import for_everyone, renumbered, told
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import Halt, Signal, Step
-from openbrain.domain.streams import BROADCAST
 
 
 def stream_of(workspace_id: str) -> str:

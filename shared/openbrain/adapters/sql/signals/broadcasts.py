@@ -14,9 +14,9 @@ from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.signals import sweeping
 from openbrain.adapters.sql.signals.reading import last_seq
 from openbrain.adapters.sql.signals.rows import remove_rows, sees
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import BroadcastRow, Subscriber
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
 
 _ROW = tuple(table.c)

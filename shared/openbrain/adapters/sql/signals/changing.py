@@ -19,11 +19,11 @@ from openbrain.adapters.sql.signals.rows import (
     one_signal,
     save_halt,
 )
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict
 from openbrain.domain.signals.rules import SignalTimes, acknowledged, resolved, resumed
 from openbrain.domain.signals.values import Halt, Signal, Step
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import SignalChange
+from openbrain.ports.store.signals import SignalChange
 
 
 def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:

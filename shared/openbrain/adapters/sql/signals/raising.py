@@ -33,7 +33,7 @@ from openbrain.domain.signals.rules import (
     storm_identity,
 )
 from openbrain.domain.signals.values import Halt, Raise, Signal, Step
-from openbrain.ports.signals import RaiseOutcome, RaiseStatus
+from openbrain.ports.store.signals import RaiseOutcome, RaiseStatus
 
 
 def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:

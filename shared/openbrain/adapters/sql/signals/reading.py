@@ -26,6 +26,7 @@ from openbrain.adapters.sql.signals.rows import (
     to_halt,
     to_signal,
 )
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import (
@@ -39,9 +40,8 @@ from openbrain.domain.signals.values import (
     Signal,
     Step,
 )
-from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.signals import RaiseOutcome, SignalChange, SignalEntry, SignalFilter, Swept
+from openbrain.ports.store.signals import RaiseOutcome, SignalChange, SignalEntry, SignalFilter, Swept
 
 HALTS_SHOWN = 1000
 _OPEN = signals.c.state.in_(sorted(state.value for state in OPEN_STATES))

@@ -20,11 +20,11 @@ from sqlalchemy import (
 )
 
 from openbrain.adapters.sql.schema.signal_tables import halts, signals
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import SignalTimes, due_at
 from openbrain.domain.signals.values import SEVERITIES, Halt, HaltScope, HaltState, Signal, SignalState
-from openbrain.domain.visibility import Viewer
 
 SIGNAL = tuple(column for column in signals.c if column.name not in ("open_key", "due_at"))
 HALT = tuple(halts.c)

@@ -22,7 +22,7 @@ from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, r
 from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.rules import TIME, SignalTimes, halt_expired, swept
 from openbrain.domain.signals.values import HaltState, SignalState, Step
-from openbrain.ports.signals import Swept
+from openbrain.ports.store.signals import Swept
 
 _OPEN_HALT = halts.c.state == HaltState.OPEN.value
 

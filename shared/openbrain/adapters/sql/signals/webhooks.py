@@ -14,7 +14,7 @@ from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
 from openbrain.ports.clock import Clock
-from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
+from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
 
 class SqlWebhooks:

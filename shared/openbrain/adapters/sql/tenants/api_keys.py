@@ -15,7 +15,7 @@ from openbrain.adapters.sql.tenants.workspaces import OPEN
 from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import ApiKey
+from openbrain.ports.store.tenants import ApiKey
 
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
 _KEYS_AT_ONCE = 500

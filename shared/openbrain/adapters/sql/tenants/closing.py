@@ -26,9 +26,9 @@ from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
 from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import Reason
-from openbrain.ports.operations import Operation
-from openbrain.ports.tenants import Dropped
-from openbrain.ports.writes import Ended
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import Dropped
+from openbrain.ports.store.writes import Ended
 
 _BLANKED = memories.c.reason == Reason.ERASED.value
 _OLDEST = (memories.c.created_at, memories.c.id)

@@ -17,7 +17,7 @@ from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.domain.ids import is_uuid, transfer_id
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.ports.transfer import Item, Landed, Link, StoredMemory, Told
+from openbrain.ports.store.transfer import Item, Landed, Link, StoredMemory, Told
 from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")

@@ -15,13 +15,13 @@ from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage, operations
 from openbrain.adapters.sql.tenants.landing import land
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.domain.access.visibility import NEVER, Condition
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.domain.ids import transfer_id
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import NEVER, Condition
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import OperationStatus
-from openbrain.ports.transfer import Item, Landed, Link, Position, StoredMemory, Told
+from openbrain.ports.store.operations import OperationStatus
+from openbrain.ports.store.transfer import Item, Landed, Link, Position, StoredMemory, Told
 
 IMPORT = "import"
 _RACES = 5

@@ -14,9 +14,9 @@ from openbrain.adapters.sql.writes import quotas
 from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import Operation
-from openbrain.ports.tenants import UNLIMITED, Dropped, Usage, Workspace, WorkspaceChange
-from openbrain.ports.writes import Ended
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import UNLIMITED, Dropped, Usage, Workspace, WorkspaceChange
+from openbrain.ports.store.writes import Ended
 
 _WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
 OPEN = workspaces.c.deleted_at.is_(None)

@@ -10,7 +10,7 @@ from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
 from openbrain.adapters.sql.vault import writes
 from openbrain.ports.clock import Clock
-from openbrain.ports.vault import VaultMemory, VaultWrite
+from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
 _NO_ARC = ""
 """The row that holds the digest: no arc is called so."""

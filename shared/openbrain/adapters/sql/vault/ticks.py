@@ -14,12 +14,13 @@ from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.schema.vault_tables import ticks as table
 from openbrain.domain.errors import NotFound
-from openbrain.domain.events import TickCompleted, TickRequested, encode
+from openbrain.domain.events.data import TickCompleted, TickRequested
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.ports.clock import Clock
-from openbrain.ports.vault import Tick, TickJob, TickState
+from openbrain.ports.store.vault import Tick, TickJob, TickState
 
 ERROR_CHARS = 1000
 _OPEN = table.c.state.in_([state.value for state in TickState if not state.ended])

@@ -7,7 +7,7 @@ from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.vault_tables import vault_writes as table
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import joined_hash
-from openbrain.ports.vault import VaultWrite
+from openbrain.ports.store.vault import VaultWrite
 
 
 def claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:

@@ -16,8 +16,8 @@ from openbrain.adapters.sql.schema.tables import operations as table
 from openbrain.domain.errors import Conflict
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
-from openbrain.ports.writes import PURGE
+from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
+from openbrain.ports.store.writes import PURGE
 
 ERROR_CHARS = 1000
 LAST_PURGE = "last purge"

@@ -13,11 +13,11 @@ from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.quotas import admit_more
 from openbrain.adapters.sql.writes.superseding import moved_on, sees
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import Change, Memory, MemoryType, Reason
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.writes import Edit, ExpectedVersions, Origin
+from openbrain.ports.store.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
 

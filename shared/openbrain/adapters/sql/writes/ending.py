@@ -9,7 +9,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes.quotas import release
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.writes import Origin
+from openbrain.ports.store.writes import Origin
 
 SYSTEM_ACTOR = Origin(actor="openbrain")
 """Who does what nobody asked for."""

@@ -18,12 +18,12 @@ from openbrain.adapters.sql.writes.editing import as_seen
 from openbrain.adapters.sql.writes.ending import end
 from openbrain.adapters.sql.writes.quotas import release
 from openbrain.adapters.sql.writes.superseding import sees
+from openbrain.domain.access.visibility import Condition, Viewer
 from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
-from openbrain.domain.visibility import Condition, Viewer
-from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.writes import PURGE, Bulk, Ended, Erasure, ExpectedVersions, Living, Origin
+from openbrain.ports.store.operations import TRACES, Operation
+from openbrain.ports.store.writes import PURGE, Bulk, Ended, Erasure, ExpectedVersions, Living, Origin
 
 _COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())

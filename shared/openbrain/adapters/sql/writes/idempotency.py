@@ -13,7 +13,7 @@ from openbrain.adapters.sql.schema.tables import idempotency_keys as keys
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import joined_hash
-from openbrain.ports.writes import Outcome, Status, Write
+from openbrain.ports.store.writes import Outcome, Status, Write
 
 _Row = tuple[str, str, str, str, int]
 

@@ -18,8 +18,8 @@ from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import QuotaExceeded
 from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.ports.clock import Clock
-from openbrain.ports.tenants import Usage
-from openbrain.ports.writes import Outcome, Status, Write
+from openbrain.ports.store.tenants import Usage
+from openbrain.ports.store.writes import Outcome, Status, Write
 
 FRESH = MICROSECONDS
 SETTLED = 2 * MICROSECONDS

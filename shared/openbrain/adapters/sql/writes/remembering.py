@@ -15,7 +15,7 @@ from openbrain.adapters.sql.writes.idempotency import Claims
 from openbrain.adapters.sql.writes.superseding import supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.writes import Outcome, Status, Write
+from openbrain.ports.store.writes import Outcome, Status, Write
 
 
 def remember(connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:

@@ -11,10 +11,10 @@ from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import as_seen, make_way
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.adapters.sql.writes.superseding import sees
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import Memory, Reason
-from openbrain.domain.visibility import Viewer
-from openbrain.ports.writes import ExpectedVersions, Origin
+from openbrain.ports.store.writes import ExpectedVersions, Origin
 
 
 def restore_memory(

@@ -10,10 +10,10 @@ from openbrain.adapters.sql.schema.tables import memory_lineage
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import says_the_same
 from openbrain.adapters.sql.writes.ending import end
+from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import Memory, Reason
-from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.writes import Outcome, Status, Write
+from openbrain.ports.store.writes import Outcome, Status, Write
 
 _KIND = "superseded"
 

@@ -15,11 +15,22 @@ from openbrain.adapters.sql.writes.idempotency import blank_keys
 from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
 from openbrain.adapters.sql.writes.remembering import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
+from openbrain.domain.access.visibility import Condition, Viewer
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import Condition, Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import Bulk, Edit, Ended, Erasure, ExpectedVersions, Living, Origin, Outcome, Status, Write
+from openbrain.ports.store.writes import (
+    Bulk,
+    Edit,
+    Ended,
+    Erasure,
+    ExpectedVersions,
+    Living,
+    Origin,
+    Outcome,
+    Status,
+    Write,
+)
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
 """What a value that no column takes raises, here or in a driver."""

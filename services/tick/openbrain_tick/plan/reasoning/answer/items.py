@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
-from openbrain.domain.events import first_problem
+from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.text.displayed import escaped
 from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.plan.reasoning.answer.truncated_json import close_truncated

@@ -1,0 +1,136 @@
+"""MariaDB: an asynchronous engine for writes and one for reads; a transaction is repeated when the server ends it."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import greenlet_spawn
+
+from openbrain.adapters.sql.engine.database import MARIADB, Database
+from openbrain.adapters.sql.engine.mariadb.errors import BUSY, leads_elsewhere, repeatable, translated
+from openbrain.adapters.sql.engine.mariadb.files import kept
+from openbrain.adapters.sql.engine.statements import NOW_MARIADB
+from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.ports.clock import Follower
+
+T = TypeVar("T")
+
+_ATTEMPTS = 6
+_LOCK_WAITS = 3
+_CONNECT_S = 5.0
+_RECYCLE_S = 1800
+_ANSWER_S = 30.0
+"""How much longer than a lock wait a transaction may take before its connection counts as dead."""
+_TIME = f"SELECT {NOW_MARIADB}"
+_SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+
+
+class MariaDatabase(Database):
+    """One database on a server."""
+
+    dialect = MARIADB
+
+    def __init__(self, address: URL, *, pool: int, lock_wait_s: float, clock: Follower | None = None) -> None:
+        self._clock = clock
+        self._lock_wait = lock_wait_s
+        self._patience = lock_wait_s + _ANSWER_S
+        self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
+        # Without a transaction around it a read needs no round trip to end one, and never stands in the way of DDL.
+        self._reading = _engine(address, pool, lock_wait_s, "AUTOCOMMIT")
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, self._timed(fn)))
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn)))
+
+    def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        """The same; where it is due again, the server's time is asked for on the way."""
+        clock = self._clock
+        if clock is None or clock.begin() is None:
+            return fn
+
+        def timed(connection: Connection) -> T:
+            # Not before: connecting takes longer than the answer, which it would make vague.
+            if (begun := clock.begin()) is not None:
+                clock.follow(int(connection.exec_driver_sql(_TIME).scalar_one()), begun)
+            return fn(connection)
+
+        return timed
+
+    def explain(self, error: DBAPIError) -> OpenBrainError | None:
+        return translated(error)
+
+    async def scrub(self) -> dict[str, object]:
+        """The server's own files are its operator's: what they keep, and for how long, is told."""
+        return await self.read(kept)
+
+    async def close(self) -> None:
+        await self._reading.dispose()
+        await self._writing.dispose()
+
+    async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._lock_wait
+        for number in range(_ATTEMPTS):
+            try:
+                async with asyncio.timeout(self._patience):
+                    return await attempt()
+            except (DBAPIError, PoolTimeout, TimeoutError, OSError) as error:
+                if repeatable(error) and number + 1 < _ATTEMPTS and clock() < until:
+                    await asyncio.sleep(random.uniform(0.3, 1) * 0.01 * 2**number)  # noqa: S311 - no secret, a pause
+                    continue
+                known = translated(error)
+                if known is None:
+                    raise
+                raise known from error
+        raise TryLater(BUSY)
+
+
+def _statements(engine: Engine, fn: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection:
+        return fn(connection)
+
+
+def _transaction(engine: Engine, fn: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection, connection.begin():
+        return fn(connection)
+
+
+def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> AsyncEngine:
+    made = create_async_engine(
+        address,
+        isolation_level=isolation,
+        skip_autocommit_rollback=True,
+        pool_size=pool,
+        max_overflow=0,
+        pool_timeout=lock_wait_s,
+        # No ping before each use: a lost connection shows at the first statement, and the transaction is repeated.
+        pool_recycle=_RECYCLE_S,
+        # Every transaction is ended before its connection goes back; a second end would be a round trip for nothing.
+        pool_reset_on_return=None,
+        # A statement's parameters hold memories: they must not get into error messages.
+        hide_parameters=True,
+        connect_args=connect_arguments(lock_wait_s),
+    )
+
+    @event.listens_for(made.sync_engine, "handle_error")
+    def _connect_anew(met: ExceptionContext) -> None:
+        if met.sqlalchemy_exception is not None and leads_elsewhere(met.sqlalchemy_exception):
+            met.is_disconnect = True
+
+    return made
+
+
+def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
+    """What every connection asks for; the same for the blocking driver."""
+    # Less than the whole wait: a transaction that begins anew lets go of what it holds, and others get on.
+    seconds = max(1, round(lock_wait_s / _LOCK_WAITS))
+    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {seconds}"
+    return {"charset": "utf8mb4", "connect_timeout": _CONNECT_S, "init_command": session}

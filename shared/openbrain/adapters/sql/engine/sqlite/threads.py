@@ -1,0 +1,134 @@
+"""Threads that own a connection each: a whole transaction is one hand-off."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from openbrain.adapters.sql.engine.sqlite.errors import translated
+
+T = TypeVar("T")
+
+
+class Threads:
+    """A queue, and up to `count` threads that take from it; all methods belong to one event loop.
+
+    No executor: its hand-off takes longer than a small transaction, and its thread goes on working when the loop is
+    woken already and waits for the interpreter.
+    """
+
+    def __init__(self, engine: Engine, count: int, name: str) -> None:
+        self._engine = engine
+        self._count = count
+        self._name = name
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._unfinished = 0
+        self._closed = False
+
+    async def run(self, fn: Callable[[Connection], T]) -> T:
+        """The function's result, once its transaction is committed."""
+        if self._closed:
+            raise RuntimeError("the database is closed: open it anew")
+        job = _Job(fn, self._finished)
+        self._unfinished += 1
+        if self._unfinished > len(self._threads) < self._count:
+            self._start()
+        self._jobs.put(job)
+        return await job.told
+
+    async def close(self) -> None:
+        """Wait for what is in line."""
+        self._closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+        self._engine.dispose()
+
+    def _finished(self) -> None:
+        self._unfinished -= 1
+
+    def _start(self) -> None:
+        # A daemon: a process that ends without `close` does not hang, and what was not committed is undone.
+        thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        own = _Own(self._engine)
+        while self._next(own):
+            pass
+        own.drop()
+
+    def _next(self, own: "_Own") -> bool:
+        """One job; False when there will be no more."""
+        job = self._jobs.get()
+        if job is not None:
+            job.tell(own.outcome(job))
+        return job is not None
+
+
+class _Job(Generic[T]):
+    """A transaction in line, and the future of whoever waits for it."""
+
+    def __init__(self, fn: Callable[[Connection], T], finished: Callable[[], None]) -> None:
+        self.fn = fn
+        self._finished = finished
+        self._loop = asyncio.get_running_loop()
+        self.told: asyncio.Future[T] = self._loop.create_future()
+
+    def tell(self, put: Callable[[], None] | None) -> None:
+        """From the thread: `put` sets the result, if anybody still waits."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._put, put)
+
+    def _put(self, put: Callable[[], None] | None) -> None:
+        self._finished()
+        if put is not None and not self.told.done():
+            put()
+
+
+class _Own:
+    """A thread's connection, opened when it is first needed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def outcome(self, job: _Job[T]) -> Callable[[], None] | None:
+        """What tells the job's result; None where nobody waits any more for one that had not begun."""
+        if job.told.cancelled():
+            return None
+        try:
+            return partial(job.told.set_result, self._transaction(job.fn))
+        except BaseException as error:  # noqa: BLE001 - the caller's, whatever it is
+            return partial(job.told.set_exception, self._explained(error))
+
+    def _transaction(self, fn: Callable[[Connection], T]) -> T:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        with self._connection.begin():
+            return fn(self._connection)
+
+    def _explained(self, error: BaseException) -> BaseException:
+        known = translated(error) if isinstance(error, DBAPIError) else None
+        if known is None:
+            return error
+        # Not the statement's own fault: the next transaction starts on a fresh connection.
+        self.drop()
+        known.__cause__ = error
+        return known
+
+    def drop(self) -> None:
+        """Close it."""
+        if self._connection is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._connection.close()
+            self._connection = None

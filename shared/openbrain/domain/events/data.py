@@ -1,0 +1,202 @@
+"""What events say. An event tells that something changed; its readers take the change itself from the truth."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from openbrain.domain import limits
+from openbrain.domain.memory import Change, Reason
+from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
+from openbrain.domain.text.control_characters import plain_line, plain_text
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(plain_text)]
+MemoryId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
+Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
+WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]
+MOST = 2**53 - 1
+"""The largest number that every reader, database and JSON parser holds exactly."""
+Counted = Annotated[int, Field(ge=1, le=MOST)]
+Revision = Counted
+Seq = Annotated[int, Field(ge=0, le=MOST)]
+"""Of a broadcast; 0 stands before the first."""
+
+
+class EventData(BaseModel):
+    """Base of every event's `data`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class MemoryStored(EventData):
+    """A memory was created or changed: read the row."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    version: Counted
+    revision: Revision
+    change: Change
+
+
+class MemoryReindex(MemoryStored):
+    """As memory.stored, at low priority, for one generation or all."""
+
+    generation: str | None = None
+    re_embed: bool = False
+    """Whether the model is asked though it gave vectors for the same texts before."""
+    model: str | None = None
+    """The vectors of this model are in the truth: `memory.embedded`, at low priority. For every generation of it."""
+
+
+class MemoryEmbedded(EventData):
+    """The vectors of this revision are in the truth."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    revision: Revision
+    model: Identifier
+    generation: str | None = None
+
+
+class MemorySuperseded(EventData):
+    """A memory left recall: remove it from the indexes."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    revision: Revision
+    superseded_by: MemoryId | None = None
+    reason: Reason
+
+
+class RecalledHit(EventData):
+    """One result of a recall."""
+
+    memory_id: MemoryId
+    score: float
+
+
+class MemoryRecalled(EventData):
+    """A recall was answered. The query's text only where settings allow it."""
+
+    recall_id: Identifier
+    workspace_id: WorkspaceId
+    agent_id: str
+    took_ms: Annotated[float, Field(ge=0)]
+    results: tuple[RecalledHit, ...]
+    query: str | None = None
+
+
+class TickRequested(EventData):
+    """Run the vault's phases for one slot."""
+
+    workspace_id: WorkspaceId
+    slot: Identifier
+    extract: bool = False
+    reason: bool = True
+    dry_run: bool = False
+    ai: bool = True
+    job_id: MemoryId | None = None
+    """Of the row that keeps its report; made where an event names none."""
+
+
+class TickCompleted(EventData):
+    """A tick's report."""
+
+    workspace_id: WorkspaceId
+    slot: Identifier
+    job_id: MemoryId | None = None
+    state: Literal["completed", "failed"] = "completed"
+    error: str | None = None
+    report: dict[str, object]
+
+
+class SignalRaised(EventData):
+    """Something burns."""
+
+    workspace_id: WorkspaceId
+    source: Identifier
+    severity: Severity
+    title: Identifier
+    content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)] = ""
+    dedup_key: Identifier | None = None
+    ttl_s: Annotated[int, Field(gt=0, le=limits.EXPIRES_HOURS * 3600)] | None = None
+    halt: bool = False
+    halt_scope: HaltScope | None = None
+    org: Org | None = None
+    project: Project | None = None
+
+
+class ForeignEvent(EventData):
+    """An entry of another system's stream: its fields as text."""
+
+    fields: dict[str, str]
+
+
+class SignalAcknowledged(EventData):
+    """An agent without HTTP saw a signal or stopped for a halt, resolved a signal, or says that it listens."""
+
+    workspace_id: WorkspaceId
+    agent_id: Annotated[str, StringConstraints(min_length=1, max_length=limits.AGENT_CHARS), AfterValidator(plain_line)]
+    action: Literal["ack", "resolve", "seen"]
+    signal_id: MemoryId | None = None
+    halt_id: MemoryId | None = None
+    """With ack: this halt instead of a signal."""
+    seq: Seq | None = None
+    """What was heard last; names the signal where no id does."""
+    org: Org | None = None
+    project: Project | None = None
+
+
+class Broadcast(EventData):
+    """A signal's state as every agent of a workspace hears it, and its halt's; `seq` has no gaps. The last one about a
+    signal stands for all before it."""
+
+    seq: Counted
+    signal_id: Identifier
+    change: Step
+    state: SignalState
+    severity: Severity
+    """What it counts as now: falls with quiet."""
+    raised_severity: Severity
+    """The strongest that it was raised with."""
+    halt: bool
+    """Whether its halt stands."""
+    halt_id: str | None = None
+    halt_state: HaltState | None = None
+    halt_scope: HaltScope | None = None
+    halt_expires_at: str | None = None
+    title: str
+    content: str
+    source: str
+    org: str | None = None
+    project: str | None = None
+    count: Counted = 1
+    """Raises so far."""
+    storm: bool = False
+    """Whether it stands for many signals of its source, which came too fast to be told one by one."""
+    actor: str = ""
+    """Who did it; `time` where nobody."""
+    raised_at: str
+    expires_at: str | None = None
+
+
+class ReindexCompleted(EventData):
+    """A reindex ended."""
+
+    workspace_id: WorkspaceId | None = None
+    org: str | None = None
+    project: str | None = None
+    total: int
+    successes: int
+    failures: int
+    seconds: float
+
+
+class AgentSessionStarted(EventData):
+    """An agent opened a session."""
+
+    workspace_id: WorkspaceId
+    agent_id: Identifier
+    session_id: Identifier
+    org: str | None = None
+    project: str | None = None

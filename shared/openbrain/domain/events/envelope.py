@@ -1,0 +1,101 @@
+"""The envelope of an event: CloudEvents 1.0 JSON in the one field `__data__` of a stream entry.
+
+Readers ignore fields that they don't know; what old readers can't take is a new version of the type.
+"""
+
+from collections.abc import Mapping
+from typing import Generic, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events.data import EventData, Identifier
+from openbrain.domain.times import to_iso
+
+FIELD = "__data__"
+PREFIX = "openbrain."
+SOURCE = "/openbrain"
+
+Data = TypeVar("Data", bound=EventData)
+
+
+class CloudEvent(BaseModel, Generic[Data]):
+    """CloudEvents 1.0 with our two extensions: the trace and the submission that caused it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    specversion: Literal["1.0"] = "1.0"
+    id: Identifier
+    source: Identifier
+    type: Identifier
+    subject: str | None = None
+    time: str | None = None
+    datacontenttype: Literal["application/json"] = "application/json"
+    dataschema: str | None = None
+    traceparent: str | None = None
+    causationid: str | None = None
+    data: Data
+
+
+def event_type(stream: str, version: int = 1) -> str:
+    """`memory.stored` -> `openbrain.memory.stored.v1`."""
+    return f"{PREFIX}{stream}.v{version}"
+
+
+def encode(
+    stream: str,
+    data: EventData | Mapping[str, object],
+    *,
+    event_id: str,
+    at: int,
+    subject: str | None = None,
+    causation_id: str | None = None,
+    traceparent: str | None = None,
+    source: str = SOURCE,
+    version: int = 1,
+) -> bytes:
+    """The finished bytes of an event of `stream` (its name without prefix), as they stand in `__data__`.
+
+    `data` may be the fields of one of our own events, unchecked.
+    """
+    given = data if isinstance(data, Mapping) else data.__dict__
+    event: dict[str, object] = {
+        "specversion": "1.0",
+        "id": event_id,
+        "source": source,
+        "type": event_type(stream, version),
+        "time": to_iso(at),
+        "datacontenttype": "application/json",
+        "data": {name: value for name, value in given.items() if value is not None},
+    }
+    if subject:
+        event["subject"] = subject
+    if causation_id:
+        event["causationid"] = causation_id
+    if traceparent:
+        event["traceparent"] = traceparent
+    return orjson.dumps(event, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(type(value).__name__)
+
+
+def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> CloudEvent[Data]:
+    """Parse once. `Invalid` names the first bad field and why, never its content."""
+    try:
+        event = model.model_validate_json(raw)
+    except ValidationError as error:
+        raise Invalid(*first_problem(error)) from None
+    if event.type != expected_type:
+        raise Invalid("type", f"must be {expected_type} on this stream")
+    return event
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """(field, message) of a validation error, without the input that caused it."""
+    problem = error.errors(include_input=False, include_url=False)[0]
+    return ".".join(str(part) for part in problem["loc"]), problem["msg"].removeprefix("Value error, ")

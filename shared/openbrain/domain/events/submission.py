@@ -1,0 +1,176 @@
+"""What a caller offers to be remembered: checked and normalised once, at the boundary."""
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+import orjson
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from openbrain.domain import limits
+from openbrain.domain.events.data import EventData, MemoryId
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.text.control_characters import plain_json, plain_line, plain_text
+
+
+def _zoned(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("must carry a time zone, as in 2026-01-31T12:00:00Z")
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:
+        moment = None
+    if moment is None or moment.year > 9998:
+        raise ValueError("must be a year from 1 to 9998 in UTC")
+    return moment
+
+
+def _written_time(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        raise ValueError("must be an ISO-8601 string with a time zone")  # noqa: TRY004 - pydantic wants ValueError
+    return value
+
+
+def _real(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("must be a number")  # noqa: TRY004 - pydantic wants ValueError
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must hold more than white space")
+    return value
+
+
+def _small_json(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(orjson.dumps(value))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise ValueError("must be plain JSON with finite numbers and valid text") from None
+    if size > limits.METADATA_BYTES:
+        raise ValueError(f"must be at most {limits.METADATA_BYTES} bytes of JSON, is {size}")
+    _finite(value)
+    plain_json(value)
+    return value
+
+
+def _finite(value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must hold finite numbers only")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _finite(part)
+
+
+def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+Content = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS),
+    AfterValidator(_not_blank),
+    AfterValidator(plain_text),
+]
+Org = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
+]
+Project = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS),
+    AfterValidator(plain_line),
+]
+Agent = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS),
+    AfterValidator(plain_line),
+]
+Session = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SESSION_CHARS),
+    AfterValidator(plain_line),
+]
+Speaker = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS),
+    AfterValidator(plain_line),
+]
+Source = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS),
+    AfterValidator(plain_line),
+]
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TAG_CHARS), AfterValidator(plain_line)
+]
+Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
+Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
+Confidence = Annotated[float, Field(ge=0, le=1), BeforeValidator(_real)]
+Moment = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_zoned)]
+Turn = Annotated[int, Field(strict=True, ge=0, le=limits.TURN)]
+Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]
+IdempotencyKey = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.IDEMPOTENCY_KEY_CHARS),
+    AfterValidator(plain_line),
+]
+
+Query = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS),
+    AfterValidator(plain_text),
+]
+Keyword = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS),
+    AfterValidator(plain_line),
+]
+Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)]
+Name = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS),
+    AfterValidator(plain_line),
+]
+
+
+class Submission(BaseModel):
+    """One memory as offered. Field names are the REST contract; unknown fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    content: Content
+    type: MemoryType
+    org: Org | None = None
+    project: Project | None = None
+    memory_scope: Scope = Scope.PROJECT
+    agent_id: Agent | None = None
+    session_id: Session | None = None
+    turn: Turn | None = None
+    speaker: Speaker | None = None
+    tags: Tags = ()
+    metadata: Metadata = Field(default_factory=dict)
+    source: Source = "manual"
+    confidence: Confidence = 1.0
+    supersedes: MemoryId | None = None
+    occurred_at: Moment | None = None
+    expires_in: Hours | None = Field(default=None, description="Hours from now.")
+    expires_at: Moment | None = None
+    allow_duplicate: bool = False
+    embed: bool = Field(default=True, description="False: found by keyword only.")
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if self.expires_in is not None and self.expires_at is not None:
+            raise ValueError("expires_in and expires_at exclude each other")
+        if self.memory_scope is Scope.SESSION and not self.session_id:
+            raise ValueError("session_id is required for memory_scope session")
+        return self
+
+
+class MemorySubmitted(Submission, EventData):
+    """A submission by stream. On a stream bound to one workspace `workspace_id` is not read."""
+
+    workspace_id: Annotated[str, StringConstraints(max_length=limits.WORKSPACE_CHARS)] | None = None
+    idempotency_key: IdempotencyKey | None = None

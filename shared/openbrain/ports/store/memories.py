@@ -1,0 +1,97 @@
+"""Memories as they are read, and what was asked of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from openbrain.domain.access.visibility import Condition
+from openbrain.domain.memory import Memory
+from openbrain.ports.index import Count, Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One line of the audit."""
+
+    memory_id: str
+    version: int
+    revision: int
+    action: str
+    actor: str
+    at: int
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    reason: str
+    number: int
+    """Rises from line to line, with gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The chain around a memory, nearest first."""
+
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRecord:
+    """One answered recall."""
+
+    id: str
+    workspace_id: str
+    agent_id: str
+    query: str
+    """'' where settings keep no questions."""
+    results: tuple[tuple[str, float], ...]
+    """Memory id and score, best first."""
+    took_ms: float
+    at: int
+
+
+class Turn(NamedTuple):
+    """Where a memory stands in its session, and how long it is."""
+
+    session_id: str
+    number: int
+    chars: int
+
+
+class Memories(Protocol):
+    """Rows as they stand, and which of them recalls found."""
+
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """By id, dead or alive, of any workspace: for callers that apply `visibility.matches`."""
+
+    async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """The same for projectors: what is indexed stands as it is now, while marks, errors and the time of the last
+        confirmation may be older."""
+
+    async def listing(
+        self, condition: Condition, limit: int, before: tuple[int, str] | None = None
+    ) -> Sequence[Memory]:
+        """Living memories, newest first; `before` (created_at and id of one) lists those that follow it."""
+
+    async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
+        """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
+        for when both indexes are down. `TryLater` where too many look at once."""
+
+    async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
+        """Of those of these memories that live, are within the condition and have a turn in a session, which; and of
+        what stands so many turns behind them (before them: negative) in the same session. By memory id."""
+
+    async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
+        """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
+        `TryLater` where too many look at once."""
+
+    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
+        """Oldest first, at most `limit`; behind the line of that number."""
+
+    async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
+        """Up to `limit` memories on either side."""
+
+    async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
+        """Keep them, count the use of what they found, announce `memory.recalled`. One that is there is left alone."""
+
+    async def purge_recalls(self, before: int, limit: int) -> int:
+        """Remove those answered before that time (microseconds); returns how many."""

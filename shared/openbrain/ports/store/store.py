@@ -1,0 +1,60 @@
+"""The database, seen from outside: a part for each kind of thing that it stores.
+
+Every method of a part is one transaction and may be repeated after `TryLater` (the database is down or a lock was not
+had in time) without doubling its effect. Announcements (events) are committed in the same transaction, into the outbox.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from openbrain.ports.store.generations import Generations, IndexWriters
+from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.operations import Leases, Operations
+from openbrain.ports.store.outbox import Outbox
+from openbrain.ports.store.signals import Broadcasts, Halts, Signals
+from openbrain.ports.store.tenants import ApiKeys, Workspaces
+from openbrain.ports.store.transfer import Transfer
+from openbrain.ports.store.vault import Ticks, Vault
+from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
+from openbrain.ports.store.writes import MemoryWrites
+from openbrain.ports.streams import Groups
+
+
+class Store(Protocol):
+    """All parts together. A function that needs one part asks for that part."""
+
+    memories: Memories
+    writes: MemoryWrites
+    vectors: Vectors
+    generations: Generations
+    index_writers: IndexWriters
+    index_marks: IndexMarks
+    expected_entries: ExpectedEntries
+    outbox: Outbox
+    signals: Signals
+    halts: Halts
+    broadcasts: Broadcasts
+    webhooks: Webhooks
+    webhook_letters: WebhookLetters
+    workspaces: Workspaces
+    api_keys: ApiKeys
+    operations: Operations
+    leases: Leases
+    groups: Groups
+    vault: Vault
+    ticks: Ticks
+    transfer: Transfer
+
+    async def time(self) -> int:
+        """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""
+
+    async def scrub(self) -> Mapping[str, object]:
+        """Let nothing of removed rows stay in the database's files, as far as that is ours to do; tells what was
+        done. `TryLater` while readers are in the way."""
+
+    async def check(self) -> tuple[str, str, tuple[str, ...]]:
+        """Product, version, problems."""
+
+    async def close(self) -> None:
+        """Release connections."""

@@ -1,0 +1,175 @@
+"""Writes of memories: each is one transaction, with its audit and its events.
+
+What erasing does to rows is done when it returns. What lies on in indexes, streams and files is the work of the
+operation `PURGE` that it queues in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from openbrain.domain.access.visibility import Condition, Viewer
+from openbrain.domain.memory import Memory
+from openbrain.ports.store.operations import Operation
+
+PURGE = "purge"
+
+
+FORGET = "forget"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who does it and what it answers: for the audit and for the events it causes."""
+
+    actor: str
+    """The agent, or the key's name where it has none."""
+    causation_id: str | None = None
+    """The CloudEvents id of the submission; with it, a duplicate is announced too."""
+    traceparent: str | None = None
+    bulk: bool = False
+    """New memories are announced at low priority: they are indexed after all that is live."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One memory to remember, checked and normalised; `memory.supersedes_id` names what it replaces."""
+
+    memory: Memory
+    viewer: Viewer
+    origin: Origin
+    allow_duplicate: bool = False
+    idempotency_key: str = ""
+    """Unique within the workspace; '' for none. The same key with other content is a `Conflict`."""
+    idempotency_expires_at: int = 0
+
+
+class Status(StrEnum):
+    """What became of a write."""
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A write's result: the memory that now stands for it, or the error."""
+
+    status: Status
+    memory: Memory | None = None
+    error: Exception | None = None
+
+
+ExpectedVersions = frozenset[str] | None
+"""Which `Memory.edition` the caller has seen; None takes any. Another one is `Outdated`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of a memory by its users; None leaves a part as it is."""
+
+    memory_id: str
+    viewer: Viewer
+    origin: Origin
+    content: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] | None = None
+    type: str | None = None
+    confidence: float | None = None
+    source: str | None = None
+    expires_at: int | None = None
+    """Microseconds; 0 takes an expiry away."""
+    confirm: bool = False
+    """Still true: decay counts from now."""
+    expected_versions: ExpectedVersions = None
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """The row that proves it, and the operation that follows; None where that one is long over."""
+
+    memory: Memory
+    operation: Operation | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """What is to end: the living that a condition matches, made at `made_by` (microseconds) or before."""
+
+    condition: Condition
+    made_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """What a condition matches at a moment."""
+
+    rows: int
+    newest: int
+    """When the last of them was made, whatever clock told it; microseconds, 0 where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How many memories ended, and when the last of them was made: a walk goes on from there. None where none did."""
+
+    rows: int
+    reached: int | None = None
+
+
+class ContentPolicy(Protocol):
+    """Looks at what is about to be stored."""
+
+    def admit(self, content: str) -> str:
+        """The content to store (perhaps masked), or `Invalid` when it must not be stored."""
+
+
+class MemoryWrites(Protocol):
+    """What is done to memories, by users and by time."""
+
+    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """Store each once, in one transaction, in order; one bad item never fails its neighbours."""
+
+    async def update(self, edit: Edit) -> Memory:
+        """Change one memory; `NotFound` where the viewer sees none alive, `Conflict` where the new content is taken."""
+
+    async def forget(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
+    ) -> Memory:
+        """End one memory (reason forgotten); `NotFound` where the viewer does not see it. Again: the same answer."""
+
+    async def restore(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
+    ) -> Memory:
+        """Bring an ended memory back, without an expiry that has passed; one that lives stays as it is. `NotFound`
+        where the viewer does not see it; `Conflict` where another of its chain lives, where a living memory says the
+        same (either is named as `head`), and for what was erased."""
+
+    async def erase(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
+    ) -> Erasure:
+        """Blank one memory, dead or alive, and its history; again: the same answer. `NotFound`, `Outdated` as in
+        `forget`."""
+
+    async def last_erasure(self) -> str:
+        """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
+
+    async def measure_living(self, condition: Condition) -> Living:
+        """How many it matches, and up to when they were made."""
+
+    async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
+        """Ids of the newest that it matches."""
+
+    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
+        """Forget or erase at most `limit` of them, the newest."""
+
+    async def expire_due(self, limit: int, now: int) -> int:
+        """End memories whose time has come by `now` (reason expired), announced; returns how many."""
+
+    async def purge_idempotency_keys(self, limit: int) -> int:
+        """Remove keys past their expiry; returns how many."""
+
+    async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
+        """Take the content's hash out of the idempotency keys of these memories; the hashes of those keys."""

@@ -1,0 +1,148 @@
+"""The embedding models of a process, by name: each made when it is first asked for, all closed together.
+
+Vectors of two models can't be compared, so nobody takes a model by itself: `ready` gives the one that made a
+generation, and refuses another one that goes by its name now.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError
+from openbrain.ports.index import Checked
+from openbrain.ports.models import Embedder, ModelIdentity, cut_otherwise
+from openbrain.ports.store.generations import Generation
+
+
+class Embedders:
+    """`first` opens the model that the settings name, `make` one by name; `canonical` gives the one name of a model
+    people may write in several ways, and that of the first for ''. All three may raise `SetupError`."""
+
+    def __init__(
+        self, first: Callable[[], Embedder], make: Callable[[str], Embedder], canonical: Callable[[str], str]
+    ) -> None:
+        self._make_first, self._make, self._canonical = first, make, canonical
+        self._first: Embedder | None = None
+        self._by_name: dict[str, Embedder] = {}
+        self._by_key: dict[str, Embedder] = {}
+        self._opened: list[Embedder] = []
+        self._lock = asyncio.Lock()
+
+    @property
+    def first(self) -> Embedder:
+        """The one that the settings name: it makes the first generation, and has no say afterwards."""
+        if self._first is None:
+            self._first = self._by_name[self._canonical("")] = self._make_first()
+            self._opened.append(self._first)
+        return self._first
+
+    @property
+    def setting(self) -> str:
+        """The name of the first; '' where the settings name one that nobody knows."""
+        try:
+            return self._canonical("")
+        except SetupError:
+            return ""
+
+    async def current(self, name: str) -> tuple[Embedder, ModelIdentity]:
+        """The model that goes by this name now ('' is the first), and which one that is. `SetupError` where there is
+        none, `TryLater` while its server is away."""
+        async with self._lock:
+            embedder = self._named(name)
+            if not await embedder.unchanged():
+                embedder = self._make(self._canonical(name))
+                self._by_name[self._canonical(name)] = embedder
+                self._opened.append(embedder)
+            identity = await embedder.identity()
+            self._by_key.setdefault(identity.key, embedder)
+            return embedder, identity
+
+    async def ready(self, generation: Generation) -> Embedder:
+        """The model that made this generation. `ModelChanged` where its name is another's now; else as `current`."""
+        known = self._by_key.get(generation.model)
+        if known is not None:
+            return known
+        reason: OpenBrainError
+        try:
+            embedder, identity = await self.current(generation.model_name)
+        except SetupError as error:
+            reason = error
+        else:
+            if identity.key == generation.model:
+                return embedder
+            reason = ModelChanged(_changed(generation, identity))
+        # One that was handed in ready-made need not be known by its name.
+        if await self._first_made(generation):
+            return self.first
+        raise reason
+
+    async def asking(self, generation: Generation) -> Embedder:
+        """The model for questions to this generation: as `ready`, or the same model after documents are cut otherwise
+        than they were for it. No document may be embedded by it then."""
+        known = self._by_key.get(generation.model)
+        if known is not None:
+            return known
+        same = next((each for key, each in self._by_key.items() if cut_otherwise(key, generation.model)), None)
+        if same is not None:
+            return same
+        try:
+            return await self.ready(generation)
+        except ModelChanged:
+            embedder, identity = await self.current(generation.model_name)
+            if cut_otherwise(identity.key, generation.model):
+                return embedder
+            raise
+
+    def cutting(self, generation: Generation) -> Embedder:
+        """A model of that name, for cutting texts into its inputs alone: nothing is asked of it, so that it may be
+        away. `SetupError` where the name is unknown here."""
+        return self._by_key.get(generation.model) or self._named(generation.model_name)
+
+    async def check(self, generation: Generation | None) -> Checked:
+        """How the model of a generation is, or the first one; raises as `ready`, also where it has changed since."""
+        if generation is None:
+            return await self.first.check()
+        embedder = await self.ready(generation)
+        if not await embedder.unchanged():
+            _, identity = await self.current(generation.model_name)
+            raise ModelChanged(_changed(generation, identity))
+        return await embedder.check()
+
+    async def close(self) -> None:
+        """Close what was opened, all of it even where one fails."""
+        async with AsyncExitStack() as stack:
+            for each in self._opened:
+                stack.push_async_callback(each.close)
+        self._first, self._opened = None, []
+        self._by_name.clear()
+        self._by_key.clear()
+
+    def _named(self, name: str) -> Embedder:
+        if not name:
+            return self.first
+        wanted = self._canonical(name)
+        if wanted not in self._by_name and self._is_first(wanted):
+            return self.first
+        if wanted not in self._by_name:
+            self._by_name[wanted] = self._make(wanted)
+            self._opened.append(self._by_name[wanted])
+        return self._by_name[wanted]
+
+    def _is_first(self, wanted: str) -> bool:
+        try:
+            return self._first is None and wanted == self._canonical("")
+        except SetupError:
+            return False
+
+    async def _first_made(self, generation: Generation) -> bool:
+        try:
+            return (await self.first.identity()).key == generation.model
+        except OpenBrainError:
+            return False
+
+
+def _changed(generation: Generation, identity: ModelIdentity) -> str:
+    return (
+        f"the vectors that serve come from {generation.model}, and {identity.name} is {identity.key} now: "
+        f"`openbrain models change {identity.name}` embeds everything with it, or put the old one back"
+    )

@@ -1,0 +1,113 @@
+"""Which generations a process writes: what it was told counts only until its lease is over.
+
+A new generation is filled from the truth once every live writer knows it. A process that stood still for longer than
+its lease is waited for no more: so it asks anew before it takes its batch for written, and writes what it did not know.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater
+from openbrain.ports.index import Replaceable
+from openbrain.ports.store.generations import Generation, IndexKind
+from openbrain.ports.store.store import Store
+
+LEASE_S = 5.0
+"""How long a new generation may wait for a writer that has just asked."""
+FLAGS = {IndexKind.TEXT: "--text", IndexKind.VECTOR: "--vectors"}
+_log = structlog.get_logger(__name__)
+
+Prepare = Callable[[Generation], Awaitable[object]]
+
+
+class WritableIndexes:
+    """The written generations of a kind that this process can write, the serving one first."""
+
+    def __init__(
+        self,
+        store: Store,
+        kind: IndexKind,
+        builder: Callable[[], str],
+        prepare: Prepare,
+        consumer: str,
+        *,
+        lease_s: float = LEASE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`builder`: of this process's index; `prepare` makes a generation ready to be written, once each."""
+        self._store, self._kind, self._builder, self._prepare = store, kind, builder, prepare
+        self.consumer, self._lease_s, self._clock = consumer, lease_s, clock
+        self._known: Sequence[Generation] = ()
+        self._until = float("-inf")
+        self._prepared: set[str] = set()
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> Sequence[Generation]:
+        """As of now. `TryLater` while another version must write, or where nothing can be written."""
+        async with self._lock:
+            if self._clock() >= self._until:
+                asked = self._clock()
+                builder = self._builder()
+                written = await self._store.index_writers.confirm(self.consumer, self._kind, builder, self._lease_s)
+                self._known = await self._ready(writable(written, self._kind, builder))
+                self._until = asked + self._lease_s
+            return self._known
+
+    async def check(self) -> None:
+        """Raise what `get` would, for /ready."""
+        builder = self._builder()
+        writable(await self._store.generations.written(self._kind), self._kind, builder)
+
+    async def _ready(self, generations: Sequence[Generation]) -> Sequence[Generation]:
+        for each in generations:
+            if each.name not in self._prepared:
+                try:
+                    await self._prepare(each)
+                except (SetupError, NeverRetry) as error:
+                    # Whoever refuses to make it refuses no entry: none of them may die of it.
+                    raise TryLater(str(error)) from error
+                self._prepared.add(each.name)
+                _log.info("indexer.writes", kind=self._kind.value, generation=each.name, status=each.status)
+        return generations
+
+
+def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Sequence[Generation]:
+    """Those of this builder. `TryLater` where there are none, or where the newest is another's: then a process of
+    another version is to write. Older ones of another builder are left behind: they answer until the new one serves."""
+    if not written:
+        raise TryLater(f"there is no {kind} index yet: it is made as soon as its room can make it")
+    mine = [each for each in written if each.builder == builder]
+    newest = max(written, key=lambda each: each.created_at)
+    if mine and (newest.builder == builder or max(each.created_at for each in mine) >= newest.created_at):
+        return mine
+    raise TryLater(
+        f"the {kind} index {newest.name} is of builder {newest.builder} and this version writes {builder}: "
+        f"run the version that built it, or make a new index with `openbrain reindex {FLAGS[kind]}`"
+    )
+
+
+async def drop_generation(store: Store, index: Replaceable, generation: Generation) -> None:
+    """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
+    somebody may still write it."""
+    known = any(each.name == generation.name for each in await store.generations.generations(generation.kind))
+    if known:
+        await store.generations.retire(generation.kind, generation.name)
+    if any(generation.name in each.names for each in await store.index_writers.writers(generation.kind)):
+        raise TryLater("this index is still being written: that ends within seconds")
+    await index.drop(generation.name)
+    await store.generations.drop(generation.kind, generation.name)
+
+
+async def write_to_all(
+    written: WritableIndexes,
+    write: Callable[[Sequence[Generation]], Awaitable[None]],
+    wanted: Callable[[Generation], bool] = lambda _: True,
+) -> None:
+    """Call `write` for all of them that are wanted, and again for those that came to be known meanwhile."""
+    done: set[str] = set()
+    while missing := [each for each in await written.get() if each.name not in done and wanted(each)]:
+        await write(missing)
+        done.update(each.name for each in missing)

@@ -1,0 +1,234 @@
+"""An index held against the truth: what differs, and what makes them equal again. Knows no broker and no engine.
+
+Sums of buckets say where to look. What is found is looked at once more, the index before the row: a row's revision only
+rises, so whatever is above it then was never the truth's.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from openbrain.domain.ids import BUCKETS, digest, point_id
+from openbrain.domain.ids import bucket as bucket_of
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.index import Accountable, Standing, Tombstone
+from openbrain.ports.store.generations import Generation, GenerationStatus
+from openbrain.ports.store.index_entries import ExpectedEntries, ExpectedRow
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes.comparison_sums import SUMMED, spans
+
+LOOKED_AT = 1000
+"""Rows compared one by one between two breaths."""
+AT_ONCE = 5_000
+"""Rows of the truth, or entries of an index, that are in memory at a time."""
+AHEAD = 5 * MICROSECONDS
+"""So far two measurements of the database's time may differ. What is stamped later than this from now has a stamp of a
+clock that was wrong: when it changed is not known, and it must not count as young until that time comes."""
+
+
+class Fault(StrEnum):
+    """How a memory's entries differ from its row."""
+
+    MISSING = "missing"
+    STALE = "stale"
+    WAITING = "waiting"
+    """Its vectors are not there yet."""
+    UNMARKED = "unmarked"
+    """The index may have it, but nobody noted so."""
+    AHEAD = "ahead"
+    """An entry or tombstone of a revision that the row has not come to."""
+    GHOST = "ghost"
+    """An entry that should not be."""
+    VECTOR = "vector"
+    """A tombstone that still has the vector of what it stands for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One memory that differs, or for a ghost one entry."""
+
+    fault: Fault
+    memory_id: str
+    entry_id: str
+    seen: int
+    """The highest revision seen in the index; 0 for none."""
+    revision: int
+    """The row's; 0 without one."""
+    changed_at: int
+    """When the row last changed; 0 without one."""
+
+
+def stamp(changed_at: int, now: int) -> int:
+    """When something changed, as far as that can be told: 0 for a stamp of the future."""
+    return 0 if changed_at > now + AHEAD else changed_at
+
+
+class Index(Accountable, Protocol):
+    """What is asked of an index to make it equal; both ports have it."""
+
+    async def write(self, name: str, entries: Sequence[Tombstone]) -> Mapping[str, Exception]:
+        """Fenced."""
+
+
+def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
+    """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
+    standing = {each.id: each for each in entries}
+    if row is None:
+        return [_difference(Fault.GHOST, None, each) for each in standing.values() if not each.tombstone]
+    top = max(standing.values(), key=lambda each: each.revision, default=None)
+    if top is not None and top.revision > row.revision:
+        return [_difference(Fault.AHEAD, row, top)]
+    if row.failed:
+        return []
+    if row.waiting:
+        return [_difference(Fault.WAITING, row, top)]
+    due = {point_id(row.memory_id, number): number for number in range(row.passages)}
+    found = [
+        _difference(Fault.GHOST, row, each) for each in standing.values() if not each.tombstone and each.id not in due
+    ]
+    lacking = next(
+        (fault for entry_id, number in due.items() if (fault := _lack(row, standing.get(entry_id), number, builder))),
+        None,
+    )
+    if lacking is not None:
+        found.append(_difference(lacking, row, top))
+    if not found and not row.marked:
+        found.append(_difference(Fault.UNMARKED, row, top))
+    return found
+
+
+def _lack(row: ExpectedRow, entry: Standing | None, passage: int, builder: str) -> Fault | None:
+    if entry is None or entry.tombstone:
+        return Fault.MISSING
+    due = digest(row.memory_id, passage, row.revision, row.updated_at, row.content_hash, builder)
+    return None if entry.digest == due else Fault.STALE
+
+
+def _difference(fault: Fault, row: ExpectedRow | None, entry: Standing | None) -> Difference:
+    owner = row.memory_id if row is not None else entry.memory_id if entry is not None else ""
+    return Difference(
+        fault=fault,
+        memory_id=owner,
+        entry_id=owner if entry is None else entry.id,
+        seen=0 if entry is None else entry.revision,
+        revision=0 if row is None else row.revision,
+        changed_at=0 if row is None else row.changed_at,
+    )
+
+
+async def differences(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, buckets: Collection[int]
+) -> AsyncIterator[list[Difference]]:
+    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
+    if not buckets:
+        return
+    async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
+        rows = await expected_entries.rows_in(generation, after, until, buckets)
+        for start in range(0, len(rows), LOOKED_AT):
+            yield await _lacking(expected_entries, index, generation, rows[start : start + LOOKED_AT])
+    async for entries in index.in_buckets(generation.name, buckets):
+        for start in range(0, len(entries), LOOKED_AT):
+            yield await _too_much(expected_entries, index, generation, entries[start : start + LOOKED_AT])
+
+
+async def _lacking(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
+) -> list[Difference]:
+    entries = await _entries(index, generation, rows)
+    suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
+    living = {row.memory_id for row in rows if row.living}
+    found = await look(expected_entries, index, generation, suspects) if suspects else []
+    # What is too much is found from the other side, with all that stands there.
+    return [each for each in found if not _too_much_of(each, living)]
+
+
+async def look(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
+) -> list[Difference]:
+    """Once more: the entries and then the rows."""
+    entries = await _entries(index, generation, rows)
+    fresh = await expected_entries.by_id(generation, [row.memory_id for row in rows])
+    return [
+        each for row in rows for each in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
+    ]
+
+
+async def _entries(
+    index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
+) -> Mapping[str, list[Standing]]:
+    """What stands under every id that these rows ever had."""
+    ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
+    found: dict[str, list[Standing]] = defaultdict(list)
+    for start in range(0, len(ids), LOOKED_AT):
+        for each in (await index.read(generation.name, ids[start : start + LOOKED_AT])).values():
+            found[each.memory_id].append(each)
+    return found
+
+
+async def _too_much(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, some: Sequence[Standing]
+) -> list[Difference]:
+    """Of these entries. The others of their memories may be in another part: they are read where something is amiss."""
+    entries: dict[str, list[Standing]] = defaultdict(list)
+    for each in some:
+        entries[each.memory_id].append(each)
+    rows = await expected_entries.by_id(generation, sorted(entries))
+    living = {row.memory_id for row in rows.values() if row.living}
+
+    def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:
+        return [each for each in judge(rows.get(owner), of, generation.builder) if _too_much_of(each, living)]
+
+    suspects = [owner for owner, found in entries.items() if judged(owner, found)]
+    others = await _entries(index, generation, [rows[owner] for owner in suspects if owner in rows])
+    here = {each.id for each in some}
+    return [
+        each
+        for owner in suspects
+        for each in judged(owner, [*others.get(owner, ()), *entries[owner]])
+        if each.entry_id in here
+    ]
+
+
+def _too_much_of(found: Difference, living: Collection[str]) -> bool:
+    return found.fault is Fault.GHOST or (found.fault is Fault.AHEAD and found.memory_id not in living)
+
+
+async def unmarked(expected_entries: ExpectedEntries, generation: Generation) -> AsyncIterator[list[Difference]]:
+    """Rows that no indexer noted as done, some at a time, found in the truth alone: what a lost stream looks like."""
+    async for after, until in spans(expected_entries):
+        start: str | None = after
+        while start is not None:
+            rows = await expected_entries.unmarked(generation, start, until, AT_ONCE)
+            yield [_difference(Fault.WAITING if row.waiting else Fault.UNMARKED, row, None) for row in rows]
+            start = rows[-1].memory_id if len(rows) == AT_ONCE else None
+
+
+async def repair(store: Store, index: Index, generation: Generation, found: Sequence[Difference], now: int) -> None:
+    """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
+    ghosts = [
+        Tombstone(
+            id=each.entry_id,
+            memory_id=each.memory_id,
+            revision=max(each.seen, each.revision),
+            bucket=bucket_of(each.memory_id),
+            at=now,
+        )
+        for each in found
+        if each.fault is Fault.GHOST
+    ]
+    if ghosts:
+        failed = await index.write(generation.name, ghosts)
+        for error in failed.values():
+            raise error
+    seen: dict[str, int] = {}
+    for each in found:
+        if each.fault is Fault.AHEAD:
+            seen[each.memory_id] = max(each.seen, seen.get(each.memory_id, 0))
+    if seen:
+        await store.index_marks.lift(seen)
+    again = {each.memory_id for each in found if each.fault not in (Fault.GHOST, Fault.AHEAD)}
+    if again:
+        serves = generation.status == GenerationStatus.SERVING
+        await store.outbox.announce_again(sorted(again), None if serves else generation.name)

@@ -1,0 +1,287 @@
+"""The file of an export: NDJSON, one object a line. What is written here reads back as it was.
+
+A header; then page after page: memories, their chains, their history, and a mark that says "up to here it is whole";
+at the end a footer with the counts and a digest of every byte before it, so that a cut file is noticed.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+from openbrain.contract.brain.transfer import CURSOR
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events.data import MemoryId
+from openbrain.domain.events.envelope import first_problem
+from openbrain.domain.events.submission import (
+    Agent,
+    Confidence,
+    Metadata,
+    Moment,
+    Org,
+    Project,
+    Session,
+    Source,
+    Speaker,
+    Tags,
+    Turn,
+)
+from openbrain.domain.ids import content_hash
+from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.domain.text.control_characters import cleaned_json, plain_json, plain_text, without_c1
+from openbrain.domain.times import from_datetime
+from openbrain.ports.store.transfer import Link, StoredMemory, Told
+
+FORMAT = "openbrain-export"
+FORMAT_VERSION = 1
+
+Number = Annotated[int, Field(strict=True, ge=0, le=2**52)]
+Counted = Annotated[int, Field(strict=True, ge=1, le=2**52)]
+
+
+def _json_text(value: object) -> object:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")  # noqa: TRY004 - pydantic wants ValueError
+    try:
+        return orjson.dumps(plain_json(value)).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        raise ValueError("must be plain JSON with finite numbers and valid text") from None
+
+
+JsonText = Annotated[str | None, BeforeValidator(_json_text, json_schema_input_type=dict[str, Any] | None)]
+
+
+class Line(BaseModel):
+    """Base of lines. Unknown members are ignored, as a later version may have more."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Header(Line):
+    """The first line."""
+
+    kind: Literal["header"]
+    format: Literal["openbrain-export"]
+    format_version: int
+    export_id: MemoryId
+    exported_at: Moment
+    workspace_id: str
+    whole: Annotated[bool, Field(description="With what has ended, history and chains.")] = False
+    filters: Annotated[dict[str, Any], Field(description="What it was narrowed by.")] = Field(default_factory=dict)
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where it goes on from.")] = None
+    part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
+
+
+_ERASED = ("content", "project", "speaker", "turn", "tags", "metadata", "source")
+"""What nothing is left of when a memory was erased."""
+
+
+class MemoryLine(Line):
+    """One memory as it stood."""
+
+    kind: Literal["memory"]
+    id: MemoryId
+    content: Annotated[
+        str,
+        StringConstraints(max_length=limits.CONTENT_CHARS),
+        AfterValidator(plain_text),
+        Field(description="Absent where the memory was erased."),
+    ] = ""
+    type: MemoryType
+    memory_scope: Scope
+    org: Org | None = None
+    project: Project | None = None
+    agent_id: Agent | None = None
+    session_id: Session | None = None
+    turn: Turn | None = None
+    speaker: Speaker | None = None
+    tags: Tags = ()
+    metadata: Metadata = Field(default_factory=dict)
+    source: Source = "manual"
+    confidence: Confidence = 1.0
+    supersedes_id: MemoryId | None = None
+    version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
+    revision: Annotated[Counted, Field(description="Older exports have it.")] = 1
+    occurred_at: Moment
+    confirmed_at: Moment
+    created_at: Moment
+    updated_at: Moment
+    expires_at: Moment | None = None
+    archived_at: Moment | None = None
+    deleted_at: Moment | None = None
+    reason: Reason | None = None
+    embed: bool = True
+    allow_duplicate: bool = False
+    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
+
+    def kept(self, workspace_id: str, now: int) -> StoredMemory:
+        """As a row of this workspace that is put there now (microseconds); `Invalid` as in `check`.
+
+        Its revision is the time: an index that remembers another of this memory, or that it was removed, takes it.
+        """
+        self.check()
+        erased = self.reason is Reason.ERASED
+        memory = Memory(
+            id=self.id,
+            workspace_id=workspace_id,
+            content=self.content,
+            type=self.type,
+            memory_scope=self.memory_scope,
+            org=self.org or "",
+            project=self.project or "",
+            agent_id=self.agent_id or "",
+            session_id=self.session_id or "",
+            turn=self.turn,
+            speaker=self.speaker or "",
+            tags=self.tags,
+            metadata=self.metadata,
+            source="" if erased else self.source,
+            confidence=self.confidence,
+            supersedes_id=self.supersedes_id,
+            version=self.version,
+            revision=max(self.revision + 1, now),
+            content_hash="" if erased else content_hash(self.content),
+            occurred_at=from_datetime(self.occurred_at),
+            confirmed_at=from_datetime(self.confirmed_at),
+            created_at=from_datetime(self.created_at),
+            updated_at=from_datetime(self.updated_at),
+            expires_at=_micros(self.expires_at),
+            archived_at=_micros(self.archived_at),
+            deleted_at=_micros(self.deleted_at),
+            reason=self.reason,
+            passages_high=self.passages_high,
+            wants_vector=self.embed,
+        )
+        return StoredMemory(memory, not (self.ended or self.allow_duplicate))
+
+    def check(self) -> None:
+        """`Invalid` where a memory says nothing, an erased one says something, or nobody could see it."""
+        if self.reason is Reason.ERASED:
+            if left := sorted(name for name in self.model_fields_set.intersection(_ERASED) if getattr(self, name)):
+                raise Invalid(left[0], "must be absent: this memory was erased, and only the proof of it is kept")
+        elif not self.content or not (self.ended or self.content.strip()):
+            raise Invalid("content", "must hold more than white space")
+        if self.memory_scope is Scope.SESSION and not self.session_id:
+            raise Invalid("session_id", "is required for memory_scope session")
+
+    @property
+    def ended(self) -> bool:
+        """Whether something took it from recall; what is only due has not ended yet."""
+        return self.deleted_at is not None or self.archived_at is not None or self.reason is not None
+
+
+class HistoryEntryLine(Line):
+    """A line of a memory's audit."""
+
+    kind: Literal["history"]
+    memory_id: MemoryId
+    version: Counted
+    revision: Counted
+    action: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,16}$")]
+    actor: Annotated[str, StringConstraints(max_length=limits.AGENT_CHARS), AfterValidator(plain_text)]
+    at: Moment
+    before: JsonText = None
+    after: JsonText = None
+    note: Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)] = ""
+
+    def told(self) -> Told:
+        """As the truth keeps it."""
+        given = self.model_dump(exclude={"kind", "at"})
+        return Told(**given, at=from_datetime(self.at))
+
+
+class LineageLine(Line):
+    """A child took its parent's place."""
+
+    kind: Literal["lineage"]
+    child_id: MemoryId
+    parent_id: MemoryId
+    relation: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,16}$")]
+    created_at: Moment
+
+    def link(self) -> Link:
+        """As the truth keeps it."""
+        at = from_datetime(self.created_at)
+        return Link(child_id=self.child_id, parent_id=self.parent_id, kind=self.relation, created_at=at)
+
+
+class Mark(Line):
+    """Up to here the file is whole: an export goes on from its cursor."""
+
+    kind: Literal["mark"]
+    cursor: Annotated[str, Field(pattern=CURSOR)]
+
+
+class Footer(Line):
+    """The last line: how many lines of each kind, and the SHA-256 of every byte before this line."""
+
+    kind: Literal["footer"]
+    memories: Number
+    history: Number
+    lineage: Number
+    digest: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+LINES: tuple[type[Line], ...] = (Header, MemoryLine, HistoryEntryLine, LineageLine, Mark, Footer)
+AnyLine = Header | MemoryLine | HistoryEntryLine | LineageLine | Mark | Footer
+_LINES: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
+
+
+def parse_line(raw: bytes) -> AnyLine:
+    """`Invalid` names the field and the limit, never what stands there.
+
+    Control characters C1, which earlier versions stored, are left out.
+    """
+    try:
+        return _LINES.validate_json(raw)
+    except ValidationError as error:
+        if cleaner := _without_c1(raw):
+            return parse_line(cleaner)
+        field, message = first_problem(error)
+        kind, _, rest = field.partition(".")
+        if kind in ("header", "memory", "history", "lineage", "mark", "footer"):
+            field = rest
+        elif message.startswith("Invalid JSON"):
+            message = "is not valid JSON in UTF-8"
+        else:
+            field, message = "kind", "must be memory, history, lineage, mark or footer"
+        raise Invalid(field, message) from None
+
+
+def _without_c1(raw: bytes) -> bytes | None:
+    """The same line; None where it holds none."""
+    try:
+        line = orjson.loads(raw)
+        cleaner = cleaned_json(line, without_c1)
+    except (orjson.JSONDecodeError, RecursionError):
+        return None
+    return orjson.dumps(cleaner) if cleaner != line else None
+
+
+def parse_header(raw: bytes) -> Header:
+    """The first line. `Invalid` for a file of another kind, or of a version that is not read here."""
+    line = parse_line(raw)
+    if not isinstance(line, Header):
+        raise Invalid("kind", "the first line must be the header that an export begins with")
+    if line.format_version != FORMAT_VERSION:
+        raise Invalid(
+            "format_version", f"{line.format_version} is not read here, only {FORMAT_VERSION}: update this server"
+        )
+    return line
+
+
+def _micros(at: datetime | None) -> int | None:
+    return None if at is None else from_datetime(at)

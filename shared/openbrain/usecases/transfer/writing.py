@@ -1,0 +1,117 @@
+"""The lines of an export, written (see `openbrain.usecases.transfer.lines` for what they hold)."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from openbrain.domain.times import to_iso
+from openbrain.ports.store.transfer import Link, StoredMemory, Told
+from openbrain.usecases.transfer.lines import FORMAT, FORMAT_VERSION
+
+
+def as_line(fields: Mapping[str, object]) -> bytes:
+    """One line, with its end."""
+    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def header_line(
+    *,
+    export_id: str,
+    exported_at: int,
+    workspace_id: str,
+    whole: bool,
+    filters: Mapping[str, object],
+    cursor: str | None = None,
+) -> bytes:
+    """`Header`."""
+    return as_line(
+        {
+            "kind": "header",
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "export_id": export_id,
+            "exported_at": to_iso(exported_at),
+            "workspace_id": workspace_id,
+            "whole": whole,
+            "filters": filters,
+            "cursor": cursor,
+        }
+    )
+
+
+def memory_line(kept: StoredMemory) -> bytes:
+    """`MemoryLine`; what is absent is left out, and so are the numbers that each database and index gives anew."""
+    memory = kept.memory
+    ended = memory.reason is not None or memory.deleted_at is not None or memory.archived_at is not None
+    fields: dict[str, object] = {
+        "kind": "memory",
+        "id": memory.id,
+        "content": memory.content,
+        "type": memory.type,
+        "memory_scope": memory.memory_scope,
+        "org": memory.org,
+        "project": memory.project,
+        "agent_id": memory.agent_id,
+        "session_id": memory.session_id,
+        "turn": memory.turn,
+        "speaker": memory.speaker,
+        "tags": memory.tags,
+        "metadata": memory.metadata,
+        "source": memory.source,
+        "confidence": memory.confidence,
+        "supersedes_id": memory.supersedes_id,
+        "version": memory.version,
+        "occurred_at": to_iso(memory.occurred_at),
+        "confirmed_at": to_iso(memory.confirmed_at),
+        "created_at": to_iso(memory.created_at),
+        "updated_at": to_iso(memory.updated_at),
+        "expires_at": _iso(memory.expires_at),
+        "archived_at": _iso(memory.archived_at),
+        "deleted_at": _iso(memory.deleted_at),
+        "reason": memory.reason,
+    }
+    if not memory.wants_vector:
+        fields["embed"] = False
+    if not (kept.unique or ended):
+        fields["allow_duplicate"] = True
+    return as_line({name: value for name, value in fields.items() if value is not None and value not in ("", (), {})})
+
+
+def history_line(told: Told) -> bytes:
+    """`HistoryEntryLine`."""
+    return as_line(
+        {
+            "kind": "history",
+            "memory_id": told.memory_id,
+            "version": told.version,
+            "revision": told.revision,
+            "action": told.action,
+            "actor": told.actor,
+            "at": to_iso(told.at),
+            "before": told.before and orjson.Fragment(told.before),
+            "after": told.after and orjson.Fragment(told.after),
+            "note": told.note,
+        }
+    )
+
+
+def lineage_line(link: Link) -> bytes:
+    """`LineageLine`."""
+    at = to_iso(link.created_at)
+    named = {"child_id": link.child_id, "parent_id": link.parent_id, "relation": link.kind}
+    return as_line({"kind": "lineage", **named, "created_at": at})
+
+
+def mark_line(cursor: str) -> bytes:
+    """`Mark`."""
+    return as_line({"kind": "mark", "cursor": cursor})
+
+
+def footer_line(*, memories: int, history: int, lineage: int, digest: str) -> bytes:
+    """`Footer`; `digest` is the hex of the SHA-256."""
+    counts = {"memories": memories, "history": history, "lineage": lineage}
+    return as_line({"kind": "footer", **counts, "digest": f"sha256:{digest}"})
+
+
+def _iso(at: int | None) -> str | None:
+    return None if at is None else to_iso(at)

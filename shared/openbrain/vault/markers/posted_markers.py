@@ -1,0 +1,153 @@
+"""Where what agents post goes in a vault, and how it stands there: as markers, so that it counts like any other."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.times import to_iso
+from openbrain.vault.files.changes import Change, sha256
+from openbrain.vault.files.folder import Folder
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers import markers
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
+from openbrain.vault.pages.arc_parsing import RESOLVED, SEVERITIES
+from openbrain.vault.values import Marker
+
+TYPES: Final = ("lesson", "milestone", "signal", "decision")
+MOST_ATTRS: Final = 20
+ATTR_CHARS: Final = 500
+_OWN: Final = ("severity", "source", "session", "session_id", "ts", "key")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
+_SIGNAL_PAGE = re.compile(r"amygdala/\d{8}T\d{6}Z-[a-z]+-[^/]*-[0-9a-f]{8}\.md", re.ASCII)
+_ADR = re.compile(r"left/decisions/ADR-(\d{4,9})-[^/]*\.md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """What an agent said: `type` is one of TYPES, `at` when it was first posted (microseconds)."""
+
+    type: str
+    content: str
+    attrs: Mapping[str, str]
+    at: int
+
+    @property
+    def source(self) -> str:
+        """Who says it: one line, for people and for the identity of a signal."""
+        return quotable_line(self.attrs.get("source", ""), 100).replace('"', "'") or "unknown"
+
+    @property
+    def session(self) -> str:
+        """The session that it was said in."""
+        said = self.attrs.get("session_id", "") or self.attrs.get("session", "")
+        return quotable_line(said, 100).replace('"', "'")
+
+    @property
+    def severity(self) -> str:
+        """Of a signal; what is none counts as a warning."""
+        said = self.attrs.get("severity", "").strip().lower()
+        return said if said in {*SEVERITIES, RESOLVED} else "warning"
+
+    @property
+    def text(self) -> str:
+        """The content as it stands in the page: without credentials, and so that it ends where its marker does."""
+        return markers.contained(quotable(self.content))
+
+    @property
+    def title(self) -> str:
+        """Its first line."""
+        return quotable_title(self.text.partition("\n")[0].lstrip("#> -*"), 80) or self.type
+
+
+def path_of(folder: Folder, post: Post) -> str:
+    """The page that it goes to, which may be there already."""
+    day = to_iso(post.at)[:10]
+    if post.type == "lesson":
+        return f"left/reference/lessons-{day}.md"
+    if post.type == "milestone":
+        project = f"left/projects/{post.source}"
+        own = _FOLDER_NAME.fullmatch(post.source) is not None and folder.is_folder(project)
+        return f"{project}/BLOCKS.md" if own else f"daily/{day}.md"
+    if post.type == "signal":
+        stamp = re.sub(r"[^0-9T]", "", to_iso(post.at)[:19])
+        return f"amygdala/{stamp}Z-{post.severity}-{slug(post.title)}-{_short(post)}.md"
+    numbers = [int(found[1]) for entry in folder.walk("left/decisions") if (found := _ADR.fullmatch(entry.path))]
+    return f"left/decisions/ADR-{max(numbers, default=0) + 1:04}-{slug(post.title)}.md"
+
+
+def is_signal_page(path: str) -> bool:
+    """Whether a page was made for one posted signal."""
+    return _SIGNAL_PAGE.fullmatch(path) is not None
+
+
+def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
+    """What puts it there, and whether a page was there before. Nothing (`before` is `after`) where it stands there."""
+    for name in (path, f"{path.removesuffix('.md')}-{_short(post)}.md"):
+        try:
+            text = folder.read(name)
+        except NotFound:
+            text = None
+        except Invalid:  # too large, or no text: a page of its own
+            continue
+        block = _block(post)
+        if text is not None and block in text:
+            return Change(name, sha256(text.encode()), text.encode()), True
+        after = f"{_begun(post, name)}\n{block}" if text is None else f"{text.rstrip()}\n\n{block}"
+        if len(after.encode()) <= folder.max_bytes and _stands(after, name, post):
+            return Change(name, None if text is None else sha256(text.encode()), after.encode()), text is not None
+    raise Invalid("content", "can't be put into the vault: its page can't be read; mend that first")
+
+
+def slug(title: str) -> str:
+    """A title as a part of a file's name, at most 40 characters."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "untitled"
+
+
+def _short(post: Post) -> str:
+    return sha256(f"{post.type}\n{post.at}\n{post.content}".encode())[:8]
+
+
+def _begun(post: Post, path: str) -> str:
+    """The front matter and heading of a new page."""
+    day = to_iso(post.at)[:10]
+    values: dict[str, str] = {"created": to_iso(post.at)}
+    if post.type == "signal":
+        status = RESOLVED if post.severity == RESOLVED else "active"
+        values |= {"region": "amygdala", "status": status, "severity": post.severity}
+    if post.type == "decision" and (number := _ADR.fullmatch(path)):
+        values |= {"id": f"ADR-{number[1]}", "status": "accepted"}
+    titles = {"lesson": f"Lessons of {day}", "milestone": f"Milestones of {day}"}
+    title = titles.get(post.type, post.title)
+    front = read("", "").front.with_values({"title": title, **values})
+    return f"{front.whole()}\n# {title}\n"
+
+
+def _block(post: Post) -> str:
+    said = " — ".join(part for part in (to_iso(post.at)[:19] + "Z", post.source, post.session) if part)
+    return f"## {said}\n\n{markers.render(_marker(post))}\n"
+
+
+def _marker(post: Post) -> Marker:
+    own = {"severity": post.severity} if post.type == "signal" else {}
+    own |= {"source": post.source}
+    own |= {"session": post.session} if post.session else {}
+    others = {
+        key: value
+        for key, given in post.attrs.items()
+        if key not in _OWN
+        and re.fullmatch(r"[A-Za-z0-9_]{1,64}", key)
+        and (value := quotable_line(given, ATTR_CHARS).replace('"', "'"))
+    }
+    return Marker(post.type, own | dict(list(others.items())[:MOST_ATTRS]), post.text, block=True)
+
+
+def _stands(text: str, path: str, post: Post) -> bool:
+    """Whether it is read again from there: a page may leave a fence open that hides it."""
+    page = read(text, path)
+    wanted = _marker(post)
+    return any(
+        (found.type, found.attrs, found.content) == (wanted.type, wanted.attrs, wanted.content)
+        for found in markers.parse(page.body, path, page.body_line).markers
+    )

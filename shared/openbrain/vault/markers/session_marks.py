@@ -1,0 +1,136 @@
+"""What an agent marked in its session: lessons, milestones, signals and decisions, each once.
+
+Only blocks in what the assistant itself said count; what a tool returned or a person pasted does not.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from openbrain.domain import limits
+from openbrain.domain.events.submission import MemorySubmitted
+from openbrain.domain.memory import Scope
+from openbrain.domain.times import from_datetime
+from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
+from openbrain.vault.markers.markers import parse, without_markers
+from openbrain.vault.markers.posted_markers import TYPES, Post
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.markers.transcripts import Record, project_of
+from openbrain.vault.values import Problem
+
+CONTENT_CHARS: Final = 4096
+MOST: Final = 5
+"""Markers that one session gives, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvested:
+    """One marker of a session."""
+
+    type: str
+    content: str
+    attrs: Mapping[str, str]
+    session_id: str
+    at: datetime | None
+    """When it was said."""
+    cwd: str = ""
+
+    @property
+    def project(self) -> str:
+        """Where it was said; '' where nothing tells."""
+        return "" if not self.cwd else project_of(self.cwd)[: limits.PROJECT_CHARS]
+
+    @property
+    def key(self) -> str:
+        """The same for the same words of the same session, however often it is read; the original's clients make the
+        same."""
+        return uuid.uuid5(uuid.NAMESPACE_URL, f"{self.session_id}-{self.type}-{self.content}").hex
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """The markers in the order in which they were said, and what was left."""
+
+    markers: tuple[Harvested, ...]
+    problems: tuple[Problem, ...]
+
+
+def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> Harvest:
+    """The markers of a finished session. A problem's line is the line in what was said, its path the session."""
+    found: dict[str, Harvested] = {}
+    problems: list[Problem] = []
+    left = 0
+    cwd = ""
+    for record in records:
+        cwd = cwd or record.cwd
+        if record.kind != "assistant" or "<!--" not in record.text:
+            continue
+        parsed = parse(record.text, session_id)
+        problems += parsed.problems
+        for marker in parsed.markers:
+            content = redacted(without_markers(marker.content)).strip()
+            if marker.type not in TYPES or not marker.block or not content:
+                continue
+            if len(content) > CONTENT_CHARS:
+                problems.append(
+                    Problem(session_id, marker.line_start, f"@{marker.type} is longer than {CONTENT_CHARS} characters")
+                )
+                continue
+            made = Harvested(
+                type=marker.type,
+                content=content,
+                attrs={name: redacted(value) for name, value in marker.attrs.items()},
+                session_id=session_id,
+                at=record.at,
+                cwd=cwd,
+            )
+            if made.key in found:
+                continue
+            if len(found) == most:
+                left += 1
+            else:
+                found[made.key] = made
+    if left:
+        problems.append(Problem(session_id, 0, f"{left} more markers were left: a session gives at most {most}"))
+    return Harvest(tuple(found.values()), tuple(problems))
+
+
+def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
+    """As entries of a vault. Those that are memories become such with the next tick."""
+    return tuple(
+        Post(
+            type=each.type,
+            content=each.content,
+            attrs={
+                "source": each.project or "session",
+                **({"project": each.project} if each.project else {}),
+                **each.attrs,
+                "session_id": each.session_id,
+            },
+            at=now_us if each.at is None else from_datetime(each.at),
+        )
+        for each in found.markers
+    )
+
+
+def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
+    """As memories, for a workspace with or without a vault: with one, its marker is the same memory."""
+    return tuple(
+        MemorySubmitted(
+            workspace_id=workspace_id,
+            idempotency_key=each.key,
+            content=each.content,
+            type=MEMORY_TYPES[each.type],
+            project=each.project or None,
+            memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
+            tags=(each.type,),
+            metadata={"marker": each.type, "session": each.session_id},
+            source=f"session:{each.session_id}"[: limits.SOURCE_CHARS],
+            confidence=CONFIDENCE,
+            occurred_at=each.at,
+        )
+        for each in found.markers
+        if each.type in MEMORY_TYPES
+    )
