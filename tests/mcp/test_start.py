@@ -8,12 +8,12 @@ import orjson
 
 from tests.support.cli.terminal import PROGRAM, Terminal
 
-LATER = ("openbrain.client", "openbrain.contract", "httpx", "sqlalchemy", "numpy")
+LATER = ("mcp", "mcp_types", "openbrain.client", "openbrain.contract", "httpx", "starlette", "sqlalchemy", "numpy")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
 def test_the_tools_are_described_without_the_client_or_the_brain() -> None:
-    tell = f"import sys, openbrain_cli.system.mcp, openbrain_mcp.server; print(sys.modules.keys() & set({LATER}))"
+    tell = f"import sys, openbrain_cli.system.mcp, openbrain_mcp.stdio.bridge; print(sys.modules.keys() & set({LATER}))"
     done = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True)
 
     assert done.stdout == "set()\n"

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
-from openbrain_cli.profile import Profile, profile
+from openbrain_cli.profile import Profile, profile, settings_in_use
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from openbrain.client import OpenBrain
+    from openbrain_mcp.tools.brain import Clients
 
 ASKED_WITHIN_S = 2
 """After this long the brain starts though no tool was listed or called: other commands may use it."""
@@ -33,53 +34,66 @@ def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data =
     The brain is the one that --url or OPENBRAIN_URL names, else the one that runs on this machine; where none runs,
     it is started inside this process, for other commands too while this one lives.
     """
+    chosen = profile(url, key_file, data)
+    if chosen.named:
+        chosen.check()  # what is wrong with a name or a key is told before anything is spoken
+    from openbrain_cli.system.event_loop import loop_factory
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve(chosen, agent))
+
+
+async def _serve(chosen: Profile, agent: str) -> None:
+    """Speak at once. What has to start begins when the tools are listed or called; the first call waits for it."""
+    from openbrain_mcp.stdio.bridge import Bridge
+    from openbrain_mcp.stdio.prepared import Prepared
+
+    ready: asyncio.Future[OpenBrain] = asyncio.get_running_loop().create_future()
+    asked = asyncio.Event()
+    bridge = Bridge(Prepared(), asked.set)
+
+    async def client(_request: object) -> "OpenBrain":
+        return await asyncio.shield(ready)
+
+    bridge.listen()
+    if await _first(asked, bridge.ended):
+        # Imported beside the loop, so that answers that are under way go out.
+        server = await asyncio.to_thread(_server, client)
+        holding = asyncio.create_task(_hold(chosen, agent, ready, bridge.ended), name="brain")
+        try:
+            await bridge.serve(server)
+        finally:
+            bridge.ended.set()
+            await holding
+    await bridge.flush()
+
+
+async def _first(asked: asyncio.Event, ended: asyncio.Event) -> bool:
+    """Whether something was asked before nothing more came; silence counts after a while."""
+    waiting = [asyncio.ensure_future(each.wait()) for each in (asked, ended)]
+    await asyncio.wait(waiting, timeout=ASKED_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
+    return asked.is_set() or not ended.is_set()
+
+
+def _server(client: "Clients") -> "MCPServer[Any]":
     from openbrain.observability.gc_tuning import importing
 
     with importing():
         from openbrain.observability import logs
-        from openbrain.settings import load
-        from openbrain_cli.system.event_loop import loop_factory
         from openbrain_cli.system.up import max_level
 
-        said = load().logs
+        said = settings_in_use().logs
         # Before the SDK sets up its own, which quote what they were given.
         logs.configure(said.model_copy(update={"level": max_level(said.level)}))
-        chosen = profile(url, key_file, data)
-        if chosen.named:
-            chosen.check()  # what is wrong with a name or a key is told before anything is spoken
         from openbrain_mcp.server import mcp_server
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(mcp_server, chosen, agent))
+    return mcp_server(client)
 
 
-async def _serve(mcp_server: "Callable[..., MCPServer[Any]]", chosen: Profile, agent: str) -> None:
-    """Speak at once. What has to start begins when the tools are listed or called; the first call waits for it."""
-    ready: asyncio.Future[OpenBrain] = asyncio.get_running_loop().create_future()
-    asked, ended = asyncio.Event(), asyncio.Event()
-    holding = asyncio.create_task(_hold(chosen, agent, ready, asked, ended), name="brain")
-
-    async def client(_request: object) -> "OpenBrain":
-        asked.set()
-        return await asyncio.shield(ready)
-
+async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]", ended: asyncio.Event) -> None:
     try:
-        await mcp_server(client, asked.set).run_stdio_async()
-    finally:
-        ended.set()
-        asked.set()
-        await holding
-
-
-async def _hold(
-    chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]", asked: asyncio.Event, ended: asyncio.Event
-) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asked.wait(), ASKED_WITHIN_S)
-    if ended.is_set():
-        return
-    try:
-        # Imported beside the loop, so that an answer that is under way goes out.
         await asyncio.to_thread(import_module, "openbrain.client")
         async with _brain(chosen, agent) as client:
             ready.set_result(client)

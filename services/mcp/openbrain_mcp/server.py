@@ -7,7 +7,7 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, InputRequiredResult, Tool
+from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
 import openbrain
@@ -25,10 +25,9 @@ INSTRUCTIONS = (
 )
 
 
-def mcp_server(clients: Clients, listed: Callable[[], None] | None = None) -> MCPServer[Any]:
-    """The tools on the clients of their callers. `listed` is called when somebody asked for the list of tools."""
+def mcp_server(clients: Clients) -> MCPServer[Any]:
+    """The tools on the clients of their callers."""
     server = BrainServer(
-        listed or _nothing,
         "openbrain",
         title="OpenBrain",
         version=openbrain.__version__,
@@ -46,15 +45,6 @@ def mcp_server(clients: Clients, listed: Callable[[], None] | None = None) -> MC
 class BrainServer(MCPServer[Any]):
     """Tells of arguments that a tool can't take in our words."""
 
-    def __init__(self, listed: Callable[[], None], name: str, **options: Any) -> None:
-        super().__init__(name, **options)
-        self._listed = listed
-
-    async def list_tools(self) -> list[Tool]:
-        """The tools."""
-        self._listed()
-        return await super().list_tools()
-
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -65,10 +55,6 @@ class BrainServer(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(plain(sentence(name, error.__cause__))) from None
             raise
-
-
-def _nothing() -> None:
-    """Over HTTP nothing waits for the first question."""
 
 
 def _told(function: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:

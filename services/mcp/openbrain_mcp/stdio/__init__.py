@@ -1,0 +1,1 @@
+"""The tools over standard input and output."""

@@ -1,0 +1,127 @@
+"""Standard input and output of `openbrain mcp`: what is prepared is answered at once, the rest is the server's."""
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from openbrain_mcp.stdio.prepared import Prepared
+
+if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
+    from mcp.server import MCPServer
+
+LISTS_TOOLS = "tools/list"
+
+
+class Bridge:
+    """One client. `asked` is called when it lists the tools, or asks what only the server can answer."""
+
+    def __init__(self, prepared: Prepared, asked: Callable[[], None]) -> None:
+        self._prepared = prepared
+        self._asked = asked
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._output = _Output()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.ended = asyncio.Event()
+        """Nothing more comes."""
+
+    def listen(self) -> None:
+        """Begin. From now on standard input is empty for everybody else, and what they print goes to standard error."""
+        wire = os.dup(0)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=_read, args=(wire, loop, self._take), name="stdin", daemon=True).start()
+
+    async def serve(self, server: "MCPServer[Any]") -> None:
+        """Let the server answer what is not prepared, until nothing comes any more."""
+        from mcp.server.stdio import stdio_server
+
+        known = _Unless(self._output.write, self._prepared.opened_by)
+        lowlevel = server._lowlevel_server  # as its own run_stdio_async does, on other streams
+        async with stdio_server(_Input(self._lines), known) as (read, write):  # type: ignore[arg-type]
+            await lowlevel.run(read, write, lowlevel.create_initialization_options())
+
+    async def flush(self) -> None:
+        """Until all prepared answers are out."""
+        await asyncio.gather(*self._tasks)
+
+    def _take(self, line: str | None) -> None:
+        if line is None:
+            self.ended.set()
+            self._lines.put_nowait(None)
+            return
+        opening = self._prepared.opened_by is None
+        answer = self._prepared.answer(line)
+        if answer is None or opening:  # the server has to know who speaks, and how
+            self._lines.put_nowait(line)
+        if answer is None and not _says_ready(line):
+            self._asked()
+        if answer is not None:
+            task = asyncio.create_task(self._output.write(answer + "\n"))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            if LISTS_TOOLS in line:
+                task.add_done_callback(lambda _: self._asked())
+
+
+def _says_ready(line: str) -> bool:
+    return '"notifications/initialized"' in line
+
+
+def _read(wire: int, loop: asyncio.AbstractEventLoop, take: Callable[[str | None], None]) -> None:
+    with os.fdopen(wire, "r", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            loop.call_soon_threadsafe(take, line)
+    loop.call_soon_threadsafe(take, None)
+
+
+class _Output:
+    """One line after the other, without holding up the loop."""
+
+    def __init__(self) -> None:
+        self._wire = os.dup(1)
+        os.dup2(2, 1)
+        self._turn = asyncio.Lock()
+
+    async def write(self, line: str) -> None:
+        async with self._turn:
+            await asyncio.to_thread(_write_all, self._wire, line.encode())
+
+
+def _write_all(wire: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(wire, text) :]
+
+
+class _Input:
+    """Lines as the library reads them."""
+
+    def __init__(self, lines: "asyncio.Queue[str | None]") -> None:
+        self._lines = lines
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self._lines.get()) is not None:
+            yield line
+
+
+class _Unless:
+    """Lines as the library writes them, but for the answer to `request`, which the client has already."""
+
+    def __init__(self, write: Callable[[str], Awaitable[None]], request: int | str | None) -> None:
+        self._write = write
+        self._request = request
+
+    async def write(self, line: str) -> None:
+        if self._request is not None:
+            message = json.loads(line)
+            if message.get("id") == self._request and "method" not in message:
+                self._request = None
+                return
+        await self._write(line)
+
+    async def flush(self) -> None:
+        """Each line is out when it is written."""

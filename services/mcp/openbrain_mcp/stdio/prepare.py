@@ -1,0 +1,78 @@
+"""Write `prepared.json` anew: `python -m openbrain_mcp.stdio.prepare`, after a change of what the tools say."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.stdio import stdio_server
+
+from openbrain_mcp.server import mcp_server
+from openbrain_mcp.stdio import prepared
+
+LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+CLIENT = {"name": "any", "version": "1"}
+HELLO = {"protocolVersion": prepared.HANDSHAKE[-1], "capabilities": {}, "clientInfo": CLIENT}
+ENVELOPE = {
+    "_meta": {
+        "io.modelcontextprotocol/protocolVersion": prepared.ENVELOPE,
+        "io.modelcontextprotocol/clientInfo": CLIENT,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+}
+
+
+async def answers() -> dict[str, dict[str, Any]]:
+    """What the server answers to those who open with a handshake, and to those who say in each request who they are."""
+    return {
+        "handshake": await _asked({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
+        "envelope": await _asked(dict.fromkeys(("server/discover", *LISTS), ENVELOPE)),
+    }
+
+
+async def _asked(requests: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
+    wire = _Wire(list(requests.items()))
+    server: MCPServer[Any] = mcp_server(_nobody)
+    lowlevel = server._lowlevel_server
+    async with stdio_server(wire, wire) as (read, write):  # type: ignore[arg-type]
+        await lowlevel.run(read, write, lowlevel.create_initialization_options())
+    return wire.results
+
+
+async def _nobody(_request: object) -> Any:
+    raise LookupError("a list asks nobody")
+
+
+class _Wire:
+    """One request after the other, each when the one before is answered."""
+
+    def __init__(self, requests: Sequence[tuple[str, Mapping[str, Any] | None]]) -> None:
+        self._requests = requests
+        self._answered = asyncio.Event()
+        self.results: dict[str, Any] = {}
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        for number, (method, params) in enumerate(self._requests):
+            request = {"jsonrpc": "2.0", "id": number, "method": method}
+            self._answered.clear()
+            yield json.dumps(request if params is None else {**request, "params": params})
+            await self._answered.wait()
+
+    async def write(self, line: str) -> None:
+        answer = json.loads(line)
+        self.results[self._requests[answer["id"]][0]] = answer["result"]
+        self._answered.set()
+
+    async def flush(self) -> None:
+        """Nothing waits."""
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """The file's content."""
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    Path(prepared.__file__).with_name(prepared.FILE).write_text(text(asyncio.run(answers())), "utf-8")

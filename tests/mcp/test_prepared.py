@@ -1,0 +1,186 @@
+"""What `openbrain mcp` answers before the MCP library is imported: the library's own answers, byte for byte."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from openbrain_mcp.app import PATH, with_mcp
+from openbrain_mcp.stdio import prepare, prepared
+from openbrain_mcp.stdio.prepared import HANDSHAKE, Prepared
+from tests.support.api.brain import Brain, http
+from tests.support.cli.terminal import PROGRAM, Terminal
+
+LISTS = prepare.LISTS
+JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+Say = Callable[..., None]
+Hear = Callable[..., Awaitable[list[bytes]]]
+
+
+def line(method: str, params: Any = None, number: Any = 1, **more: Any) -> str:
+    said = {"jsonrpc": "2.0", "id": number, "method": method, **more}
+    return orjson.dumps(said if params is None else {**said, "params": params}).decode()
+
+
+def told(method: str, params: Any = None) -> str:
+    return orjson.dumps({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})}).decode()
+
+
+def hello(revision: str, **other: Any) -> dict[str, Any]:
+    return {**prepare.HELLO, "protocolVersion": revision, **other}
+
+
+async def test_the_file_holds_what_the_server_answers() -> None:
+    """Where this fails: `python -m openbrain_mcp.stdio.prepare`."""
+    stored = Path(prepared.__file__).with_name(prepared.FILE).read_text("utf-8")
+
+    assert stored == prepare.text(await prepare.answers())
+
+
+@contextlib.asynccontextmanager
+async def stdio(tmp_path: Path, url: str = "http://127.0.0.1:1") -> AsyncIterator[tuple[Say, Hear]]:
+    """What says lines to the command, and what hears its next answers."""
+    environment = Terminal(tmp_path, tmp_path / "data").env(
+        {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": "ob_" + "x" * 43}
+    )
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
+    )
+    put, out = process.stdin, process.stdout
+    assert put
+    assert out
+
+    def say(*lines: str) -> None:
+        put.write("".join(each + "\n" for each in lines).encode())
+
+    async def hear(count: int = 1) -> list[bytes]:
+        return [await out.readline() for _ in range(count)]
+
+    try:
+        yield say, hear
+    finally:
+        put.close()
+        await process.wait()
+
+
+async def test_a_list_is_the_same_over_http_for_all_who_shake_hands(brain: Brain) -> None:
+    lines = [line(method, None, 2) for method in LISTS]
+    app, key = with_mcp(brain.app()), await brain.key()
+    async with app.router.lifespan_context(app), http(app, key) as client:
+        for revision in (*HANDSHAKE, "1999-01-01"):
+            opening = line("initialize", hello(revision), "one")
+            headers = JSON | {"mcp-protocol-version": revision if revision in HANDSHAKE else HANDSHAKE[-1]}
+            answers = Prepared()
+            for each in (opening, *lines):
+                assert answers.answer(each) == (await client.post(PATH, content=each, headers=headers)).text
+
+
+async def test_a_list_is_the_same_over_http_for_all_who_send_an_envelope(brain: Brain) -> None:
+    answers = Prepared()
+    app, key = with_mcp(brain.app()), await brain.key()
+    async with app.router.lifespan_context(app), http(app, key) as client:
+        for method in ("server/discover", *LISTS):
+            each = line(method, prepare.ENVELOPE, 3)
+            headers = JSON | {"mcp-protocol-version": prepared.ENVELOPE, "mcp-method": method}
+            assert answers.answer(each) == (await client.post(PATH, content=each, headers=headers)).text
+
+
+OPENING = line("initialize", hello("2025-06-18"))
+READY = told("notifications/initialized")
+NOT_PREPARED = [
+    "no JSON",
+    "[]",
+    "5",
+    line("tools/list", number=None),
+    line("tools/list", number=1.5),
+    line("tools/list", number=True),
+    line("tools/list", jsonrpc="1.0"),
+    line("tools/list", {"cursor": "x"}),
+    line("tools/list", []),
+    line("tools/list", {"_meta": 5}),
+    line("tools/list", prepare.ENVELOPE),
+    line("tools/call", {"name": "brain_list"}),
+    line("server/discover", prepare.ENVELOPE),
+    line("initialize", hello("2025-06-18")),
+    line("no/such"),
+]
+
+
+@pytest.mark.parametrize("said", NOT_PREPARED)
+def test_what_is_not_prepared_is_the_servers_to_answer(said: str) -> None:
+    answers = Prepared()
+
+    assert answers.answer(OPENING)
+    if "initialize" not in said:
+        assert answers.answer(said) is None
+    assert (
+        answers.answer(line("ping", {"_meta": {"progressToken": 5}}, "p")) == '{"jsonrpc":"2.0","id":"p","result":{}}'
+    )
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        line("tools/list"),
+        line("initialize"),
+        line("initialize", hello("2025-06-18", capabilities=5)),
+        line("initialize", hello("2025-06-18", capabilities={"roots": "yes"})),
+        line("initialize", hello("2025-06-18", clientInfo={"name": "x"})),
+        line("initialize", hello("2025-06-18", more=1)),
+        line("initialize", hello(5)),  # type: ignore[arg-type]
+        line("server/discover"),
+        line("server/discover", {"_meta": {**prepare.ENVELOPE["_meta"], prepared._REVISION: "2027-01-01"}}),
+        line("ping"),
+    ],
+)
+def test_whoever_opens_otherwise_hears_the_server_alone(opening: str) -> None:
+    answers = Prepared()
+
+    assert answers.answer(opening) is None
+    assert answers.answer(OPENING) is None
+    assert answers.answer(line("tools/list")) is None
+    assert answers.opened_by is None
+
+
+async def test_what_follows_the_lists_is_the_servers(tmp_path: Path) -> None:
+    async with stdio(tmp_path) as (say, hear):
+        say(OPENING, READY, line("tools/list", None, 2))
+        opened, listed = await hear(2)
+        say(line("no/such", None, 3))
+        (unknown,) = map(orjson.loads, await hear())
+        say(line("initialize", hello("2025-06-18"), 4), line("tools/list", None, 5))
+        later = {answer["id"]: answer for answer in map(orjson.loads, await hear(2))}
+
+    before = Prepared()
+    assert opened.decode() == f"{before.answer(OPENING)}\n"
+    assert listed.decode() == f"{before.answer(line('tools/list', None, 2))}\n"
+    assert (unknown["id"], unknown["error"]["code"]) == (3, -32601)
+    assert later[5]["result"] == orjson.loads(listed)["result"]
+
+
+async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> None:
+    came, gone = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        came.set()
+        await reader.read()
+        gone.set()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    async with server, stdio(tmp_path, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as (say, hear):
+        say(OPENING, READY, line("tools/call", {"name": "brain_list", "arguments": {}}, 2))
+        await came.wait()
+        say(told("notifications/cancelled", {"requestId": 2}))
+        await gone.wait()
+        say(line("ping", None, 3))
+        answered = [orjson.loads(each)["id"] for each in await hear(2)]
+
+    assert answered[0] == 1
+    assert answered[1] in {2, 3}
