@@ -1,6 +1,6 @@
 """Run the benchmarks: python -m benchmarks.run [--only NAME] [--json FILE] [benchmark options].
 
-Each module of this folder that has `NAME`, `add_options(parser)` and `run(options) -> Report` is one.
+Each module named in MODULES is one; it has `NAME`, `add_options(parser)` and `run(options) -> Report`.
 """
 
 import argparse
@@ -8,23 +8,23 @@ import importlib
 import sys
 from pathlib import Path
 
-from benchmarks.report import Report, save, show
+from benchmarks.support.report import Report, save, show
 
 MODULES = (
-    "streams",
-    "reliability",
-    "remember",
-    "pipeline",
-    "embedding",
-    "recall",
-    "recall_batch",
-    "discovery",
-    "transfer",
-    "reconcile",
-    "verify",
-    "reindex",
+    "writes.streams",
+    "writes.reliability",
+    "writes.remember",
+    "writes.pipeline",
+    "indexes.embedding",
+    "questions.recall",
+    "questions.recall_batch",
+    "questions.discovery",
+    "writes.transfer",
+    "indexes.reconcile",
+    "indexes.verify",
+    "indexes.reindex",
     "signals",
-    "retrieval",
+    "questions.retrieval",
     "tick",
     "tools_start",
 )
@@ -32,7 +32,7 @@ MODULES = (
 
 def main() -> int:
     """Exit code 1 when a goal was missed."""
-    benchmarks = {name: importlib.import_module(f"benchmarks.{name}") for name in MODULES}
+    benchmarks = {name.rpartition(".")[2]: importlib.import_module(f"benchmarks.{name}") for name in MODULES}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--only", choices=sorted(benchmarks), help="one benchmark")
     parser.add_argument("--json", type=Path, help="write the figures there")

@@ -21,8 +21,8 @@ from typing import Any
 import orjson
 from redis import Redis
 
-from benchmarks.report import Report, Row
-from benchmarks.system import System, running
+from benchmarks.support.report import Report, Row
+from benchmarks.support.system import System, running
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.events.envelope import FIELD, encode
 from openbrain.domain.events.streams import SIGNAL_RAISED
@@ -124,7 +124,7 @@ def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: in
                 "first": number * count,
                 "count": share,
             }
-            workers.append(stack.enter_context(_program("signals_worker", told)))
+            workers.append(stack.enter_context(_program("workers.signals", told)))
         for worker in workers:
             _line(worker)  # ready
         yield Fleet(workers, stream)
@@ -154,7 +154,7 @@ def _again(
             after, told = page[-1]["seq"], told + page
         halts = http.get("/v1/amygdala/halts", params={"limit": 100}).raise_for_status().json()["halts"]
     answers = {"state": json.dumps(state), "halts": {each["id"]: json.dumps(each) for each in halts}}
-    with _program("signals_bare", {**answers, "socket": socket, "stream": stream}) as server:
+    with _program("baselines.signals", {**answers, "socket": socket, "stream": stream}) as server:
         url = f"http://127.0.0.1:{_line(server).strip()}"
         with _fleet(SSE, url, "", socket, options.signals_subscribers, options.signals_processes) as fleet:
             turns = 0

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from tempfile import TemporaryDirectory
 
-from benchmarks.report import Report, Row
-from benchmarks.tick_worker import CHANGED
+from benchmarks.support.report import Report, Row
+from benchmarks.workers.tick import CHANGED
 
 NAME = "tick"
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> Report:
 def _rows(arcs: int, repeats: int) -> list[Row]:
     with TemporaryDirectory() as folder:
         told = subprocess.run(
-            [sys.executable, "-m", "benchmarks.tick_worker", folder, str(arcs), str(repeats)],
+            [sys.executable, "-m", "benchmarks.workers.tick", folder, str(arcs), str(repeats)],
             check=True,
             capture_output=True,
             text=True,

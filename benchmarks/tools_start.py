@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.report import Report, Row
+from benchmarks.support.report import Report, Row
 
 NAME = "tools_start"
 GOAL_S = 0.6

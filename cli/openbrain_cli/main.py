@@ -58,7 +58,7 @@ SECTIONS = {
         "status": ("openbrain_cli.system.status:status", "Tell what runs, where, since when, and how it is."),
         "stop": ("openbrain_cli.system.stop:stop", "End what `openbrain up` started, and wait until it has."),
         "run": ("openbrain_cli.system.run:run", "Start one service as a process, as in production."),
-        "doctor": ("openbrain_cli.system.doctor:doctor", "Prove the running system end to end."),
+        "doctor": ("openbrain_cli.system.diagnosis.doctor:doctor", "Prove the running system end to end."),
         "settings": ("openbrain_cli.system.settings:settings", "Show the settings in use, or the reference of all."),
         "completion": (
             "openbrain_cli.system.shell.completion:completion",

@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from benchmarks.texts import texts
+from benchmarks.support.texts import texts
 from tests.properties import rebuild_check
 from tests.properties.model_double import MODELS
 from tests.properties.rebuild_load import Load

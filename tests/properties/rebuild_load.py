@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import orjson
 
-from benchmarks.texts import questions, texts
+from benchmarks.support.texts import questions, texts
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import STORED
 from tests.integration.conftest import Servers

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.domain.access.visibility import Viewer
-from openbrain.ports.store.signals import StreamedBroadcast
+from openbrain.ports.streams import StreamedBroadcast
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, encoded, frame, frames, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")

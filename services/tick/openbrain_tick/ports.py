@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openbrain.ports.clock import Clock
+from openbrain.ports.http import Prober
 from openbrain.ports.models import Reasoner
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.vault import Prober
 from openbrain.ports.store.writes import ContentPolicy
 
 

@@ -273,3 +273,32 @@ class Groups(Protocol):
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
         """By stream and name."""
+
+
+class Wake(Protocol):
+    """Between the process that commits and the relay that publishes."""
+
+    async def notify(self) -> None:
+        """Wake whoever waits. Never raises and never waits long: it is a hint."""
+
+    async def wait(self, timeout: float) -> bool:
+        """Return True once notified (at once if notified since the last wait), False after `timeout` seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedBroadcast:
+    """One entry of a workspace's stream."""
+
+    seq: int
+    event: bytes
+    """As it was published."""
+
+
+class BroadcastStream(Protocol):
+    """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
+
+    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
+        """What stands behind the number `after`, in order; none when nothing came within `wait_s` seconds.
+
+        `TryLater` while the stream server does not answer.
+        """

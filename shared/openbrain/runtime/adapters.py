@@ -6,16 +6,13 @@ from pathlib import Path
 from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
+from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
-from openbrain.ports.store.outbox import Wake
-from openbrain.ports.store.signals import BroadcastStream
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
-from openbrain.ports.store.vault import Prober
-from openbrain.ports.store.webhooks import Poster
 from openbrain.ports.store.writes import ContentPolicy
-from openbrain.ports.streams import StreamAdmin
+from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
 

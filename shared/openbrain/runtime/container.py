@@ -7,17 +7,14 @@ from typing import Self
 
 from openbrain.domain.errors import OpenBrainError, SetupError
 from openbrain.ports.clock import Clock
+from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
 from openbrain.ports.store.generations import Generation, IndexKind
-from openbrain.ports.store.outbox import Wake
-from openbrain.ports.store.signals import BroadcastStream
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
-from openbrain.ports.store.vault import Prober
-from openbrain.ports.store.webhooks import Poster
 from openbrain.ports.store.writes import ContentPolicy
-from openbrain.ports.streams import StreamAdmin
+from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.runtime import adapters
 from openbrain.settings import Settings
 from openbrain.streams.handling.runtime import consumer_name

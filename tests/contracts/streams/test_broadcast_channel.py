@@ -11,7 +11,7 @@ from sqlalchemy import text
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
-from openbrain.ports.store.signals import StreamedBroadcast
+from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.streams.publishing.broadcast_writer import stream_of

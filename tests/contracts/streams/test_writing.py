@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.domain.errors import NeverRetry, TryLater
-from openbrain.ports.store.outbox import Wake
+from openbrain.ports.streams import Wake
 from openbrain.streams.operating.trim import Trimmed, plan, trim
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.publishing.wake import RedisWake

@@ -12,8 +12,9 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import BroadcastRow, Severity
 from openbrain.observability import metrics
+from openbrain.ports.http import Poster
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.webhooks import Poster, Webhook, WebhookDeadLetter
+from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
 AT_ONCE = 100
 """Broadcasts that one webhook is given in one round, at most."""

@@ -10,7 +10,8 @@ import structlog
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability import logs
-from openbrain.ports.store.signals import Broadcasts, BroadcastStream, StreamedBroadcast
+from openbrain.ports.store.signals import Broadcasts
+from openbrain.ports.streams import BroadcastStream, StreamedBroadcast
 from openbrain_api.broadcasts.frames import EncodedBroadcast, Unreadable, encoded
 
 PAGE = 200

@@ -8,7 +8,7 @@ import orjson
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import HaltScope, Step
-from openbrain.ports.store.signals import StreamedBroadcast
+from openbrain.ports.streams import StreamedBroadcast
 
 MEDIA = "text/event-stream"
 BROADCAST = "broadcast"

@@ -11,8 +11,8 @@ from weakref import WeakSet
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import TryLater
 from openbrain.domain.signals.values import Present
-from openbrain.ports.store.signals import BroadcastStream, StreamedBroadcast
 from openbrain.ports.store.store import Store
+from openbrain.ports.streams import BroadcastStream, StreamedBroadcast
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.coalescer import Coalescer
 

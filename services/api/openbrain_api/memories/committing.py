@@ -7,8 +7,8 @@ from functools import partial
 from typing import TypeVar
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.store.outbox import Wake
 from openbrain.ports.store.writes import MemoryWrites, Outcome, Write
+from openbrain.ports.streams import Wake
 from openbrain.usecases.backpressure import Pressure
 from openbrain_api.memories.bulk import GROUP, BulkLane
 from openbrain_api.memories.hinting import Hints

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from openbrain.ports.store.outbox import Wake
+from openbrain.ports.streams import Wake
 
 PAUSE_S = 0.01
 """A hint costs as much as a write; what is committed within this time after one shares the next."""

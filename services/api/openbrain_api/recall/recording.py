@@ -8,7 +8,7 @@ import structlog
 
 from openbrain.observability import metrics
 from openbrain.ports.store.memories import Memories, RecallRecord
-from openbrain.ports.store.outbox import Wake
+from openbrain.ports.streams import Wake
 
 BATCH = 200
 KEPT = 10_000

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.store.outbox import Outbox, OutboxEntry, Wake
+from openbrain.ports.store.outbox import Outbox, OutboxEntry
 from openbrain.ports.store.signals import StaleSequence
+from openbrain.ports.streams import Wake
 
 
 class Publisher(Protocol):

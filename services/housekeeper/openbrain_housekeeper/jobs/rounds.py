@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from openbrain.ports.store.outbox import Wake
+from openbrain.ports.streams import Wake
 
 ROUND = 500
 """Rows that one round of expiry or purging takes."""

@@ -4,7 +4,7 @@ import asyncio
 
 
 class LocalWake:
-    """`openbrain.ports.store.outbox.Wake` for services that share an event loop."""
+    """`openbrain.ports.streams.Wake` for services that share an event loop."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()

@@ -35,13 +35,3 @@ class Outbox(Protocol):
 
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
         """Put finished events (stream without prefix, body) into the outbox."""
-
-
-class Wake(Protocol):
-    """Between the process that commits and the relay that publishes."""
-
-    async def notify(self) -> None:
-        """Wake whoever waits. Never raises and never waits long: it is a hint."""
-
-    async def wait(self, timeout: float) -> bool:
-        """Return True once notified (at once if notified since the last wait), False after `timeout` seconds."""

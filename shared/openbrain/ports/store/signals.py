@@ -223,22 +223,3 @@ class Broadcasts(Protocol):
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
         """Remove those not seen for so long; returns how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedBroadcast:
-    """One entry of a workspace's stream."""
-
-    seq: int
-    event: bytes
-    """As it was published."""
-
-
-class BroadcastStream(Protocol):
-    """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
-
-    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
-        """What stands behind the number `after`, in order; none when nothing came within `wait_s` seconds.
-
-        `TryLater` while the stream server does not answer.
-        """

@@ -144,14 +144,3 @@ class Ticks(Protocol):
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
         """Remove those that ended before a time; returns how many."""
-
-
-class Prober(Protocol):
-    """Asks addresses of the settings, never of a page."""
-
-    async def check(self, address: str) -> bool:
-        """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
-        False for whatever does not answer in time."""
-
-    async def close(self) -> None:
-        """Release connections."""

@@ -115,11 +115,3 @@ class WebhookLetters(Protocol):
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         """Remove those that died before that time; how many."""
-
-
-class Poster(Protocol):
-    """Posts one body."""
-
-    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
-        """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
-        rules. The message says why and holds nothing of body, secret or answer."""

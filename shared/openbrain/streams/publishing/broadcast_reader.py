@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from redis.asyncio import Redis
 
 from openbrain.domain.events.envelope import FIELD
-from openbrain.ports.store.signals import StreamedBroadcast
+from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of

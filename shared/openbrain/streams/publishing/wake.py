@@ -11,7 +11,7 @@ from openbrain.streams.redis.connection import AWAY, connect, disconnect
 
 
 class RedisWake:
-    """`openbrain.ports.store.outbox.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
+    """`openbrain.ports.streams.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
 
     def __init__(self, settings: Streams, channel: str = "openbrain.wake", client: Redis | None = None) -> None:
         self._channel = settings.prefix + channel

@@ -25,7 +25,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Present, Subscriber
-from openbrain.ports.store.signals import StreamedBroadcast
+from openbrain.ports.streams import StreamedBroadcast
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded
 from openbrain_api.broadcasts.hub import SIGNALS

@@ -1,4 +1,4 @@
-"""One vault and its ticks, in a process of its own: python -m benchmarks.tick_worker FOLDER ARCS REPEATS.
+"""One vault and its ticks, in a process of its own: python -m benchmarks.workers.tick FOLDER ARCS REPEATS.
 
 Prints CPU seconds of whole ticks, as the service runs them: request, hold, pages, signals, memories, health, report.
 """
@@ -12,8 +12,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.memory import peak_mb
-from benchmarks.vaults import NOW, make
+from benchmarks.support.memory import peak_mb
+from benchmarks.support.vaults import NOW, make
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import store_url
 from openbrain.domain.events.data import TickRequested

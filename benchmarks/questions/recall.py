@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.http_load import Load, measure
-from benchmarks.report import Report, Row
-from benchmarks.texts import questions
+from benchmarks.support.http_load import Load, measure
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import questions
 
 NAME = "recall"
 GOAL = 1.3
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> Report:
     with contextlib.ExitStack() as stack:
         folder = options.recall_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.recall_worker", folder, str(options.recall_count)],
+            [sys.executable, "-m", "benchmarks.workers.recall", folder, str(options.recall_count)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,6 +1,6 @@
 """The process that benchmark `discovery` measures: a filled system on embedded parts, its raw engine and its API.
 
-python -m benchmarks.discovery_worker FOLDER COUNT; prints its address as JSON, then answers each line of its input,
+python -m benchmarks.workers.discovery FOLDER COUNT; prints its address as JSON, then answers each line of its input,
 the name of a figure, with that raw figure in ms, until the input closes.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 import uvicorn
 
-from benchmarks.filling import fill
-from benchmarks.recall_worker import INPUTS, ROWS, read_rows, sample
-from benchmarks.texts import questions
-from benchmarks.zero_cost import zero_cost_parts
+from benchmarks.support.filling import fill
+from benchmarks.support.texts import questions
+from benchmarks.support.zero_cost import zero_cost_parts
+from benchmarks.workers.recall import INPUTS, ROWS, read_rows, sample
 from openbrain.adapters.tantivy.queries import compiled, filtered
 from openbrain.adapters.tantivy.search import question
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible

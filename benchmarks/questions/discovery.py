@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from benchmarks.report import Report, Row
-from benchmarks.texts import questions
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import questions
 
 NAME = "discovery"
 SEARCH, TAGS = "/v1/brain/search", "/v1/brain/tags"
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> Report:
     with contextlib.ExitStack() as stack:
         folder = options.discovery_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.discovery_worker", folder, str(options.discovery_count)],
+            [sys.executable, "-m", "benchmarks.workers.discovery", folder, str(options.discovery_count)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,8 +1,8 @@
 """Both indexes made anew from vectors that are known. One process runs every room, as `openbrain up` does.
 
 On embedded parts: memories for each second of our process's CPU, and beside it what the engines take for the same
-documents (`reindex_bare`), which no machine can do without. On MariaDB, Redis and Elasticsearch: by the clock, against
-the client's own bulk helper with the same bodies; both sides take turns.
+documents (`baselines/reindex.py`), which no machine can do without. On MariaDB, Redis and Elasticsearch: by the
+clock, against the client's own bulk helper with the same bodies; both sides take turns.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.report import Report, Row
+from benchmarks.support.report import Report, Row
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
 from tests.servers.catalogue import available
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> Report:
 def _worked(folder: str | None, count: int, repeats: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
-        command = [sys.executable, "-m", "benchmarks.reindex_worker", folder, str(count), str(repeats)]
+        command = [sys.executable, "-m", "benchmarks.workers.reindex", folder, str(count), str(repeats)]
         done = subprocess.run([*command, json.dumps(settings)], stdout=subprocess.PIPE, check=True)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.http_load import measure
-from benchmarks.recall import BODIES, ask_worker, worker_line
-from benchmarks.report import Report, Row
-from benchmarks.texts import questions
+from benchmarks.questions.recall import BODIES, ask_worker, worker_line
+from benchmarks.support.http_load import measure
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import questions
 
 NAME = "recall_batch"
 GOAL = 0.5
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> Report:
         kept = options.recall_batch_folder
         folder = kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.recall_worker", folder, str(options.recall_batch_count)],
+            [sys.executable, "-m", "benchmarks.workers.recall", folder, str(options.recall_batch_count)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -12,9 +12,9 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks import reconcile
-from benchmarks.reconcile import DIMENSIONS, Side
-from benchmarks.report import Report, Row
+from benchmarks.indexes import reconcile
+from benchmarks.indexes.reconcile import DIMENSIONS, Side
+from benchmarks.support.report import Report, Row
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Criteria, Viewer, visible

@@ -1,6 +1,6 @@
 """The process that benchmarks `pipeline` and `embedding` measure: every room on embedded parts, pinned to one core.
 
-python -m benchmarks.pipeline_worker FOLDER REDIS_URL zero|minilm BATCH; measures from one line of its input to the
+python -m benchmarks.workers.pipeline FOLDER REDIS_URL zero|minilm BATCH; measures from one line of its input to the
 next, and prints one JSON object.
 """
 
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.memory import peak_mb
+from benchmarks.support.memory import peak_mb
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.system.embedded.pipeline import running
@@ -33,7 +33,7 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
     settings = Settings(data_dir=folder, streams=streams)
     made: object = None
     if embedder == "zero":
-        from benchmarks.zero_cost import zero_cost_parts
+        from benchmarks.support.zero_cost import zero_cost_parts
 
         made = zero_cost_parts
     late: list[float] = []

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import bare_writes
-from benchmarks.http_load import Load, measure
-from benchmarks.report import Report, Row
-from benchmarks.texts import texts
+from benchmarks.baselines import bare_writes
+from benchmarks.support.http_load import Load, measure
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import texts
 
 NAME = "remember"
 GOALS = {("SQLite", 1): 0.4, ("SQLite", 16): 0.6, ("MariaDB", 1): 0.35, ("MariaDB", 16): 0.4}

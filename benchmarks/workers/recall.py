@@ -1,6 +1,6 @@
 """The process that benchmark `recall` measures: a filled system on embedded parts, its raw engines and its API.
 
-python -m benchmarks.recall_worker FOLDER COUNT; prints its address as JSON, then answers `cpu` and `raw FILTER` with a
+python -m benchmarks.workers.recall FOLDER COUNT; prints its address as JSON, then answers `cpu` and `raw FILTER` with a
 line of JSON until its input closes.
 """
 
@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 import uvicorn
 from qdrant_edge import Query, QueryRequest
 
-from benchmarks.filling import fill
-from benchmarks.texts import questions
-from benchmarks.zero_cost import zero_cost_parts
+from benchmarks.support.filling import fill
+from benchmarks.support.texts import questions
+from benchmarks.support.zero_cost import zero_cost_parts
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered

@@ -1,4 +1,4 @@
-"""The process that benchmark `reindex` measures: python -m benchmarks.reindex_worker FOLDER COUNT REPEATS [SETTINGS].
+"""The process that benchmark `reindex` measures: python -m benchmarks.workers.reindex FOLDER COUNT REPEATS [SETTINGS].
 
 SETTINGS: JSON; without any all parts are embedded.
 """
@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.filling import fill
-from benchmarks.reindex_bare import bulk_seconds, engine_seconds
-from benchmarks.zero_cost import zero_cost_parts
+from benchmarks.baselines.reindex import bulk_seconds, engine_seconds
+from benchmarks.support.filling import fill
+from benchmarks.support.zero_cost import zero_cost_parts
 from openbrain.domain.events.streams import EMBEDDED as EMBEDDED_STREAM
 from openbrain.domain.events.streams import REINDEX as REINDEX_STREAM
 from openbrain.domain.events.streams import STORED

@@ -18,7 +18,7 @@ from taskiq import TaskiqMessage
 from taskiq.receiver import Receiver
 from taskiq_redis import RedisStreamBroker
 
-from benchmarks.report import Report, Row
+from benchmarks.support.report import Report, Row
 from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import FIELD, CloudEvent, decode, encode
 from openbrain.domain.events.streams import STORED

@@ -1,6 +1,6 @@
 """What the pipeline can't do without, bare: the same reads, rows, commits and indexes by raw drivers in one plain loop.
 
-python -m benchmarks.pipeline_floor FOLDER REDIS_URL COUNT BATCH; reads COUNT submissions, and prints one JSON object.
+python -m benchmarks.baselines.pipeline FOLDER REDIS_URL COUNT BATCH; reads COUNT submissions, prints one JSON object.
 No validation beyond JSON, no fence, no retries, no leases, no room: what is left is what the engines themselves take.
 """
 

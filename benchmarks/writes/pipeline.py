@@ -18,8 +18,8 @@ from pathlib import Path
 
 from redis import Redis
 
-from benchmarks.report import Report, Row
-from benchmarks.texts import TYPES, spread, texts
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import TYPES, spread, texts
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.store import FILE
 from openbrain.domain.events.envelope import FIELD, encode
@@ -97,7 +97,7 @@ async def _once(bodies: Sequence[bytes], embedder: str, batch: int) -> Mapping[s
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
         valkey = EmbeddedValkey(Path(folder) / "streams", 1024)
         url = await valkey.start()
-        command = [sys.executable, "-m", "benchmarks.pipeline_worker", folder + "/data", url]
+        command = [sys.executable, "-m", "benchmarks.workers.pipeline", folder + "/data", url]
         worker = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs here
             ["taskset", "-c", str(cores[-1]), *command, embedder, str(batch)],
             stdin=subprocess.PIPE,
@@ -131,7 +131,14 @@ async def _floor(bodies: Sequence[bytes], batch: int) -> float:
         url = await valkey.start()
         try:
             _submit(url, bodies)
-            command = [sys.executable, "-m", "benchmarks.pipeline_floor", folder + "/data", url, str(len(bodies))]
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.baselines.pipeline",
+                folder + "/data",
+                url,
+                str(len(bodies)),
+            ]
             done = subprocess.run(  # noqa: ASYNC221 - nothing else runs here
                 ["taskset", "-c", str(core), *command, str(batch)], check=True, capture_output=True, text=True
             )

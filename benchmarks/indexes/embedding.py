@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from benchmarks.pipeline import once, submissions
-from benchmarks.report import Report, Row
-from benchmarks.texts import texts
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import texts
+from benchmarks.writes.pipeline import once, submissions
 
 NAME = "embedding"
 GOAL = 0.9
@@ -57,7 +57,7 @@ def _ratios(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, ...]
 def _bare(count: int) -> Mapping[str, float]:
     """Seconds, and those of CPU, that the embedder alone takes in a process on the same core as the pipeline's."""
     core = str(max(os.sched_getaffinity(0)))
-    command = ["taskset", "-c", core, sys.executable, "-m", "benchmarks.embedding", str(count)]
+    command = ["taskset", "-c", core, sys.executable, "-m", "benchmarks.indexes.embedding", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: Mapping[str, float] = json.loads(done.stdout)
     return figures

@@ -19,8 +19,8 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
-from benchmarks.report import Report, Row
-from benchmarks.texts import texts
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import texts
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import store_url
 from openbrain.adapters.tantivy import TantivyText

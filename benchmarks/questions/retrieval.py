@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.conversations import Conversation, Question, Turn, beam, locomo
-from benchmarks.report import Report, Row
-from benchmarks.system import running, wait_until_indexed
+from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
+from benchmarks.support.report import Report, Row
+from benchmarks.support.system import running, wait_until_indexed
 from openbrain.runtime.adapters import models_folder
 from openbrain.settings import load
 

@@ -13,7 +13,7 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
-from benchmarks.signals_worker import say
+from benchmarks.workers.signals import say
 
 _STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _JSON = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"

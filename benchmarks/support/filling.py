@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.progress import track
 
-from benchmarks.texts import TYPES, spread, texts
+from benchmarks.support.texts import TYPES, spread, texts
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import CloudEvent

@@ -19,8 +19,8 @@ from typing import Any
 
 from sqlalchemy import Connection, insert
 
-from benchmarks.memory import peak_mb
-from benchmarks.report import Report, Row
+from benchmarks.support.memory import peak_mb
+from benchmarks.support.report import Report, Row
 from openbrain.adapters.elasticsearch.text import ElasticsearchText
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.adapters.local.clock import SystemClock

@@ -2,7 +2,7 @@
 
 Blocking sockets, a thread each: what a request costs here is a fraction of what it costs there.
 
-python -m benchmarks.http_load URL KEY CLIENTS REQUESTS < bodies (JSON lines), prints one JSON object.
+python -m benchmarks.support.http_load URL KEY CLIENTS REQUESTS < bodies (JSON lines), prints one JSON object.
 """
 
 import json
@@ -30,7 +30,7 @@ class Load:
 def measure(url: str, key: str, clients: int, requests: int, bodies: Sequence[str], cpus: str = "") -> Load:
     """Run the generator as a process (on `cpus`, as taskset takes them) and wait for its figures."""
     pinned = ["taskset", "-c", cpus] if cpus else []
-    command = [*pinned, sys.executable, "-m", "benchmarks.http_load", url, key, str(clients), str(requests)]
+    command = [*pinned, sys.executable, "-m", "benchmarks.support.http_load", url, key, str(clients), str(requests)]
     done = subprocess.run(command, input="\n".join(bodies), capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the load generator failed:\n{done.stderr}")

@@ -18,10 +18,10 @@ import aiomysql
 import httpx
 from sqlalchemy.engine import make_url
 
-from benchmarks import bare_writes
-from benchmarks.remember import Side, side
-from benchmarks.report import Report, Row
-from benchmarks.texts import texts
+from benchmarks.baselines import bare_writes
+from benchmarks.support.report import Report, Row
+from benchmarks.support.texts import texts
+from benchmarks.writes.remember import Side, side
 
 NAME = "transfer"
 GROUP = 100

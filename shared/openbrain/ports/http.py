@@ -1,0 +1,24 @@
+"""Addresses elsewhere: webhooks are posted to, vaults' pages name some that are probed."""
+
+from typing import Protocol
+
+from openbrain.ports.store.webhooks import Webhook
+
+
+class Poster(Protocol):
+    """Posts one body."""
+
+    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+        """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
+        rules. The message says why and holds nothing of body, secret or answer."""
+
+
+class Prober(Protocol):
+    """Asks addresses of the settings, never of a page."""
+
+    async def check(self, address: str) -> bool:
+        """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
+        False for whatever does not answer in time."""
+
+    async def close(self) -> None:
+        """Release connections."""
