@@ -46,6 +46,7 @@ SECTIONS = {
     },
     "Agents and alarms": {
         "mcp": ("openbrain_cli.system.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
+        "messages": ("openbrain_cli.signals.messages:app", "Send and read messages between agents."),
         "signals": ("openbrain_cli.signals.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
         "halt": ("openbrain_cli.signals.halt:app", "Halt the fleet, see who has stopped, let it go on."),
         "webhooks": ("openbrain_cli.signals.webhooks:app", "Post signals to other systems."),

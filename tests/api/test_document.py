@@ -187,6 +187,9 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/amygdala/signals/{id}/resolve"): {"note": "swapped"},
     ("POST", "/v1/amygdala/halts"): {"title": "prices", "scope": "org", "org": "acme"},
     ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
+    ("POST", "/v1/messages/send"): {"to": "ada", "content": "which one?", "subject": "the gateway"},
+    ("POST", "/v1/messages/read"): {"up_to": 1},
+    ("POST", "/v1/messages/{id}/read"): {"agent_id": "ada"},
     ("POST", "/marker"): {"type": "signal", "content": "disk full", "attrs": {"source": "db-1", "n": 5}},
     ("POST", "/vault/write_inbox"): {"content": "a page", "tags": ["idea"]},
     ("POST", "/index_artifact"): {"key": "readme", "content": "a text"},
@@ -206,6 +209,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "/v1/admin/groups": {"stream": STORED.name, "group": "warehouse"},
     "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
     "/v1/admin/workspaces/{id}": {"dry_run": 1},
+    "/v1/messages/conversation": {"agent": "ada"},
     "/vault/read": {"path": "note.md"},
     "/vault/search": {"q": "note"},
 }
@@ -293,7 +297,9 @@ async def used_and_refused(
         hook = (await client.post("/v1/amygdala/webhooks", json={"url": "https://hooks.example.org/y"})).json()
         assert ("id" in hook) == (workspace != "system"), hook
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
+        note = (await client.post("/v1/messages/send", json={"to": "ada", "content": "a note"})).json()
         aims = {
+            "messages": note["id"],
             "webhooks": hook.get("id", ""),
             "dead": LETTER,
             "brain": memory_id,
@@ -307,14 +313,15 @@ async def used_and_refused(
         params = {"history": 1, "erase": 1} if "memories/" in path else PARAMS.get(path)
         if "/generations/" in path and method == "DELETE":
             params = {"dry_run": 1}
+        named = path.replace("{agent}", "ada")
         answers = [
-            await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
-            await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),
-            await client.request(method, path.replace("{id}", aim), json={"name": 5, "query": "", "reason": 5}),
-            await client.request(method, path.replace("{id}", aim), content=b"x", headers={"content-type": "text/x"}),
-            await client.request(method, path.replace("{id}", aim), params=params, **used),
-            await client.request(method, path.replace("{id}", aim), params=params, **used),
-            await client.request(method, path.replace("{id}", aim), headers={"authorization": "none"}),
+            await client.request(method, named.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
+            await client.request(method, named.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),
+            await client.request(method, named.replace("{id}", aim), json={"name": 5, "query": "", "reason": 5}),
+            await client.request(method, named.replace("{id}", aim), content=b"x", headers={"content-type": "text/x"}),
+            await client.request(method, named.replace("{id}", aim), params=params, **used),
+            await client.request(method, named.replace("{id}", aim), params=params, **used),
+            await client.request(method, named.replace("{id}", aim), headers={"authorization": "none"}),
         ]
         await client.delete(f"/v1/amygdala/webhooks/{aims['webhooks']}")  # a workspace has room for a few
     assert any(response.status_code < 300 for response in answers), answers[4].text

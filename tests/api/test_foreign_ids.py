@@ -43,6 +43,7 @@ class Theirs:
     halt: str
     webhook: str
     workspace: str
+    message: str
 
     def of(self, path: str) -> list[str]:
         if path.startswith("/v1/admin/keys"):
@@ -52,6 +53,8 @@ class Theirs:
         if path.startswith("/v1/amygdala/"):
             kinds = {"halts": self.halt, "signals": self.signal, "webhooks": self.webhook}
             return [kinds[path.split("/")[3]]]
+        if path.startswith("/v1/messages/"):
+            return [self.message]
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
 
 
@@ -71,6 +74,7 @@ async def theirs(module_brain: Brain) -> Theirs:
         key = (await bob.get("/v1/whoami")).json()["key_id"]
         halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
+        note = (await bob.post("/v1/messages/send", json={"to": "bob", "content": "the gate code"})).json()["id"]
     hook = await brain.store.webhooks.add_webhook(
         Webhook(
             id=unknown_id(),
@@ -85,7 +89,7 @@ async def theirs(module_brain: Brain) -> Theirs:
     await brain.settle()
     assert erased["reason"] == "erased"
     return Theirs(
-        memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id, workspace
+        memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id, workspace, note
     )
 
 

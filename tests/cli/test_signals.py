@@ -148,3 +148,15 @@ async def test_what_comes_is_watched(terminal: Terminal) -> None:
     assert [(each["seq"], each["event"]["data"]["severity"]) for each in news] == [(1, "warning"), (2, "nuclear")]
     assert "at 2: 2 open, 1 halts" in shown.stderr
     assert "HALT open" in shown.stdout.splitlines()[-1]
+
+
+async def test_a_message_is_left_read_and_found_again(terminal: Terminal) -> None:
+    sent = await terminal.run("messages", "send", "ada", "look", "at", "db-1", "--subject", "disk")
+    waiting = await terminal.run("messages", "inbox", "--mark")
+    read = await terminal.run("messages", "inbox")
+    talk = await terminal.run("messages", "with", "ada", "--json")
+
+    assert "ada -> ada  #1" in sent.stdout, sent.stderr
+    assert "disk: look at" in waiting.stdout
+    assert "no messages" in read.stderr
+    assert orjson.loads(talk.stdout)["messages"][0]["read"]

@@ -11,6 +11,7 @@ import httpx
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.resources.access import Access
+from openbrain.client.resources.agents import Agents
 from openbrain.client.resources.discovery import Discovery
 from openbrain.client.resources.erasure import Erasures
 from openbrain.client.resources.indexes import Indexes
@@ -34,7 +35,7 @@ Offer = Submission | Mapping[str, object]
 
 
 class OpenBrain(
-    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Erasures
+    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Erasures, Agents
 ):
     """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
 

@@ -32,6 +32,9 @@ EXPIRES_HOURS = 24 * 365 * 100
 WAIT_SECONDS = 30
 TURN = 2**31 - 1
 """The highest place in a session."""
+SUBJECT_CHARS = 255
+UNREAD_MESSAGES = 10_000
+"""Of one agent; more are refused until it has read some."""
 
 TABLE: dict[str, int] = {
     name.lower(): value for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from openbrain.domain import limits
-from tests.support.api import bad_signal_inputs, bad_stream_inputs, bad_vault_inputs
+from tests.support.api import bad_agent_inputs, bad_signal_inputs, bad_stream_inputs, bad_vault_inputs
 from tests.support.api.brain import offer
 
 SECRET = "correct-horse-battery"
@@ -192,6 +192,7 @@ FULL: dict[str, dict[str, Any]] = {
     **bad_stream_inputs.full(SECRET),
     **bad_signal_inputs.full(SECRET),
     **bad_vault_inputs.full(SECRET),
+    **bad_agent_inputs.full(SECRET),
     "/v1/brain/remember": offer(SECRET),
     "/v1/brain/remember:batch": {"memories": [offer(SECRET)]},
     "/v1/brain/recall": {"query": SECRET},
@@ -264,6 +265,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     *bad_stream_inputs.BAD,
     *bad_signal_inputs.BAD,
     *bad_vault_inputs.BAD,
+    *bad_agent_inputs.BAD,
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
     ("PATCH", "/v1/brain/memories/{id}", CHANGES),

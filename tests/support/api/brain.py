@@ -23,6 +23,7 @@ from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.events import data as events
 from openbrain.domain.events.data import EventData
@@ -236,6 +237,11 @@ def http(app: Starlette, key: str = "", **headers: str) -> httpx.AsyncClient:
     """Raw HTTP to the app in process."""
     own = {"authorization": f"Bearer {key}"} if key else {}
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://brain", headers={**own, **headers})
+
+
+def client_of(app: Starlette, key: str) -> OpenBrain:
+    """The typed client of the app in process."""
+    return OpenBrain("http://brain.test", key, transport=httpx.ASGITransport(app))
 
 
 def offer(content: str = "the sky is blue", **changes: Any) -> dict[str, Any]:

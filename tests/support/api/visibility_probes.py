@@ -146,6 +146,16 @@ def _brief(memory: Memory, session: str) -> Sequence[Ask]:
     return [Ask(method="GET", path="/v1/brain/brief", params={**ask, **each}) for each in filters]
 
 
+def _context(memory: Memory, session: str) -> Sequence[Ask]:
+    filters: list[dict[str, Any]] = [
+        {},
+        {"org": memory.org} if memory.org else {"max_memories": 200},
+        {"project": memory.project, "workspace_id": memory.workspace_id, "budget_tokens": 9000},
+    ]
+    path = f"/v1/brain/agent/{memory.agent_id}/context"
+    return [Ask(method="GET", path=path, params={**each, **_session(session)}) for each in filters]
+
+
 def _export(memory: Memory, session: str) -> Sequence[Ask]:
     filters: list[dict[str, Any]] = [
         {},
@@ -228,6 +238,7 @@ PROBES: Mapping[Route, Probe] = {
     ("GET", "/v1/brain/tags"): _counts("/v1/brain/tags"),
     ("GET", "/v1/brain/scopes"): _counts("/v1/brain/scopes"),
     ("GET", "/v1/brain/brief"): _brief,
+    ("GET", "/v1/brain/agent/{agent}/context"): _context,
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,

@@ -1,15 +1,16 @@
 """The handlers by resource. The router, the OpenAPI document and the visibility tests are made of their routes."""
 
-from openbrain_api.handlers import system
+from openbrain_api.handlers import messages, system
 from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
 from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
-from openbrain_api.handlers.brain import brief, discovery, forgetting, memories, recall, transfer
+from openbrain_api.handlers.brain import brief, context, discovery, forgetting, memories, recall, transfer
 from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
 from openbrain_api.http.route import Route
 
 _RESOURCES = (
-    *(memories, recall, forgetting, discovery, brief, transfer),
+    *(memories, recall, forgetting, discovery, brief, context, transfer),
     *(access, operations, indexes, models, streams, dead_letters),
+    messages,
     *(signals, halts, broadcasts, webhooks),
     *(pages, posts, artifacts, health, ticks),
     system,

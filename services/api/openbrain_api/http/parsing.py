@@ -227,6 +227,11 @@ def _checked(adapter: TypeAdapter[str], name: str, value: str) -> str:
         raise Invalid(name, first_problem(error)[1]) from None
 
 
+def agent_in(path: Mapping[str, str]) -> str:
+    """The agent in the path; `Invalid` for what can't be an agent's name."""
+    return _checked(_AGENT, "agent", path["agent"])
+
+
 def memory_id(path: Mapping[str, str]) -> str:
     """The id in the path; one that can't be any memory's is not found, like one that is nobody's."""
     given = path["id"].lower()

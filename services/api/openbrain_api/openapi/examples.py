@@ -13,6 +13,7 @@ from openbrain.contract.amygdala.signals import HaltBody, SignalBody
 from openbrain.contract.amygdala.webhooks import WebhookBody
 from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
+from openbrain.contract.messages import ReadBody, SendBody
 from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
 
 Examples = Mapping[str, Mapping[str, object]]
@@ -91,6 +92,11 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
         "still true": {"confirm": True},
         "without an end": {"expires_at": None},
     },
+    SendBody: {
+        "a question": {"to": "bo", "subject": "the gateway", "content": "Which time-out did you set?"},
+        "within an org": {"to": "bo", "content": "The review of the shop is done.", "org": "acme"},
+    },
+    ReadBody: {"all up to a number": {"up_to": 7}},
     ForgetBody: {"with a reason": {"reason": "the service was retired"}},
     BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
     ModelChangeBody: {"a look": {"model": "all-minilm", "dry_run": True}},

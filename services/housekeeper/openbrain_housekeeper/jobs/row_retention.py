@@ -1,4 +1,5 @@
-"""Job `purge`: rows past their time go: idempotency keys, operations, recalls, ticks, imports that fell silent."""
+"""Job `purge`: rows past their time go: idempotency keys, operations, recalls, messages, ticks, imports that fell
+silent."""
 
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.store import Store
@@ -21,4 +22,6 @@ async def purge_past(store: Store, settings: Settings) -> int:
     ended = now - settings.housekeeping.tuning.operation_days * DAY
     silent = now - round(settings.housekeeping.tuning.import_silence_s * MICROSECONDS)
     ticks = await store.ticks.purge_ticks(ended, ROUND) + await store.transfer.give_up_imports(silent, ROUND)
-    return max(ticks, await purge(store, ROUND, ended, now - kept * DAY))
+    old = now - settings.housekeeping.tuning.message_days * DAY
+    messages = await store.messages.purge_messages(old, ROUND)
+    return max(ticks, messages, await purge(store, ROUND, ended, now - kept * DAY))

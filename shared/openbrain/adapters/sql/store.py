@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, select
 
+from openbrain.adapters.sql.agents.messages import SqlMessages
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import database_now
@@ -30,6 +31,7 @@ from openbrain.adapters.sql.work.operations import SqlOperations
 from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
+from openbrain.ports.agents import Messages
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
@@ -82,6 +84,7 @@ class SqlStore:
         self.vault: Vault = SqlVault(database, clock)
         self.ticks: Ticks = SqlTicks(database, clock)
         self.transfer: Transfer = SqlTransfer(database, clock)
+        self.messages: Messages = SqlMessages(database, clock)
 
     async def time(self) -> int:
         """The database's clock."""

@@ -9,11 +9,11 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import DAY, Memory, MemoryType
-from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.domain.signals.values import Halt, Signal
 from openbrain.domain.times import from_datetime, to_datetime
-from openbrain.ports.store.signals import SignalFilter
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
+from openbrain_api.context.gathering import burning
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults.arcs import Seen, seen
@@ -78,13 +78,8 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
 
 
 async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
-    query, store, viewer = call.query, call.api.store, call.actor.viewer()
-    org, project = query.org or "", query.project or ""
-    open_signals = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
-    halts = [
-        row for row in await store.halts.halts(viewer, limit, states=(HaltState.OPEN,)) if row.concerns(org, project)
-    ]
-    signals = await store.signals.signals(viewer, open_signals, limit)
+    query = call.query
+    halts, signals = await burning(call.api.store, call.actor.viewer(), query.org or "", query.project or "", limit)
     return [
         *((row.raised_at, _halt(row)) for row in halts),
         *((row.last_raised_at, _signal(row)) for row in signals),

@@ -62,11 +62,12 @@ class SqlMemories:
         return found
 
     async def listing(
-        self, condition: Condition, limit: int, before: tuple[int, str] | None = None
+        self, condition: Condition, limit: int, before: tuple[int, str] | None = None, *, surest: bool = False
     ) -> Sequence[Memory]:
-        """Newest first."""
+        """Newest first, or the surest, and of these the newest."""
         living = and_(LIVING, compiled(condition), _following(before))
-        return await self._database.read(lambda connection: _listing(connection, living, limit))
+        order = (memories.c.confidence.desc(), *_NEWEST) if surest else _NEWEST
+        return await self._database.read(lambda connection: _listing(connection, living, limit, order))
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
@@ -109,8 +110,10 @@ class SqlMemories:
         return await self._database.write(lambda connection: purge(connection, before, limit))
 
 
-def _listing(connection: Connection, living: ColumnElement[bool], limit: int) -> list[Memory]:
-    statement = select(*memory_columns(connection)).where(living).order_by(*_NEWEST).limit(limit)
+def _listing(
+    connection: Connection, living: ColumnElement[bool], limit: int, order: Sequence[ColumnElement[Any]]
+) -> list[Memory]:
+    statement = select(*memory_columns(connection)).where(living).order_by(*order).limit(limit)
     return to_memories(connection, connection.execute(statement))
 
 

@@ -1,0 +1,101 @@
+"""messages: what agents write to each other."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Org, Speaking
+from openbrain_cli.output import as_json, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.contract.messages import MessageAnswer
+
+app = new_app(no_args_is_help=True, help="Messages from agent to agent; the agent is the key's.")
+
+To = Annotated[str, typer.Argument(metavar="AGENT", help="The other agent.")]
+Content = Annotated[list[str], typer.Argument(metavar="TEXT...", help="What to say.")]
+Subject = Annotated[str, typer.Option("--subject", help="One line.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again is the same message.")]
+After = Annotated[int, typer.Option("--after", min=0, help="Those behind this number.")]
+Everything = Annotated[bool, typer.Option("--all", help="Also those that are marked as read.")]
+Mark = Annotated[bool, typer.Option("--mark", help="Mark what is shown as read.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
+
+
+@app.command()
+@command("openbrain messages send bo 'which time-out did you set?' --subject gateway")
+def send(
+    other: To,
+    content: Content,
+    *,
+    to: Speaking,
+    subject: Subject = "",
+    org: Org = None,
+    idempotency_key: Key = "",
+    json: AsJson = False,
+) -> None:
+    """Leave a message in an agent's inbox."""
+    sent = to.ask(
+        lambda brain: brain.send_message(
+            other, " ".join(content), subject=subject, org=org, idempotency_key=idempotency_key
+        )
+    )
+    if json:
+        as_json(sent)
+    else:
+        print(f"{sent.id}  {sent.sender} -> {sent.recipient}  #{sent.seq}")
+
+
+@app.command()
+@command(
+    "openbrain messages inbox", "openbrain messages inbox --all --after 40", "openbrain messages inbox --mark --json"
+)
+def inbox(
+    to: Speaking,
+    *,
+    after: After = 0,
+    every: Everything = False,
+    mark: Mark = False,
+    limit: Limit = 20,
+    json: AsJson = False,
+) -> None:
+    """Show what the agent was sent and has not read, oldest first."""
+    found = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
+    if mark and found.messages:
+        to.ask(lambda brain: brain.mark_read([each.id for each in found.messages]))
+    if json:
+        as_json(found)
+        return
+    _shown(found.messages)
+    left = found.unread - sum(not each.read for each in found.messages)
+    say(f"{left} more unread" if left else "no messages" if not found.messages else "that is all")
+
+
+@app.command("with")
+@command("openbrain messages with bo", "openbrain messages with bo --limit 100 --json")
+def with_agent(other: To, to: Speaking, *, limit: Limit = 20, cursor: Cursor = None, json: AsJson = False) -> None:
+    """Show what was written to and by another agent, newest first."""
+    found = to.ask(lambda brain: brain.conversation(other, limit=limit, cursor=cursor))
+    if json:
+        as_json(found)
+        return
+    _shown(found.messages)
+    if found.next_cursor:
+        say(f"there is more: --cursor {found.next_cursor}")
+
+
+def _shown(messages: "Iterable[MessageAnswer]") -> None:
+    rows = [
+        (
+            str(each.seq),
+            moment(each.created_at),
+            f"{one_line(each.sender)} -> {one_line(each.recipient)}",
+            one_line(f"{each.subject}: {each.content}" if each.subject else each.content),
+        )
+        for each in messages
+    ]
+    if rows:
+        show(table("", "sent", "who", "what", rows=rows))

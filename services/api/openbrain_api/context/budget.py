@@ -1,0 +1,60 @@
+"""Which items fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from openbrain.contract.brain.context import ContextItem, Section
+from openbrain.domain.text.tokens import estimated_tokens
+from openbrain_api.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
+
+WHOLE = (Section.ALARMS, Section.HAND_OVER)
+"""They may take all that is left; each other section half of it, so that none keeps the next ones out."""
+
+
+@dataclass(slots=True)
+class _Page:
+    """What was chosen so far: places in the list of all items, and the tokens and memories that are left."""
+
+    tokens: int
+    memories: int
+    chosen: set[int] = field(default_factory=set)
+    sections: set[Section] = field(default_factory=set)
+
+    def take(self, place: int, item: ContextItem, cost: int, most: int) -> int:
+        """Its cost where it fits into `most` tokens, else 0."""
+        whole = cost + (0 if item.section in self.sections else HEADING_TOKENS)
+        if whole > min(most, self.tokens) or (item.kind == "memory" and not self.memories):
+            return 0
+        self.chosen.add(place)
+        self.sections.add(item.section)
+        self.tokens -= whole
+        self.memories -= item.kind == "memory"
+        return whole
+
+
+def fitted(
+    items: Sequence[ContextItem], budget: int, memories: int, page: int
+) -> tuple[Sequence[ContextItem], Sequence[ContextItem]]:
+    """The items of this page (from 1) in their order, and those that come after it. An item that would not fit on a
+    page of its own is left out for good."""
+    room = budget - HEAD_TOKENS
+    left = [(item, cost) for item in items if (cost := estimated_tokens(written(item))) <= room - HEADING_TOKENS]
+    chosen: Sequence[ContextItem] = ()
+    for _ in range(page):
+        places = _chosen(left, room, memories)
+        chosen = [item for place, (item, _) in enumerate(left) if place in places]
+        left = [each for place, each in enumerate(left) if place not in places]
+    return chosen, [item for item, _ in left]
+
+
+def _chosen(items: Sequence[tuple[ContextItem, int]], room: int, memories: int) -> set[int]:
+    page = _Page(room, memories)
+    for section in Section:
+        most = page.tokens if section in WHOLE else page.tokens // 2
+        for place, (item, cost) in enumerate(items):
+            if item.section is section:
+                most -= page.take(place, item, cost, most)
+    for place, (item, cost) in enumerate(items):
+        if place not in page.chosen:
+            page.take(place, item, cost, page.tokens)
+    return page.chosen

@@ -1,0 +1,199 @@
+"""What a context is made of, in its order; nothing twice."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from openbrain.contract.brain.context import ContextItem, ContextQuery, Section
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import AllOf, Criteria, OneOf, Viewer, visible
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.domain.times import to_datetime
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.signals import SignalFilter
+from openbrain.ports.store.store import Store
+from openbrain.vault.files.folder import Folder
+from openbrain.vault.pages.bodies import clipped
+from openbrain_api.http.route import Call, Nothing
+from openbrain_api.vaults.feed import read_feed
+from openbrain_api.vaults.writes import vault_of
+
+CHARS = 1200
+"""Of one item; more is behind its id."""
+MOST = 200
+"""Memories that are looked at for one part."""
+RECENT = 20
+ALARMS = 50
+TAGS = 12
+HAND_OVER = "hand-over"
+"""The tag of what one session left to the next."""
+_RULES = (MemoryType.CONVENTION, MemoryType.ARCHITECTURE)
+_OPEN = (MemoryType.PLAN, MemoryType.BUG)
+_OTHERS = tuple(kind for kind in MemoryType if kind not in (MemoryType.DECISION, *_RULES, *_OPEN))
+
+
+async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequence[ContextItem]:
+    """All that there is to tell, the most urgent first."""
+    query, store = call.query, call.api.store
+    halts, signals = await burning(store, viewer, query.org or "", query.project or "", ALARMS)
+    source = _Memories(call, viewer)
+    hand_over = await source.hand_over()
+    parts = [
+        *(_halt(row) for row in halts),
+        *(_signal(row) for row in signals),
+        *(_memory(Section.OWN, row) for row in await source.own()),
+        *(_memory(Section.CONVENTIONS, row) for row in await source.conventions()),
+        *(_memory(Section.PROJECT, row) for row in await source.of_project()),
+        *(_memory(Section.HAND_OVER, row) for row in hand_over),
+        *(_memory(Section.SESSION, row) for row in await source.of_session()),
+        *await _vault(call),
+        *await _tags(call, viewer),
+    ]
+    left_to_us = {row.id for row in hand_over}
+    once = {item.id: item for item in reversed(parts) if item.id not in left_to_us or item.section is Section.HAND_OVER}
+    return list(reversed(once.values()))
+
+
+async def burning(
+    store: Store, viewer: Viewer, org: str, project: str, limit: int
+) -> tuple[Sequence[Halt], Sequence[Signal]]:
+    """Halts that concern who works there, and what is a warning or worse."""
+    halts = await store.halts.halts(viewer, limit, states=(HaltState.OPEN,))
+    wanted = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
+    return [row for row in halts if row.concerns(org, project)], await store.signals.signals(viewer, wanted, limit)
+
+
+class _Memories:
+    """Memories that the viewer sees, part by part."""
+
+    def __init__(self, call: Call[Nothing, ContextQuery], viewer: Viewer) -> None:
+        self._memories: Memories = call.api.store.memories
+        self._viewer, self._query, self._now = viewer, call.query, call.api.clock.now()
+
+    async def own(self) -> Sequence[Memory]:
+        """The agent's own, the surest first."""
+        return await self._surest(Criteria(scopes=(Scope.AGENT,), project=self._query.project or ""))
+
+    async def conventions(self) -> Sequence[Memory]:
+        """What all share, and the project's own rules."""
+        project = self._query.project or ""
+        scopes = (Scope.SHARED, Scope.PROJECT) if project else (Scope.SHARED,)
+        return await self._surest(Criteria(scopes=scopes, project=project, types=_RULES))
+
+    async def of_project(self) -> Sequence[Memory]:
+        """Decisions, then plans and bugs, then what else is new."""
+        found: dict[str, Memory] = {}
+        for types in ((MemoryType.DECISION,), _OPEN, _OTHERS):
+            criteria = Criteria(
+                scopes=(Scope.PROJECT,), project=self._query.project or "", only_project=True, types=types
+            )
+            found |= {row.id: row for row in await self._newest(criteria, RECENT)}
+        return list(found.values())
+
+    async def hand_over(self) -> Sequence[Memory]:
+        """The last one of the project."""
+        criteria = Criteria(tags=(HAND_OVER,), project=self._query.project or "", only_project=True)
+        return await self._newest(criteria, 1)
+
+    async def of_session(self) -> Sequence[Memory]:
+        """The latest of the session that goes on, in the order in which they came."""
+        if not self._query.session_id:
+            return ()
+        return list(reversed(await self._newest(Criteria(scopes=(Scope.SESSION,)), RECENT * 2)))
+
+    async def _surest(self, criteria: Criteria) -> Sequence[Memory]:
+        """Of the org, and of none: what an agent keeps, and what holds for all, mostly belongs to none."""
+        condition = visible(self._viewer, criteria, self._now)
+        if org := self._query.org:
+            condition = AllOf((condition, OneOf("org", (org, ""))))
+        return await self._memories.listing(condition, MOST, surest=True)
+
+    async def _newest(self, criteria: Criteria, limit: int) -> Sequence[Memory]:
+        within = replace(criteria, org=self._query.org or "")
+        return await self._memories.listing(visible(self._viewer, within, self._now), limit)
+
+
+async def _vault(call: Call[Nothing, ContextQuery]) -> Sequence[ContextItem]:
+    """Inject blocks, hot arcs and intent; nothing of the kind for keys that may not read a vault."""
+    if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
+        return ()
+    try:
+        folder = vault_of(call)
+    except (NotFound, Forbidden):
+        return ()
+    return await asyncio.to_thread(_pages, folder)
+
+
+def _pages(folder: Folder) -> Sequence[ContextItem]:
+    feed = read_feed(folder)
+    return [
+        _item(Section.VAULT, "page", f"brain-feed/{entry['id']}", str(entry["severity"]), str(entry["content"]))
+        for word in ("inject", "hot", "intent")
+        for entry in feed.named(word)
+    ]
+
+
+async def _tags(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequence[ContextItem]:
+    query = call.query
+    criteria = Criteria(org=query.org or "", project=query.project or "", only_project=True)
+    condition = visible(viewer, criteria, call.api.clock.now())
+    counts, _ = await call.api.discovery.counts(("tags",), condition, TAGS)
+    told = ", ".join(f"{tag.value} ({tag.count})" for tag in counts if tag.value)
+    return (_item(Section.TAGS, "tags", "tags", "", told),) if told else ()
+
+
+def _memory(section: Section, row: Memory) -> ContextItem:
+    return _item(
+        section,
+        "memory",
+        row.id,
+        str(row.type),
+        row.content,
+        agent_id=row.agent_id,
+        source=row.source,
+        org=row.org,
+        project=row.project,
+        confidence=row.confidence,
+        at=row.occurred_at,
+    )
+
+
+def _signal(row: Signal) -> ContextItem:
+    said = f"{row.title}\n{row.content}" if row.content else row.title
+    return _item(
+        Section.ALARMS,
+        "signal",
+        row.id,
+        f"{row.severity} {row.state}",
+        said,
+        source=row.source,
+        org=row.org,
+        project=row.project,
+        at=row.first_raised_at,
+    )
+
+
+def _halt(row: Halt) -> ContextItem:
+    state = f"{row.state}, scope {row.scope}"
+    said = row.title or "Halt"
+    return _item(Section.ALARMS, "halt", row.id, state, said, org=row.org, project=row.project, at=row.raised_at)
+
+
+def _item(section: Section, kind: str, name: str, state: str, said: str, **provenance: Any) -> ContextItem:
+    at = provenance.pop("at", None)
+    told: dict[str, Any] = dict.fromkeys(("agent_id", "source", "org", "project", "confidence"))
+    told |= {key: value for key, value in provenance.items() if value not in (None, "")}
+    shown = clipped(said.strip(), CHARS)
+    return ContextItem(
+        section=section,
+        kind=kind,
+        id=name,
+        state=state,
+        text=shown,
+        clipped=shown != said.strip(),
+        at=None if at is None else to_datetime(at),
+        **told,
+    )

@@ -1,0 +1,56 @@
+"""What an agent reads when it wakes up."""
+
+import hashlib
+
+from openbrain.contract.brain.context import AgentContext, ContextQuery
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Forbidden
+from openbrain.domain.text.tokens import estimated_tokens
+from openbrain_api.context.budget import fitted
+from openbrain_api.context.fenced_text import fenced
+from openbrain_api.context.gathering import gathered
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, not_modified, respond, to_json
+from openbrain_api.http.route import Call, Nothing, Route
+
+
+@Route(
+    "GET",
+    "/v1/brain/agent/{agent}/context",
+    permission=Permission.BRAIN_READ,
+    response=AgentContext,
+    matched=True,
+    cost=5,
+)
+async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
+    """What an agent should know when it begins to work, within a budget of tokens.
+
+    Alarms, what it keeps for itself, conventions, the project's decisions, plans, bugs and changes, the last hand-over,
+    its session, the vault, tags; in this order.
+    """
+    query, agent = call.query, parsing.agent_in(call.path)
+    actor = call.actor.speaking_as(agent)
+    if actor.agent_id != agent:
+        raise Forbidden("this key does not speak for that agent: use a key of it, or one that may act as it")
+    actor.may_ask_for(query.org or "")
+    viewer = actor.viewer(query.session_id or "")
+    items = await gathered(call, viewer)
+    page = int(query.cursor or 1)
+    chosen, following = fitted(items, query.budget_tokens, query.max_memories, page)
+    text = fenced(chosen)
+    content = AgentContext(
+        agent_id=agent,
+        org=query.org,
+        project=query.project,
+        session_id=query.session_id,
+        items=tuple(chosen),
+        count=len(chosen),
+        text=text,
+        tokens=estimated_tokens(text),
+        left_out=len(following),
+        next_cursor=str(page + 1) if following else None,
+    )
+    tag = f'"{hashlib.blake2b(to_json(content), digest_size=16).hexdigest()}"'
+    if known := parsing.matching_tag(call.headers, tag):
+        return not_modified({"etag": known})
+    return respond(content, headers={"etag": tag})

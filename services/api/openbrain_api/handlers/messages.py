@@ -1,0 +1,132 @@
+"""Messages: from agent to agent within a workspace."""
+
+from typing import Any
+
+from openbrain.contract.messages import (
+    Conversation,
+    ConversationQuery,
+    Inbox,
+    InboxQuery,
+    MessageAnswer,
+    MessageSent,
+    MessagesRead,
+    ReadBody,
+    ReadOneBody,
+    SendBody,
+    TalkQuery,
+)
+from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.ids import is_uuid, joined_hash, uuid7
+from openbrain.ports.agents import Message
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import admitted
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, respond, respond_page
+from openbrain_api.http.route import Call, Nothing, Route
+
+
+@Route(
+    "POST",
+    "/v1/messages/send",
+    permission=Permission.BRAIN_WRITE,
+    response=MessageSent,
+    statuses=(200, 201),
+    problems=(409,),
+    keyed=True,
+)
+async def send_message(call: Call[SendBody, Nothing]) -> Response:
+    """Send a message to another agent of the workspace.
+
+    It waits in that agent's inbox, also while nobody reads it.
+    """
+    body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
+    actor.may_write_to(body.org or "")
+    policy = call.api.content_policy
+    message = Message(
+        id=uuid7(now),
+        workspace_id=actor.workspace_id,
+        sender=actor.agent_id,
+        recipient=body.to,
+        org=body.org or "",
+        subject=policy.admit(body.subject) if body.subject else "",
+        content=admitted(body.content, policy),
+        created_at=now,
+    )
+    given = parsing.idempotency_key(call.headers)
+    key = joined_hash(actor.key_id, actor.agent_id, given) if given else ""
+    sent = await call.api.store.messages.send_message(message, key, limits.UNREAD_MESSAGES)
+    shown = MessageSent.of(sent.message, read=sent.message.read_at is not None, duplicate=sent.duplicate)
+    return respond(shown, status=200 if sent.duplicate else 201)
+
+
+@Route("GET", "/v1/messages/inbox", permission=Permission.BRAIN_READ, response=Inbox)
+async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
+    """The agent's messages, in the order in which they came.
+
+    Who keeps the last number that it has handled, and goes on behind it, gets each at least once.
+    """
+    query, store = call.query, call.api.store.messages
+    viewer = _viewer(call, query.agent_id)
+    rows = await store.inbox(viewer, query.limit, query.after, unread=query.unread)
+    shown = tuple(MessageAnswer.shown(row) for row in rows)
+    unread = await store.count_unread(viewer)
+    following = rows[-1].seq if rows else None
+    return respond_page(Inbox(messages=shown, count=len(shown), unread=unread, next_after=following))
+
+
+@Route("GET", "/v1/messages/conversation", permission=Permission.BRAIN_READ, response=Conversation)
+async def conversation(call: Call[Nothing, ConversationQuery]) -> Response:
+    """What the agent and another one wrote to each other, newest first."""
+    return await _talk(call, call.query.agent)
+
+
+@Route("GET", "/v1/messages/conversation/{agent}", permission=Permission.BRAIN_READ, response=Conversation)
+async def conversation_with(call: Call[Nothing, TalkQuery]) -> Response:
+    """The same, with the other agent in the path."""
+    return await _talk(call, parsing.agent_in(call.path))
+
+
+@Route("POST", "/v1/messages/read", permission=Permission.BRAIN_READ, response=MessagesRead)
+async def mark_messages_read(call: Call[ReadBody, Nothing]) -> Response:
+    """Mark messages of the inbox as read."""
+    return await _marked(call, call.body.ids, call.body.up_to or 0)
+
+
+@Route("POST", "/v1/messages/{id}/read", permission=Permission.BRAIN_READ, response=MessagesRead, problems=(404,))
+async def mark_message_read(call: Call[ReadOneBody, Nothing]) -> Response:
+    """Mark one message as read."""
+    given, viewer = call.path["id"].lower(), _viewer(call, call.body.agent_id)
+    row = await call.api.store.messages.message(viewer, given) if is_uuid(given) else None
+    if row is None or row.recipient != viewer.agent_id:
+        raise NotFound("no message with this id")
+    return await _marked(call, (row.id,), 0)
+
+
+async def _talk(call: Call[Nothing, Any], other: str) -> Response:
+    query = call.query
+    rows = await call.api.store.messages.conversation(
+        _viewer(call, query.agent_id), other, query.limit, parsing.position(query.cursor)
+    )
+    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    shown = tuple(MessageAnswer.shown(row) for row in rows)
+    return respond_page(Conversation(messages=shown, count=len(shown), next_cursor=following))
+
+
+async def _marked(call: Call[Any, Nothing], ids: tuple[str, ...], up_to: int) -> Response:
+    viewer, store = _viewer(call, call.body.agent_id), call.api.store.messages
+    read = await store.mark_read(viewer, ids, up_to)
+    return respond(MessagesRead(read=read, unread=await store.count_unread(viewer)))
+
+
+def _viewer(call: Call[Any, Any], named: str | None) -> Viewer:
+    return _agent(call, named).viewer()
+
+
+def _agent(call: Call[Any, Any], named: str | None) -> Actor:
+    actor = call.actor.speaking_as(named)
+    if not actor.agent_id:
+        raise Invalid("agent_id", "messages are an agent's: use a key of that agent, or one that may act as it")
+    return actor

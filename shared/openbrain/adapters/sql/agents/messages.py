@@ -1,0 +1,142 @@
+"""Messages between agents: numbered per recipient under the lock of its mailbox."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.schema.agent_tables import mailboxes, messages
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.ids import joined_hash
+from openbrain.ports.agents import Message, Sent
+from openbrain.ports.clock import Clock
+
+_RACES = 5
+_SHOWN = tuple(column for column in messages.c if column.name not in ("key_hash", "content_hash"))
+
+
+class SqlMessages:
+    """`ports.agents.Messages`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def send_message(self, message: Message, key: str, most: int) -> Sent:
+        for _ in range(_RACES):
+            try:
+                return await self._database.write(lambda connection: _send(connection, message, key, most))
+            except IntegrityError:
+                # The same key came at the same moment, with another recipient: look again.
+                continue
+        raise TryLater("others send with the same idempotency key at this moment: try again")
+
+    async def message(self, viewer: Viewer, message_id: str) -> Message | None:
+        own = or_(messages.c.recipient == viewer.agent_id, messages.c.sender == viewer.agent_id)
+        query = select(*_SHOWN).where(messages.c.id == message_id, own, *_within(viewer))
+        return next(iter(await self._read(query)), None)
+
+    async def inbox(self, viewer: Viewer, limit: int, after: int = 0, *, unread: bool = False) -> Sequence[Message]:
+        query = select(*_SHOWN).where(*_received(viewer), messages.c.seq > after).order_by(messages.c.seq).limit(limit)
+        return await self._read(query.where(messages.c.read_at.is_(None)) if unread else query)
+
+    async def count_unread(self, viewer: Viewer) -> int:
+        query = select(func.count()).select_from(messages).where(*_received(viewer), messages.c.read_at.is_(None))
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def conversation(
+        self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None
+    ) -> Sequence[Message]:
+        """As in the port; a query for each direction, so that both follow an index."""
+        me, place = viewer.agent_id, (messages.c.created_at, messages.c.id)
+        found: dict[str, Message] = {}
+        for sender, recipient in ((me, other), (other, me)):
+            query = (
+                select(*_SHOWN)
+                .where(messages.c.sender == sender, messages.c.recipient == recipient, *_within(viewer))
+                .where(_following(before))
+                .order_by(*(column.desc() for column in place))
+                .limit(limit)
+            )
+            found.update({each.id: each for each in await self._read(query)})
+        return sorted(found.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:limit]
+
+    async def mark_read(self, viewer: Viewer, ids: Sequence[str] = (), up_to: int = 0) -> int:
+        now, unread = self._clock.now(), messages.c.read_at.is_(None)
+        chosen: list[ColumnElement[bool]] = [messages.c.id.in_(some) for some in chunks(sorted(ids))]
+        chosen += [messages.c.seq <= up_to] if up_to else []
+
+        def mark(connection: Connection) -> int:
+            change = update(messages).where(*_received(viewer), unread).values(read_at=now)
+            return sum(connection.execute(change.where(some)).rowcount for some in chosen)
+
+        return await self._database.write(mark)
+
+    async def purge_messages(self, before: int, limit: int) -> int:
+        def purge(connection: Connection) -> int:
+            old = select(messages.c.id).where(messages.c.created_at < before).order_by(messages.c.created_at)
+            ids = list(connection.scalars(old.limit(limit)))
+            return connection.execute(delete(messages).where(messages.c.id.in_(ids))).rowcount if ids else 0
+
+        return await self._database.write(purge)
+
+    async def _read(self, query: object) -> Sequence[Message]:
+        return await self._database.read(
+            lambda connection: [Message(**row) for row in connection.execute(query).mappings()]  # type: ignore[call-overload]
+        )
+
+
+def _within(viewer: Viewer) -> list[ColumnElement[bool]]:
+    own: list[ColumnElement[bool]] = [messages.c.workspace_id == viewer.workspace_id]
+    if viewer.orgs is not None:
+        own.append(messages.c.org.in_(viewer.orgs + (("",) if viewer.without_org else ())))
+    return own
+
+
+def _received(viewer: Viewer) -> list[ColumnElement[bool]]:
+    return [*_within(viewer), messages.c.recipient == viewer.agent_id]
+
+
+def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
+    if before is None:
+        return true()
+    created, (at, message_id) = messages.c.created_at, before
+    return and_(created <= at, or_(created < at, and_(created == at, messages.c.id < message_id)))
+
+
+def _send(connection: Connection, message: Message, key: str, most: int) -> Sent:
+    box = and_(mailboxes.c.workspace_id == message.workspace_id, mailboxes.c.agent_id == message.recipient)
+    whose = {"workspace_id": message.workspace_id, "agent_id": message.recipient, "seq": 0}
+    connection.execute(insert_missing(connection.dialect, mailboxes), whose)
+    last = connection.execute(select(mailboxes.c.seq).where(box).with_for_update()).scalar_one()
+    hashed = joined_hash(message.recipient, message.org, message.subject, message.content)
+    if key and (before := _sent_before(connection, message.workspace_id, key, hashed)):
+        return Sent(before, duplicate=True)
+    waiting = (
+        select(messages.c.id)
+        .where(messages.c.workspace_id == message.workspace_id, messages.c.recipient == message.recipient)
+        .where(messages.c.read_at.is_(None))
+        .order_by(messages.c.seq)
+        .offset(most - 1)
+        .limit(1)
+    )
+    if connection.scalar(waiting) is not None:
+        raise Conflict(f"this agent has {most} unread messages, which is all that may be: send when it has read some")
+    made = replace(message, seq=last + 1)
+    connection.execute(update(mailboxes).where(box).values(seq=made.seq))
+    connection.execute(insert(messages), {**asdict(made), "key_hash": key or None, "content_hash": hashed})
+    return Sent(made, duplicate=False)
+
+
+def _sent_before(connection: Connection, workspace_id: str, key: str, hashed: str) -> Message | None:
+    known = and_(messages.c.workspace_id == workspace_id, messages.c.key_hash == key)
+    row = connection.execute(select(*_SHOWN, messages.c.content_hash).where(known)).mappings().first()
+    if row is None:
+        return None
+    if row["content_hash"] != hashed:
+        raise Conflict("this idempotency key was used for another message: take a new key for a new message")
+    return Message(**{name: value for name, value in row.items() if name != "content_hash"})
