@@ -25,11 +25,9 @@ env: ## make the passwords that docker-compose.yml asks for, in .env; what stand
 	@$(PYTHON) deploy/make_env.py
 
 # Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
-# Two workers a core: tests wait as long as they work.
-TEST_WORKERS = $(if $(filter auto,$(WORKERS)),$(shell $(PYTHON) -c "import os; print(2 * (os.cpu_count() or 1))"),$(WORKERS))
 PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && \
 	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= \
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 test: $(VENV)/.installed-dev ## prove it on embedded parts, in some three minutes (ARGS="-k recall")
 	@$(PYTEST) --ring embedded $(ARGS)

@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 
 from tests.support.forms import examples
+from tests.support.workers import workers
 
 # How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
 hypothesis.settings.register_profile(
@@ -43,11 +44,11 @@ def _file(item: pytest.Item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Heavy files early, among others: `--dist loadfile` gives each file to one worker, in this order.
+    """Heavy files early, among others: workers take the files in this order.
 
     Where everything runs in one process they stay last, so that what is wrong with a rule is told before.
     """
-    if not hasattr(config, "workerinput"):
+    if workers(config) < 2:
         return
     files: dict[str, list[pytest.Item]] = {}
     for item in items:

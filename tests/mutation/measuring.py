@@ -57,7 +57,7 @@ def _switch(test: str) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Workers of xdist may end without more ado."""
+    """pytest may end without more ado."""
     if measured := coverage.Coverage.current():
         measured.stop()
         measured.save()

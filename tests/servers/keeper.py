@@ -1,6 +1,6 @@
-"""Keeps one shared server of each kind for a whole test run, also when xdist spreads the run over processes.
+"""Keeps one shared server of each kind for a whole test run, also when several workers share it.
 
-The process that owns the run (xdist's controller, or pytest itself) owns the servers: workers come and go.
+The process that collected the tests owns the servers: workers, which are forks of it, come and go.
 A worker asks it over a local socket; the first one to ask for a kind has it started.
 """
 
@@ -45,12 +45,15 @@ class Keeper:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._listener: Listener | None = None
         self._key = secrets.token_bytes(16)
+        self._owner = os.getpid()
 
     @property
     def used(self) -> list[str]:
         return sorted(self._kept)
 
     def get(self, name: str) -> Server:
+        if os.getpid() != self._owner:
+            return ask(self.listen(), name)
         # A lock per kind: Elasticsearch takes seconds, and Redis must not wait for it.
         with self._locks[name]:
             if name in self._failed:

@@ -27,15 +27,13 @@ def pytest_configure(config: pytest.Config) -> None:
         required()
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
-    if not hasattr(config, "workerinput"):
-        config.stash[_KEEPER] = Keeper()
+    config.stash[_KEEPER] = Keeper()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: Any) -> None:
-    """xdist is about to start a worker: tell it where the keeper is."""
-    address = node.config.stash[_KEEPER].listen()
-    node.workerinput["servers_path"], node.workerinput["servers_key"] = address.path, address.key
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Workers are about to be forked, and will ask the keeper of this process."""
+    session.config.stash[_KEEPER].listen()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -58,16 +56,13 @@ def need(name: str) -> None:
 def shared(config: pytest.Config, name: str) -> Server:
     """Give the run's one server of this kind."""
     need(name)
-    keeper = address(config) if hasattr(config, "workerinput") else outer()
+    keeper = outer()
     return config.stash[_KEEPER].get(name) if keeper is None else ask(keeper, name)
 
 
 def address(config: pytest.Config) -> Address:
     """Where the run's keeper is reached, from each of its processes."""
-    worker = getattr(config, "workerinput", None)
-    if worker is None:
-        return config.stash[_KEEPER].listen()
-    return Address(worker["servers_path"], worker["servers_key"])
+    return config.stash[_KEEPER].listen()
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def run_suite(folder: Path, *options: str, **environment: str) -> tuple[int, str
     seen = folder / "seen"
     seen.touch()
     # Nothing but what is looked at: other plugins take longer to load than this suite to run.
-    plugin = ("-p", "xdist.plugin", "-p", "tests.servers.plugin", "-c", "/dev/null", "--rootdir", str(folder))
+    plugin = ("-p", "tests.support.workers", "-p", "tests.servers.plugin", "-c", "/dev/null", "--rootdir", str(folder))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, *options, str(folder)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "SEEN": str(seen), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

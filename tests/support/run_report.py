@@ -57,18 +57,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):
-        left_out: Mapping[str, int] = session.config.stash.get(_LEFT_OUT, {})
-        session.config.workeroutput["left_out"] = dict(left_out)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """A worker of xdist has ended; each left out the same."""
-    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "duration")]
     skipped = [_reason(report) for report in terminalreporter.stats.get("skipped", [])]

@@ -9,10 +9,12 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from multiprocessing import forkserver, util
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -20,17 +22,45 @@ from subprocess import TimeoutExpired
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+_PRELOADED = "tests.support.processes.preloaded"
 
 
 @cache
 def context() -> ForkServerContext:
     """Of processes that are forked with everything imported."""
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload(["tests.support.processes.preloaded"])
+    made.set_forkserver_preload([_PRELOADED])
     # Threads of numerical libraries don't survive a fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     return made
+
+
+class Shared:
+    """A fork server for this process and its forks alike, which starts once somebody asks it."""
+
+    def __init__(self) -> None:
+        context()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind("")
+        self.listener.listen()
+        self._alive, held = os.pipe()
+        server: Any = forkserver._forkserver
+        server._forkserver_address, server._forkserver_alive_fd = self.listener.getsockname(), held
+        # It would look whether a child of its own still runs, and start another.
+        server.ensure_running = lambda: None
+
+    def start(self) -> None:
+        """Somebody asks: the listener can be read."""
+        files = [self.listener.fileno(), self._alive]
+        code = f"from multiprocessing.forkserver import main; main(*{files}, {[_PRELOADED]}, sys_path={sys.path})"
+        program = sys.executable.encode()
+        util.spawnv_passfds(program, [program, b"-c", code.encode()], files)
+        self.listener.close()
+
+    def close(self) -> None:
+        self.listener.close()
+        os.close(self._alive)
 
 
 class Forked:
@@ -107,6 +137,11 @@ def run(
             os.close(each)
 
 
+def end_with_parent() -> None:
+    """This process is killed when the one that forked it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _written(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
@@ -115,7 +150,7 @@ def _main(
     words: list[str], env: dict[str, str], cwd: str, streams: list[Any], before: Callable[[], object] | None
 ) -> None:
     """In the fork: become what `openbrain WORDS` is."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, stream in enumerate(streams):
