@@ -45,6 +45,10 @@ SECTIONS = {
         ),
     },
     "Agents and alarms": {
+        "connect": (
+            "openbrain_cli.agents.connect:connect",
+            "Give a client's agent the tools, hooks and a key.",
+        ),
         "mcp": ("openbrain_cli.system.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
         "messages": ("openbrain_cli.signals.messages:app", "Send and read messages between agents."),
         "signals": ("openbrain_cli.signals.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),

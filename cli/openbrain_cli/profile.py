@@ -13,6 +13,7 @@ from openbrain.domain.errors import SetupError, Unauthorised
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.settings import Loaded, Settings
+    from openbrain_cli.agents.clients import Places
     from openbrain_cli.importers.locations.scanning import Homes
 
 KEY_FILE = "key"
@@ -93,7 +94,7 @@ class Profile:
 
     def check(self) -> None:
         """`SetupError` or `Unauthorised` where the server's name or the key can't be used."""
-        checked_address(self.url, allow_http=self._allows_http)
+        checked_address(self.url, allow_http=self.allows_http)
         self.key()
 
     def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
@@ -104,7 +105,7 @@ class Profile:
             self.url,
             self.key(admin=admin),
             agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
-            allow_http=self._allows_http,
+            allow_http=self.allows_http,
         )
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
@@ -117,7 +118,7 @@ class Profile:
             self.url,
             self.key(),
             agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
-            allow_http=self._allows_http,
+            allow_http=self.allows_http,
             response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
             org=self.org or "",
         )
@@ -140,12 +141,29 @@ class Profile:
             memory_override=Path(override).expanduser() if override else None,
         )
 
+    def client_places(self, project: Path | None = None) -> "Places":
+        """Where this person's clients keep their configuration."""
+        from openbrain_cli.agents.clients import Places
+
+        home, claude = self._home(), self._env("CLAUDE_CONFIG_DIR")
+        codex, state = self._env("CODEX_HOME"), self._env("OPENCLAW_STATE_DIR")
+        openclaw = Path(state) if state else home / ".openclaw"
+        return Places(
+            home=home,
+            claude=Path(claude).expanduser() if claude else home / ".claude",
+            claude_json=(Path(claude).expanduser() if claude else home) / ".claude.json",
+            codex=Path(codex).expanduser() if codex else home / ".codex",
+            openclaw_json=Path(self._env("OPENCLAW_CONFIG_PATH") or openclaw / "openclaw.json").expanduser(),
+            project=project,
+        )
+
     def settings(self) -> "Settings":
         """The settings of the system, with this data folder."""
         return settings_in_use().model_copy(update={"data_dir": self.data_dir})
 
     @property
-    def _allows_http(self) -> bool:
+    def allows_http(self) -> bool:
+        """Whether a key may be sent in the clear."""
         return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
 
     def _is_local(self) -> bool:

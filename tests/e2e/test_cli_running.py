@@ -23,27 +23,35 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield running
 
 
-def test_the_line_for_agents_works_from_any_folder(terminal: Terminal, tmp_path: Path) -> None:
+def test_the_line_for_agents_connects_one_from_any_folder_and_takes_it_back(terminal: Terminal, tmp_path: Path) -> None:
     printed = (terminal.home / "up.log").read_text().splitlines()  # what is logged later stands behind it
-    line = next(each.strip() for each in printed if "claude mcp add" in each)
-    before, _, command = line.partition(" -- ")
-    words = shlex.split(command)
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    begun = {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-    }
-    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    sent = "".join(json.dumps(each) + "\n" for each in (begun, done, asked))
-    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # what a client started from a desktop has
-    told = subprocess.run(words, input=sent, cwd=tmp_path, env=bare, capture_output=True, text=True, check=True)
+    line = next(each.strip() for each in printed if " connect claude-code" in each).partition("   (")[0]
+    words = shlex.split(line)
+    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # what a desktop's programs have
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "mine"}')
 
-    assert before == "claude mcp add --scope user openbrain"
+    def typed(*more: str) -> str:
+        done = subprocess.run([*words, *more], cwd=tmp_path, env=bare, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    connected = typed()
+    servers = json.loads((tmp_path / ".claude.json").read_text())["mcpServers"]
+    keys = terminal.run("keys", "list", "--json").json["keys"]
+    removed = typed("--remove")
+    left = {path.name for path in tmp_path.iterdir()}
+
     assert words[0] == str(PROGRAM)
-    assert words[1:] == ["mcp", "--data", str(terminal.data)]
-    assert "brain_recall" in told.stdout
+    assert "connected as claude-code" in connected
+    assert servers["openbrain"]["command"] == str(PROGRAM)
+    assert [key["agent_id"] for key in keys if key["agent_id"]] == ["claude-code"]
+    assert removed == "Claude Code is no longer connected\n"
+    assert left == {".claude"}
+    assert settings.read_text() == '{"model": "mine"}'
+    ended = terminal.run("keys", "list", "--json").json["keys"]
+    assert all(key["revoked_at"] for key in ended if key["agent_id"])
+    assert not (terminal.data / "agents").exists()
 
 
 def test_a_wrong_key_is_told_in_the_words_of_a_command(terminal: Terminal) -> None:

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +18,7 @@ from openbrain.settings import Settings, load
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Config
 from openbrain_cli.profile import settings_in_use, settings_loaded, use_settings_file
+from openbrain_cli.system.shell.program import own_program
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
@@ -136,7 +136,7 @@ async def _stopped() -> None:
 
 
 def _welcome(url: str, key_file: Path) -> None:
-    program = _program()
+    program = shlex.quote(str(own_program()))
     typed = "openbrain" if _on_path() else program
     option = _data_option(key_file, load().data_dir / key_file.name)
     typer.echo(f"OpenBrain answers on {url}")
@@ -152,18 +152,11 @@ def _welcome(url: str, key_file: Path) -> None:
     everywhere = _data_option(
         key_file, Settings.model_fields["data_dir"].get_default(call_default_factory=True) / "key"
     )
-    typer.echo(f"  claude mcp add --scope user openbrain -- {program} mcp{everywhere}")
+    typer.echo(f"  {program} connect claude-code{everywhere}   (or codex, cursor, gemini, openclaw)")
 
 
 def _data_option(key_file: Path, default: Path) -> str:
     return "" if key_file == default else f" --data {shlex.quote(str(key_file.parent))}"
-
-
-def _program() -> str:
-    """This command, whole, as a shell takes it."""
-    called = Path(sys.argv[0])
-    found = called if called.name == "openbrain" and called.is_file() else Path(sys.executable).with_name("openbrain")
-    return shlex.quote(str(found.absolute()))
 
 
 def _on_path() -> bool:

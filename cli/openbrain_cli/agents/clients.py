@@ -1,0 +1,204 @@
+"""What each client's own configuration needs: its tools, and its hooks where it has them.
+
+Formats as the clients document them: Claude Code (.claude.json, settings.json), Codex (config.toml, hooks.json), Cursor
+(mcp.json), Gemini CLI (settings.json), OpenClaw (openclaw.json), agentihooks (the `env` of Claude Code's settings).
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from openbrain.domain.permissions import Permission
+from openbrain_cli.agents.config_edits import Edit, Entry, JsonEdit, TomlBlock
+
+SERVER: Final = "openbrain"
+HOOK_S: Final = 5
+"""A client waits so long for a hook, at most; a hook gives up before."""
+PERMISSIONS: Final = (
+    Permission.BRAIN_READ,
+    Permission.BRAIN_WRITE,
+    Permission.SIGNAL_RAISE,
+    Permission.SIGNAL_ACK,
+    Permission.VAULT_READ,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where clients keep their configuration; `project` is the folder that alone is connected, where one is."""
+
+    home: Path
+    claude: Path
+    claude_json: Path
+    codex: Path
+    openclaw_json: Path
+    project: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bridge:
+    """How a client starts us."""
+
+    program: Path
+    arguments: tuple[str, ...]
+    """Of the server of tools."""
+    connection: Path
+    """The folder that tells hooks whom to ask."""
+    url: str
+    secret: str
+    """Only for a client that can't read it from a file."""
+
+    def server(self) -> dict[str, Any]:
+        """The server of tools, as most clients take it."""
+        return {"command": str(self.program), "args": list(self.arguments)}
+
+    def hook(self, event: str) -> str:
+        """A hook's command, as a shell takes it."""
+        return shlex.join([str(self.program), "hook", event, "--connection", str(self.connection)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A client that can be connected."""
+
+    name: str
+    title: str
+    edits: Callable[[Places, Bridge], tuple[Edit, ...]]
+    next_step: str
+    permissions: tuple[Permission, ...] = PERMISSIONS
+    speaks_mcp: bool = True
+    has_projects: bool = True
+
+
+def _claude_code(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    here = places.project
+    servers = places.claude_json if here is None else here / ".mcp.json"
+    settings = places.claude / "settings.json" if here is None else here / ".claude" / "settings.local.json"
+    hooks = {
+        "SessionStart": ("session-start", ""),
+        "UserPromptSubmit": ("prompt", ""),
+        "PreToolUse": ("file", "Read|Edit|MultiEdit|Write|NotebookEdit"),
+        "PreCompact": ("compact", ""),
+        "Stop": ("stop", ""),
+        "SubagentStart": ("subagent-start", ""),
+        "SubagentStop": ("subagent-stop", ""),
+    }
+    return (
+        JsonEdit(str(servers), (Entry(("mcpServers", SERVER), {"type": "stdio", **bridge.server()}),)),
+        JsonEdit(str(settings), tuple(_hooks(hooks, bridge, HOOK_S))),
+    )
+
+
+def _codex(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    folder = places.codex if places.project is None else places.project / ".codex"
+    # A JSON string is a TOML string too.
+    text = (
+        f"[mcp_servers.{SERVER}]\ncommand = {json.dumps(str(bridge.program))}\n"
+        f"args = {json.dumps(list(bridge.arguments))}\nstartup_timeout_sec = 30\n"
+    )
+    hooks = {
+        "SessionStart": ("session-start", ""),
+        "UserPromptSubmit": ("prompt", ""),
+        "PreToolUse": ("file", ""),
+        "PreCompact": ("compact", ""),
+        "Stop": ("stop", ""),
+        "SubagentStart": ("subagent-start", ""),
+        "SubagentStop": ("subagent-stop", ""),
+    }
+    return (
+        TomlBlock(str(folder / "config.toml"), text, ("mcp_servers", SERVER)),
+        JsonEdit(str(folder / "hooks.json"), tuple(_hooks(hooks, bridge, HOOK_S))),
+    )
+
+
+def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    file = (places.project or places.home) / ".gemini" / "settings.json"
+    hooks = {
+        "SessionStart": ("session-start", ""),
+        "BeforeAgent": ("prompt", ""),
+        # Only what follows a tool can add to what the model reads.
+        "AfterTool": ("file", "read_file|write_file|replace"),
+        "PreCompress": ("compact", ""),
+        "SessionEnd": ("stop", ""),
+    }
+    server = Entry(("mcpServers", SERVER), {**bridge.server(), "timeout": 60_000})
+    return (JsonEdit(str(file), (server, *_hooks(hooks, bridge, HOOK_S * 1000))),)
+
+
+def _cursor(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    file = (places.project or places.home) / ".cursor" / "mcp.json"
+    return (JsonEdit(str(file), (Entry(("mcpServers", SERVER), bridge.server()),)),)
+
+
+def _openclaw(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    return (JsonEdit(str(places.openclaw_json), (Entry(("mcp", "servers", SERVER), bridge.server()),)),)
+
+
+def _agentihooks(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
+    values = {
+        "BRAIN_ENABLED": "true",
+        "BRAIN_URL": bridge.url,
+        "BRAIN_HTTP_TOKEN": bridge.secret,
+        "AMYGDALA_ENABLED": "true",
+        "AGENTIHOOKS_BASE_CHANNELS": "brain,amygdala",
+    }
+    entries = tuple(Entry(("env", name), value) for name, value in values.items())
+    return (JsonEdit(str(places.claude / "settings.json"), entries),)
+
+
+def _hooks(hooks: Mapping[str, tuple[str, str]], bridge: Bridge, timeout: int) -> Iterable[Entry]:
+    """The client's event -> ours, and which tools it is about."""
+    for name, (event, tools) in hooks.items():
+        matcher = {"matcher": tools} if tools else {}
+        run = {"type": "command", "command": bridge.hook(event), "timeout": timeout}
+        yield Entry(("hooks", name), {**matcher, "hooks": [run]}, in_list=True)
+
+
+CLIENTS: Final[Mapping[str, Client]] = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude-code",
+            title="Claude Code",
+            edits=_claude_code,
+            next_step="start a new session; `claude mcp list` says whether it is connected",
+        ),
+        Client(
+            name="codex",
+            title="Codex",
+            edits=_codex,
+            next_step="start a new session, and trust the hooks with /hooks: Codex runs none before",
+        ),
+        Client(
+            name="cursor",
+            title="Cursor",
+            edits=_cursor,
+            next_step="restart Cursor, and switch `openbrain` on among its MCP servers",
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            edits=_gemini,
+            next_step="start a new session; `gemini mcp list` says whether it is connected",
+        ),
+        Client(
+            name="openclaw",
+            title="OpenClaw",
+            edits=_openclaw,
+            next_step="restart the gateway; `openclaw mcp list` shows it",
+            has_projects=False,
+        ),
+        Client(
+            name="agentihooks",
+            title="agentihooks",
+            edits=_agentihooks,
+            next_step="start a new session: the brain's feed and alarms come with it",
+            permissions=(*PERMISSIONS, Permission.VAULT_WRITE),
+            speaks_mcp=False,
+            has_projects=False,
+        ),
+    )
+}

@@ -1,0 +1,190 @@
+"""Additions to the configuration files of other programs, and their removal.
+
+Each edit is a pure function of the bytes of a file: what a person or the program itself wrote stays as it is.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from openbrain.domain.errors import Conflict
+
+BEGINS: Final = "# openbrain: begin (written by `openbrain connect`, removed by `openbrain connect --remove`)"
+ENDS: Final = "# openbrain: end"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value in a JSON file: a member by its path, or an element of the list at that path."""
+
+    keys: tuple[str, ...]
+    value: Any
+    in_list: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JsonEdit:
+    """Members and elements that are added to a JSON file."""
+
+    path: str
+    entries: tuple[Entry, ...]
+
+    def added(self, before: bytes) -> bytes:
+        """The file with the entries; unchanged where it has all of them."""
+        document = self._read(before)
+        after = deepcopy(document)
+        for entry in self.entries:
+            _add(after, entry, self.path)
+        return before if after == document and before else _written(after, before)
+
+    def removed(self, now: bytes, original: bytes) -> bytes:
+        """The file without the entries. What they replaced in the `original` comes back; '' where nothing is left."""
+        found, was = self._read(now), self._read(original)
+        document = deepcopy(found)
+        for entry in self.entries:
+            _remove(document, entry, was)
+        if document == found:
+            return now
+        return b"" if not document and not original else _written(document, now)
+
+    def _read(self, raw: bytes) -> dict[str, Any]:
+        if not raw.strip():
+            return {}
+        try:
+            found = json.loads(raw)
+        except ValueError as error:
+            raise Conflict(
+                f"{self.path} can't be read as JSON ({error}): comments must be kept by hand; add what "
+                "`openbrain connect --print` shows"
+            ) from None
+        if not isinstance(found, dict):
+            raise Conflict(f"{self.path} holds no JSON object: look at it before anything is added")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TomlBlock:
+    """Tables at the end of a TOML file, between two comments."""
+
+    path: str
+    text: str
+    table: tuple[str, ...]
+    """The one that must not be there already."""
+
+    def added(self, before: bytes) -> bytes:
+        """The file with the block at its end."""
+        kept = self._without_block(before)
+        found: Any = self._read(kept)
+        for name in self.table:
+            found = found.get(name, {}) if isinstance(found, Mapping) else {}
+        if found:
+            raise Conflict(
+                f"{self.path} has a table [{'.'.join(self.table)}] of its own: remove it there first, "
+                "so that the settings do not contradict each other"
+            )
+        body = kept.decode().rstrip("\n")
+        after = (f"{body}\n\n" if body else "") + f"{BEGINS}\n{self.text.rstrip()}\n{ENDS}\n"
+        self._read(after.encode())
+        return after.encode()
+
+    def removed(self, now: bytes, original: bytes) -> bytes:
+        """The file without the block; '' where nothing is left and nothing was."""
+        kept = self._without_block(now)
+        return b"" if not kept.strip() and not original else kept
+
+    def _read(self, raw: bytes) -> Mapping[str, Any]:
+        try:
+            return tomllib.loads(raw.decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise Conflict(f"{self.path} can't be read as TOML ({error}): mend it first") from None
+
+    def _without_block(self, raw: bytes) -> bytes:
+        head, begins, rest = raw.decode(errors="surrogateescape").partition(BEGINS)
+        if not begins:
+            return raw
+        _, ends, tail = rest.partition(ENDS)
+        if not ends:
+            raise Conflict(f"{self.path}: the line {ENDS!r} is missing behind {BEGINS!r}: remove the block by hand")
+        kept = head.rstrip("\n") + "\n" if head.strip() else ""
+        return (kept + tail.lstrip("\n")).encode(errors="surrogateescape")
+
+
+Edit = JsonEdit | TomlBlock
+
+
+def shown(edit: Edit) -> str:
+    """The edit alone, as a person would add it to an empty file."""
+    return edit.added(b"").decode()
+
+
+def as_record(edit: Edit) -> dict[str, Any]:
+    """The edit as JSON; `from_record` reads it."""
+    return {"kind": type(edit).__name__, **asdict(edit)}
+
+
+def from_record(record: Mapping[str, Any]) -> Edit:
+    """What `as_record` made."""
+    if record["kind"] == "TomlBlock":
+        return TomlBlock(record["path"], record["text"], tuple(record["table"]))
+    entries = (Entry(tuple(each["keys"]), each["value"], each["in_list"]) for each in record["entries"])
+    return JsonEdit(record["path"], tuple(entries))
+
+
+def _add(document: dict[str, Any], entry: Entry, path: str) -> None:
+    *above, last = entry.keys
+    place: Any = document
+    for key in above:
+        place = place.setdefault(key, {})
+        if not isinstance(place, dict):
+            raise Conflict(f"{path}: {'.'.join(entry.keys)} can't be set, because {key!r} there is no object")
+    if not entry.in_list:
+        place[last] = entry.value
+        return
+    elements = place.setdefault(last, [])
+    if not isinstance(elements, list):
+        raise Conflict(f"{path}: {'.'.join(entry.keys)} is no list: look at it before anything is added")
+    if entry.value not in elements:
+        elements.append(entry.value)
+
+
+def _remove(document: dict[str, Any], entry: Entry, original: Mapping[str, Any]) -> None:
+    *above, last = entry.keys
+    places: list[dict[str, Any]] = [document]
+    for key in above:
+        inner = places[-1].get(key)
+        if not isinstance(inner, dict):
+            return
+        places.append(inner)
+    place, was = places[-1], _at(original, entry.keys)
+    if entry.in_list:
+        elements = place.get(last)
+        if isinstance(elements, list):
+            if not (isinstance(was, list) and entry.value in was):
+                elements[:] = [each for each in elements if each != entry.value]
+            if not elements and was is None:
+                del place[last]
+    elif place.get(last) == entry.value:
+        if was is None:
+            del place[last]
+        else:
+            place[last] = was
+    for depth in range(len(above), 0, -1):  # objects that only these entries were in
+        if places[depth] or _at(original, entry.keys[:depth]) is not None:
+            return
+        del places[depth - 1][above[depth - 1]]
+
+
+def _at(document: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def _written(document: Mapping[str, Any], before: bytes) -> bytes:
+    """With the indentation of the file as it was."""
+    indented = next((line for line in before.splitlines() if line[:1] in (b" ", b"\t")), b"  ")
+    margin = indented[: len(indented) - len(indented.lstrip())].decode()
+    return (json.dumps(document, indent=margin or None, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,200 @@
+"""connect."""
+
+import asyncio
+import hashlib
+import os
+import platform
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from openbrain.domain.errors import Forbidden, Invalid, NotFound, OpenBrainError, SetupError
+from openbrain_cli.agents.clients import CLIENTS, Bridge, Client
+from openbrain_cli.agents.config_edits import shown
+from openbrain_cli.agents.connections import Change, Connection, write
+from openbrain_cli.agents.round_trip import tools_answer
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import Connection as Options
+from openbrain_cli.output import plain, say
+from openbrain_cli.system.shell.program import own_program
+
+if TYPE_CHECKING:
+    from openbrain_cli.profile import Profile
+
+CHECK_S: Final = 10
+_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+Name = Annotated[str, typer.Argument(metavar="CLIENT", help=", ".join(CLIENTS) + ".")]
+As = Annotated[str, typer.Option("--agent", help="Name of the agent, by which all is stored; else the client's.")]
+Print = Annotated[bool, typer.Option("--print", help="Only show what would be written where.")]
+Remove = Annotated[bool, typer.Option("--remove", help="Take everything back, and revoke the key.")]
+InProject = Annotated[bool, typer.Option("--project", help="Only for the project in this folder.")]
+Redirect = Annotated[
+    bool, typer.Option("--redirect-memory-files", help="What the client writes to its own memory files is remembered.")
+]
+
+
+@command(
+    "openbrain connect claude-code",
+    "openbrain connect codex --print",
+    "openbrain connect gemini --project",
+    "openbrain connect claude-code --remove",
+)
+def connect(
+    client: Name,
+    *,
+    to: Options,
+    agent: As = "",
+    print_only: Print = False,
+    remove: Remove = False,
+    project: InProject = False,
+    redirect_memory_files: Redirect = False,
+) -> None:
+    """Write a client's own configuration, so that its agent has the brain's tools and hooks from its next session on.
+
+    The agent gets a key of its own, bound to its name. What stands in the files stays; a copy of each is kept, and
+    --remove leaves them as they were. One call of a tool proves that it works.
+    """
+    chosen = _client(client, project=project)
+    profile = to.profile
+    place = Path.cwd() if project else None
+    connection = Connection(profile.data_dir / "agents" / _folder(chosen.name, place))
+    if remove:
+        _removed(connection, chosen, to)
+        return
+    name = agent or chosen.name
+    if not _AGENT.fullmatch(name):
+        raise Invalid("--agent", "must be letters, digits, '.', '_' and '-', at most 64")
+    places = profile.client_places(place)
+    if print_only:
+        bridge = _bridge(profile, connection, name, "" if chosen.speaks_mcp else "ob_...")
+        for edit in chosen.edits(places, bridge):
+            print(plain(f"{edit.path}:\n{shown(edit)}"))
+        return
+    if not profile.runs_here and not profile.named:
+        profile.url  # noqa: B018 - says what to start or to name
+    secret, key_id = _key(connection, chosen, name, to)
+    bridge = _bridge(profile, connection, name, secret)
+    changes = connection.changes(chosen.edits(places, bridge))
+    facts: dict[str, object] = {"client": chosen.name, "agent": name, "key_id": key_id, "url": _url(profile)}
+    facts |= {"data": str(profile.data_dir), "redirect_memory_files": redirect_memory_files}
+    connection.keep(changes, facts)
+    write(changes)
+    _tell(changes)
+    if chosen.speaks_mcp:
+        tools = tools_answer([str(bridge.program), *bridge.arguments])
+        print(f"{chosen.title} is connected as {name}: {len(tools)} tools answer")
+    else:
+        asyncio.run(_reached(profile, secret))
+        print(f"{chosen.title} is connected as {name}: the brain answers its key")
+    say(f"next: {chosen.next_step}")
+
+
+def _client(name: str, *, project: bool) -> Client:
+    found = CLIENTS.get(name)
+    if found is None:
+        raise NotFound(f"{name!r} is no client that can be connected: {', '.join(CLIENTS)}")
+    if project and not found.has_projects:
+        raise Invalid("--project", f"{found.title} keeps its configuration for the whole user: leave it out")
+    return found
+
+
+def _folder(client: str, project: Path | None) -> str:
+    """One connection of a client, and one more for each project."""
+    if project is None:
+        return client
+    return f"{client}@{hashlib.sha256(os.fsencode(project)).hexdigest()[:12]}"
+
+
+def _url(profile: "Profile") -> str:
+    """'' for what runs on this machine: its port may be another tomorrow."""
+    return "" if profile.runs_here else profile.url
+
+
+def _bridge(profile: "Profile", connection: Connection, agent: str, secret: str) -> Bridge:
+    url = profile.url if profile.named or profile.runs_here else ""
+    where = ("--data", str(profile.data_dir)) if not url or profile.runs_here else ("--url", url)
+    return Bridge(
+        program=own_program(),
+        # With its name too: a brain that the bridge has to start itself is asked with that brain's own key.
+        arguments=("mcp", *where, "--key-file", str(connection.key_file), "--agent", agent),
+        connection=connection.folder,
+        url=url,
+        secret=secret,
+    )
+
+
+def _key(connection: Connection, client: Client, agent: str, to: Options) -> tuple[str, str]:
+    """The agent's key and its id: the one there is, where it still opens; else a new one."""
+    known = connection.record()
+    if known is not None and known.get("agent") == agent and known.get("url") == _url(to.profile):
+        secret = connection.key_file.read_text(encoding="utf-8").strip() if connection.key_file.is_file() else ""
+        if secret and asyncio.run(_opens(to.profile, secret)):
+            return secret, str(known["key_id"])
+    elif known is not None:
+        raise SetupError(
+            f"{client.title} is connected as {known.get('agent')} already: "
+            f"`openbrain connect {client.name} --remove` first"
+        )
+    try:
+        made = to.ask(
+            lambda brain: brain.create_key(
+                name=f"{client.title} on {platform.node()}"[:100],
+                permissions=[each.value for each in client.permissions],
+                agent_id=agent,
+            )
+        )
+    except Forbidden:
+        raise Forbidden(
+            f"{to.profile.key_place()} may not make keys: give an admin's with --key-file, or ask for one to be made "
+            f"with `openbrain connect` there"
+        ) from None
+    connection.folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(connection.key_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(f"{made.key}\n")
+    return made.key, made.id
+
+
+async def _opens(profile: "Profile", secret: str) -> bool:
+    try:
+        await _reached(profile, secret)
+    except OpenBrainError:
+        return False
+    return True
+
+
+async def _reached(profile: "Profile", secret: str) -> None:
+    from openbrain.client import OpenBrain
+
+    async with OpenBrain(profile.url, secret, allow_http=profile.allows_http, timeout_s=CHECK_S) as brain:
+        await brain.whoami()
+
+
+def _removed(connection: Connection, client: Client, to: Options) -> None:
+    known = connection.record()
+    if known is None:
+        say(f"{client.title} is not connected: there is nothing to remove")
+        return
+    changes = connection.removals()
+    write(changes)
+    _tell(changes)
+    try:
+        to.ask(lambda brain: brain.revoke_key(str(known["key_id"])))
+    except NotFound:
+        pass
+    except OpenBrainError as error:
+        say(f"the key could not be revoked ({error}): `openbrain keys revoke {known['key_id']}` later")
+    connection.forget()
+    print(f"{client.title} is no longer connected")
+
+
+def _tell(changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.after == change.before:
+            continue
+        done = "removed" if not change.after else "changed" if change.before else "written"
+        say(f"{done}  {change.path}")

@@ -1,0 +1,150 @@
+"""What this machine's clients were connected with: a folder a connection, with its key and the files as they were.
+
+`<data folder>/agents/<name>/` holds `connection.json`, `key` (mode 0600) and, in `before/`, each edited file as it was.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from openbrain.domain.errors import SetupError
+from openbrain_cli.agents.config_edits import Edit, as_record, from_record
+
+RECORD: Final = "connection.json"
+KEY: Final = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file of a client: as it is, and as it is to be. `after` is b'' for no file."""
+
+    edit: Edit
+    before: bytes
+    after: bytes
+    original: bytes
+    """What it was without us."""
+
+    @property
+    def path(self) -> Path:
+        return Path(self.edit.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A folder of `<data folder>/agents`."""
+
+    folder: Path
+
+    @property
+    def key_file(self) -> Path:
+        return self.folder / KEY
+
+    def record(self) -> Mapping[str, Any] | None:
+        """What was written down; None where nothing is connected."""
+        try:
+            found = json.loads((self.folder / RECORD).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            found = None
+        if not isinstance(found, dict):
+            raise SetupError(f"{self.folder / RECORD} can't be read: remove {self.folder}, then connect again")
+        return found
+
+    def changes(self, edits: Sequence[Edit]) -> tuple[Change, ...]:
+        """What connecting with these edits changes. Those of before give way to them."""
+        gone = {change.path: change for change in self._without_ours()}
+        made = []
+        for edit in edits:
+            path = Path(edit.path)
+            known = gone.pop(path, None)
+            before = _read(path)
+            original = before if known is None else known.after
+            after = edit.added(original)
+            made.append(Change(edit, before, after, original))
+        return (*made, *gone.values())
+
+    def removals(self) -> tuple[Change, ...]:
+        """What removing the connection changes."""
+        return self._without_ours()
+
+    def keep(self, changes: Sequence[Change], facts: Mapping[str, Any]) -> None:
+        """Write down what `write` is about to do, so that a killed command can be taken back."""
+        before = self.folder / "before"
+        before.mkdir(parents=True, exist_ok=True)
+        files = []
+        for number, change in enumerate(change for change in changes if change.after != change.original):
+            _write(before / str(number), change.original)
+            files.append({**as_record(change.edit), "written": _digest(change.after), "existed": bool(change.original)})
+        _write(self.folder / RECORD, json.dumps({**facts, "files": files}, indent=2).encode())
+
+    def forget(self) -> None:
+        """Remove the folder, and its parent where it was the last."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder.parent.is_dir() and not any(self.folder.parent.iterdir()):
+            self.folder.parent.rmdir()
+
+    def _without_ours(self) -> tuple[Change, ...]:
+        found = self.record()
+        made = []
+        for number, record in enumerate([] if found is None else found["files"]):
+            edit = from_record(record)
+            now, original = _read(Path(edit.path)), _read(self.folder / "before" / str(number))
+            untouched = _digest(now) == record["written"]
+            after = original if untouched else edit.removed(now, original) if now else b""
+            made.append(Change(edit, now, after, after))
+        return tuple(made)
+
+
+def write(changes: Sequence[Change]) -> None:
+    """Put the files in place, each whole; what is to be empty is removed."""
+    for change in changes:
+        if change.after == change.before:
+            continue
+        if change.after:
+            _write(change.path, change.after)
+        else:
+            _remove(change.path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise SetupError(f"{path} can't be read ({error.strerror})") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Through a file beside it, with the rights of the one there was. A link stays one."""
+    path = path.resolve()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.openbrain")
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        beside.replace(path)
+    except OSError as error:
+        raise SetupError(f"{path} can't be written ({error.strerror})") from None
+
+
+def _remove(path: Path) -> None:
+    """And the folder that was made for it, where nothing else came into it."""
+    path.unlink(missing_ok=True)
+    if path.parent.name.startswith(".") and not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,75 @@
+"""Proof that the server of tools works as it was written down: it is started, listed and called once."""
+
+import contextlib
+import json
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final, cast
+
+from openbrain.domain.errors import SetupError
+
+WITHIN_S: Final = 60.0
+CALLED: Final = "brain_list"
+_HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "openbrain-connect", "version": "1"},
+}
+
+
+def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[str, ...]:
+    """The names of the tools, after one that reads was called with success. `SetupError` says what went wrong."""
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+        except OSError as error:
+            raise SetupError(f"{command[0]} can't be started ({error.strerror})") from None
+        deadline = threading.Timer(within_s, process.kill)
+        deadline.start()
+        server = _Server(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout), said)
+        try:
+            return server.asked()
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                server.requests.close()
+            process.wait()
+            deadline.cancel()
+            server.answers.close()
+
+
+class _Server:
+    """One that was started, by its streams."""
+
+    def __init__(self, requests: IO[bytes], answers: IO[bytes], said: IO[bytes]) -> None:
+        self.requests, self.answers, self._said = requests, answers, said
+
+    def asked(self) -> tuple[str, ...]:
+        self._ask(1, "initialize", _HELLO)
+        self._tell({"method": "notifications/initialized"})
+        tools = self._ask(2, "tools/list", {})["tools"]
+        answer = self._ask(3, "tools/call", {"name": CALLED, "arguments": {"limit": 1}})
+        if answer.get("isError"):
+            texts = [str(part.get("text", "")) for part in answer.get("content", ())]
+            raise SetupError(f"{CALLED} failed: {' '.join(texts)}")
+        return tuple(str(tool["name"]) for tool in tools)
+
+    def _ask(self, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        self._tell({"id": number, "method": method, "params": params})
+        while line := self.answers.readline():
+            answer = json.loads(line)
+            if answer.get("id") != number:
+                continue
+            if "error" in answer:
+                raise SetupError(f"{method} failed: {answer['error'].get('message', '')}")
+            result: dict[str, Any] = answer["result"]
+            return result
+        self._said.seek(0)
+        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        raise SetupError(f"the server of tools ended at {method}{': ' if lines else ''}{lines[-1] if lines else ''}")
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):  # its end is told by what it leaves unanswered
+            self.requests.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            self.requests.flush()
