@@ -27,6 +27,7 @@ MODULES = (
     "questions.retrieval",
     "tick",
     "tools_start",
+    "hook_start",
 )
 
 

@@ -49,6 +49,8 @@ SECTIONS = {
             "openbrain_cli.agents.connect:connect",
             "Give a client's agent the tools, hooks and a key.",
         ),
+        "hook": ("openbrain_cli.agents.hook:hook", "Answer an event of a coding agent; written by `connect`."),
+        "transcripts": ("openbrain_cli.agents.transcripts:transcripts", "May agents' transcripts be read? on or off."),
         "mcp": ("openbrain_cli.system.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
         "messages": ("openbrain_cli.signals.messages:app", "Send and read messages between agents."),
         "signals": ("openbrain_cli.signals.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from openbrain.domain.permissions import Permission
+from openbrain.domain.access.permissions import Permission
 from openbrain_cli.agents.config_edits import Edit, Entry, JsonEdit, TomlBlock
 
 SERVER: Final = "openbrain"
@@ -102,7 +102,7 @@ def _codex(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     hooks = {
         "SessionStart": ("session-start", ""),
         "UserPromptSubmit": ("prompt", ""),
-        "PreToolUse": ("file", ""),
+        "PreToolUse": ("file", "apply_patch"),
         "PreCompact": ("compact", ""),
         "Stop": ("stop", ""),
         "SubagentStart": ("subagent-start", ""),
@@ -122,7 +122,7 @@ def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
         # Only what follows a tool can add to what the model reads.
         "AfterTool": ("file", "read_file|write_file|replace"),
         "PreCompress": ("compact", ""),
-        "SessionEnd": ("stop", ""),
+        "AfterAgent": ("stop", ""),
     }
     server = Entry(("mcpServers", SERVER), {**bridge.server(), "timeout": 60_000})
     return (JsonEdit(str(file), (server, *_hooks(hooks, bridge, HOOK_S * 1000))),)

@@ -5,12 +5,14 @@ import hashlib
 import os
 import platform
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from openbrain.adapters.local.transcript_consent import allow, answer
 from openbrain.domain.errors import Forbidden, Invalid, NotFound, OpenBrainError, SetupError
 from openbrain_cli.agents.clients import CLIENTS, Bridge, Client
 from openbrain_cli.agents.config_edits import shown
@@ -35,6 +37,9 @@ InProject = Annotated[bool, typer.Option("--project", help="Only for the project
 Redirect = Annotated[
     bool, typer.Option("--redirect-memory-files", help="What the client writes to its own memory files is remembered.")
 ]
+RecallPrompts = Annotated[
+    bool, typer.Option("--recall-prompts", help="What bears on a prompt is shown to the agent with it.")
+]
 
 
 @command(
@@ -52,6 +57,7 @@ def connect(
     remove: Remove = False,
     project: InProject = False,
     redirect_memory_files: Redirect = False,
+    recall_prompts: RecallPrompts = False,
 ) -> None:
     """Write a client's own configuration, so that its agent has the brain's tools and hooks from its next session on.
 
@@ -80,7 +86,8 @@ def connect(
     bridge = _bridge(profile, connection, name, secret)
     changes = connection.changes(chosen.edits(places, bridge))
     facts: dict[str, object] = {"client": chosen.name, "agent": name, "key_id": key_id, "url": _url(profile)}
-    facts |= {"data": str(profile.data_dir), "redirect_memory_files": redirect_memory_files}
+    facts |= {"data": str(profile.data_dir), "allow_http": profile.allows_http}
+    facts |= {"redirect_memory_files": redirect_memory_files, "recall_prompts": recall_prompts}
     connection.keep(changes, facts)
     write(changes)
     _tell(changes)
@@ -90,7 +97,19 @@ def connect(
     else:
         asyncio.run(_reached(profile, secret))
         print(f"{chosen.title} is connected as {name}: the brain answers its key")
+    _ask_for_transcripts(profile.data_dir)
     say(f"next: {chosen.next_step}")
+
+
+def _ask_for_transcripts(data_dir: Path) -> None:
+    """Once: they stay unread until the user says yes."""
+    if answer(data_dir) is not None:
+        return
+    if sys.stdin.isatty():
+        question = "May OpenBrain read the transcripts of this machine's agents, for lessons, decisions and the vault?"
+        allow(data_dir, read=typer.confirm(question, default=False, err=True))
+    else:
+        say("transcripts of agents stay unread: `openbrain transcripts on` lets OpenBrain learn from them")
 
 
 def _client(name: str, *, project: bool) -> Client:

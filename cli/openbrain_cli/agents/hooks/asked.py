@@ -1,0 +1,113 @@
+"""What a client tells a hook on stdin, and what it reads of the answer."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+CONTEXT_CHARS: Final = 9_000
+"""What a client adds to a model's context of one hook, at most."""
+_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_PATHS: Final = ("file_path", "absolute_path", "path", "notebook_path")
+_WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One event, by the fields that Claude Code, Codex and Gemini CLI share."""
+
+    given: Mapping[str, Any]
+
+    @property
+    def event(self) -> str:
+        """By the client's own name."""
+        return self._text("hook_event_name")
+
+    @property
+    def session(self) -> str:
+        return self._text("session_id")[:200]
+
+    @property
+    def cwd(self) -> str:
+        return self._text("cwd")
+
+    @property
+    def prompt(self) -> str:
+        return self._text("prompt")
+
+    @property
+    def said(self) -> str:
+        """The agent's last message, where the client hands it on."""
+        return self._text("last_assistant_message") or self._text("prompt_response")
+
+    @property
+    def project(self) -> str:
+        """The last part of the folder that the agent works in."""
+        return re.split(r"[/\\]", self.cwd.rstrip("/\\"))[-1][:255]
+
+    @property
+    def transcript(self) -> Path | None:
+        """Of a sub-agent its own, where it has one."""
+        path = self._text("agent_transcript_path") or self._text("transcript_path")
+        return Path(path) if path else None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Which the tool is about to read or to change."""
+        given = self._tool
+        named = [str(given[name]) for name in _PATHS if isinstance(given.get(name), str) and given[name]]
+        patched = [found.strip() for text in _texts(given) for found in _PATCHED.findall(text)]
+        return tuple(dict.fromkeys([*named, *patched]))
+
+    @property
+    def written(self) -> str:
+        """The text that the tool is about to write; '' where it writes none."""
+        if self._text("tool_name") not in _WRITES:
+            return ""
+        return next((given for name in ("content", "new_string") if isinstance(given := self._tool.get(name), str)), "")
+
+    def relative(self, file: str) -> str:
+        """A file's path below the folder that the agent works in, where it lies there."""
+        path = Path(file)
+        return str(path.relative_to(self.cwd)) if self.cwd and path.is_relative_to(self.cwd) else file
+
+    def adding(self, text: str) -> str:
+        """The answer that puts text before the model."""
+        specific = {"hookEventName": self.event, "additionalContext": text[:CONTEXT_CHARS]}
+        return json.dumps({"hookSpecificOutput": specific}, ensure_ascii=False) if text else ""
+
+    def refusing(self, reason: str) -> str:
+        """The answer that keeps the tool from running, and says why."""
+        if self.event != "PreToolUse":  # Gemini CLI's form
+            return json.dumps({"decision": "deny", "reason": reason})
+        decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+        return json.dumps({"hookSpecificOutput": {"hookEventName": self.event, **decided}})
+
+    @property
+    def _tool(self) -> Mapping[str, Any]:
+        found = self.given.get("tool_input")
+        return found if isinstance(found, Mapping) else {}
+
+    def _text(self, name: str) -> str:
+        found = self.given.get(name)
+        return found if isinstance(found, str) else ""
+
+
+def read(raw: bytes) -> Asked:
+    """What is no JSON object says nothing."""
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        found = None
+    return Asked(found if isinstance(found, dict) else {})
+
+
+def _texts(given: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("command", "input", "patch"):
+        found = given.get(name)
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, list):
+            yield from (part for part in found if isinstance(part, str))

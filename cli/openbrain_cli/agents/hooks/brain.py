@@ -1,0 +1,100 @@
+"""The brain, asked by a hook: one plain request at a time, within the time that a hook may take."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from openbrain.domain.access.credentials import checked_address, read_key
+from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
+
+WITHIN_S: Final = 2.0
+"""All requests of one hook together."""
+ANSWER_BYTES: Final = 1024 * 1024
+_MENDED: Final = (401, 403, 408, 429)
+"""Waiting, or another key, may help."""
+
+
+class Refused(OpenBrainError):
+    """The brain answered that it will not: asking again does not help."""
+
+
+@dataclass(slots=True)
+class Brain:
+    """The API, for the agent whose connection it is."""
+
+    url: str
+    key: str
+    agent: str
+    within_s: float = WITHIN_S
+    _until: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._until = time.monotonic() + self.within_s
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        """The answer. `TryLater` where none came in time, `Refused` where it is none of success."""
+        asked = urlencode([(name, value) for name, value in query.items() if value not in (None, "")])
+        return self._ask("GET", f"{path}?{asked}" if asked else path)
+
+    def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> dict[str, Any]:
+        """The same of a write; `key` makes it the same one when it comes again."""
+        return self._ask("POST", path, json.dumps(body).encode(), {"Idempotency-Key": key} if key else {})
+
+    @property
+    def context_path(self) -> str:
+        return f"/v1/brain/agent/{quote(self.agent, safe='')}/context"
+
+    def _ask(
+        self, method: str, path: str, body: bytes | None = None, more: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        import http.client
+
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TryLater("the time of this hook is over")
+        address = urlsplit(self.url)
+        secure = address.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(address.hostname or "", address.port, timeout=left)
+        headers = {
+            "Authorization": f"Bearer {self.key}",
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+            **(more or {}),
+        }
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, address.path.rstrip("/") + path, body=body, headers=headers)
+            response = connection.getresponse()
+            raw = response.read(ANSWER_BYTES + 1)
+        except (OSError, http.client.HTTPException) as error:
+            raise TryLater(f"{self.url} can't be reached ({type(error).__name__})") from None
+        finally:
+            connection.close()
+        if response.status >= 500 or response.status in _MENDED:
+            raise TryLater(f"{self.url} answers {response.status}")
+        if response.status >= 300 or len(raw) > ANSWER_BYTES:
+            raise Refused(f"{self.url} answers {response.status}")
+        found = json.loads(raw)
+        if not isinstance(found, dict):
+            raise Refused(f"{self.url} does not answer as an OpenBrain API")
+        return found
+
+
+def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:
+    """The one that a connection was made with."""
+    url = str(record.get("url") or "")
+    if not url:
+        try:
+            url = (Path(str(record["data"])) / "url").read_text(encoding="utf-8").strip()
+        except OSError:
+            raise TryLater("no OpenBrain runs on this machine") from None
+    if not url:
+        raise SetupError(f"the connection in {folder} names no brain: connect again")
+    checked_address(url, allow_http=bool(record.get("allow_http")))
+    return Brain(url, read_key(folder / "key"), str(record["agent"]))

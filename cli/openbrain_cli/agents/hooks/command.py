@@ -1,0 +1,81 @@
+"""`openbrain hook EVENT --connection DIR`: answers one event of a client, and never stands in its way."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain_cli.agents.hooks import asked as asking
+from openbrain_cli.agents.hooks import session
+
+INPUT_BYTES: Final = 16 * 1024 * 1024
+HELP: Final = """Usage: openbrain hook EVENT --connection DIR
+
+  Answer an event of a coding agent, which says on stdin what happens. `openbrain connect` writes the line into the
+  agent's configuration. The exit code is 0 whatever happens, within two seconds: a session never waits for a brain.
+
+  EVENT: session-start, prompt, file, compact, stop, subagent-start, subagent-stop
+
+Examples:
+  openbrain hook session-start --connection ~/.openbrain/agents/claude-code < event.json
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code: 0, or 2 for what is no hook at all."""
+    if {"-h", "--help"} & set(arguments):
+        sys.stdout.write(HELP)
+        return 0
+    from openbrain_cli.agents.hooks.events import EVENTS
+
+    if len(arguments) != 3 or arguments[1] != "--connection" or arguments[0] not in EVENTS:
+        sys.stderr.write(HELP)
+        return 2
+    try:
+        answer = answered(arguments[0], Path(arguments[2]), sys.stdin.buffer.read(INPUT_BYTES))
+    except Exception as error:  # noqa: BLE001 - a session goes on whatever is wrong with us
+        sys.stderr.write(f"openbrain hook: internal error ({type(error).__name__})\n")
+        return 0
+    if answer:
+        sys.stdout.write(f"{answer}\n")
+    return 0
+
+
+def answered(event: str, folder: Path, raw: bytes) -> str:
+    """What the client is to read; '' where there is nothing to say, or nobody to ask."""
+    from openbrain.adapters.local.outbox import Outbox
+    from openbrain_cli.agents.hooks.brain import brain_of
+    from openbrain_cli.agents.hooks.events import EVENTS, Hook
+
+    record = _record(folder)
+    if record is None:
+        return ""
+    asked = asking.read(raw)
+    known = session.load(folder, asked.session)
+    hook = Hook(
+        asked=asked,
+        folder=folder,
+        record=record,
+        known=known,
+        outbox=Outbox(folder / "outbox"),
+        brain=cache(lambda: brain_of(folder, record)),
+    )
+    try:
+        return EVENTS[event](hook)
+    except OpenBrainError:
+        return ""  # what was to be stored waits in the outbox
+    finally:
+        with suppress(OSError):
+            session.save(folder, asked.session, known)
+
+
+def _record(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / "connection.json").read_bytes())
+    except (OSError, ValueError):
+        return None  # no longer connected
+    return found if isinstance(found, dict) else None

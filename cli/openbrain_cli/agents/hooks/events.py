@@ -1,0 +1,164 @@
+"""What is done for each event of a client. Each takes what the client said, and gives what it is to read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from openbrain.adapters.local.outbox import Outbox, Undelivered
+from openbrain.domain.errors import TryLater
+from openbrain_cli.agents.hooks import session, shown
+from openbrain_cli.agents.hooks.asked import Asked
+from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.markers import new_markers
+
+FLOOR: Final = 0.6
+"""Of a memory's score where it does not name the file itself."""
+FILE_TYPES: Final = ("decision", "convention", "bug")
+FILE_MEMORIES: Final = 3
+PROMPT_MEMORIES: Final = 3
+CONTEXT_TOKENS: Final = 2_000
+SUBAGENT_TOKENS: Final = 600
+REMEMBER: Final = "/v1/brain/remember"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """One event of a connected client."""
+
+    asked: Asked
+    folder: Path
+    record: Mapping[str, Any]
+    known: session.Session
+    outbox: Outbox
+    brain: Callable[[], Brain]
+
+    def option(self, name: str) -> bool:
+        """Whether it was chosen when the client was connected."""
+        return self.record.get(name) is True
+
+
+def session_start(hook: Hook) -> str:
+    """What the agent should know before it begins."""
+    session.forget_old(hook.folder)
+    brain = hook.brain()
+    text = _context(hook, brain, CONTEXT_TOKENS)
+    deliver(hook, brain)
+    return hook.asked.adding(text)
+
+
+def subagent_start(hook: Hook) -> str:
+    """The same for an agent that another one began, shorter."""
+    return hook.asked.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
+
+
+def prompt(hook: Hook) -> str:
+    """An alarm that is new to the session; a halt each time. What bears on the prompt, where that was chosen."""
+    brain = hook.brain()
+    state = brain.get("/v1/amygdala/state", project=hook.asked.project)
+    burning = shown.alarms(state)
+    parts = [burning] if burning and (state.get("halted") or burning != hook.known.alarms) else []
+    hook.known.alarms = burning
+    if hook.option("recall_prompts") and hook.asked.prompt.strip():
+        found = _recall(hook, brain, hook.asked.prompt[:2000], PROMPT_MEMORIES)
+        parts.append(shown.fenced(_untold(hook, [memory for memory, score in found if score >= FLOOR])))
+    return hook.asked.adding("\n\n".join(filter(None, parts)))
+
+
+def file(hook: Hook) -> str:
+    """Decisions, conventions and bugs about a file, once in a session."""
+    if redirected := _redirected(hook):
+        return redirected
+    files = [name for name in map(hook.asked.relative, hook.asked.files) if name not in hook.known.files]
+    if not files:
+        return ""
+    brain, about = hook.brain(), []
+    for name in files[:3]:
+        found = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
+        about += [memory for memory, score in found if score >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
+    hook.known.files += files
+    return hook.asked.adding(shown.fenced(_untold(hook, about)))
+
+
+def harvest(hook: Hook) -> str:
+    """Markers that the agent wrote become memories and alarms. Nothing is said to the model."""
+    for item in new_markers(hook.asked, hook.known, hook.record):
+        hook.outbox.add(item)
+    if any(hook.outbox.items()):
+        deliver(hook, hook.brain())
+    return ""
+
+
+def deliver(hook: Hook, brain: Brain) -> None:
+    """What waits, in its order; what can't be delivered now stays, what is refused is set aside."""
+    for item in hook.outbox.items():
+        try:
+            brain.post(item.path, item.body, key=item.key)
+        except Refused as error:
+            hook.outbox.set_aside(item, str(error))
+        else:
+            hook.outbox.remove(item)
+
+
+def _context(hook: Hook, brain: Brain, tokens: int) -> str:
+    project = hook.asked.project
+    try:
+        text = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.asked.session)
+        return str(text.get("text", ""))
+    except Refused:  # a server that is older than this command
+        burning = shown.alarms(brain.get("/v1/amygdala/state", project=project))
+        found = brain.get("/v1/brain/brief", project=project, limit=10)
+        return "\n\n".join(filter(None, [burning, shown.brief(found)]))
+
+
+def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> list[tuple[dict[str, Any], float]]:
+    body = {"query": query, "top_k": most, "project": hook.asked.project, **more}
+    found = brain.post("/v1/brain/recall", {name: value for name, value in body.items() if value})
+    scores = found.get("scores", {})
+    return [(memory, float(scores.get(memory["id"], 0))) for memory in found.get("memories", ())]
+
+
+def _untold(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that this session was not shown yet."""
+    new = {memory["id"]: memory for memory in memories if memory["id"] not in hook.known.memories}
+    hook.known.memories += new
+    return list(new.values())
+
+
+def _names(memory: Mapping[str, Any], name: str) -> bool:
+    text = str(memory.get("content", "")).casefold()
+    return PurePath(name).name.casefold() in text
+
+
+def _redirected(hook: Hook) -> str:
+    """What goes into a client's own memory file is remembered in its place, where that was chosen."""
+    text = hook.asked.written.strip()
+    if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.asked.files)):
+        return ""
+    item = Undelivered.of(REMEMBER, {"content": text, "type": "observation", "project": hook.asked.project})
+    hook.outbox.add(item)
+    try:
+        deliver(hook, hook.brain())
+    except TryLater:
+        return hook.asked.refusing(
+            "OpenBrain keeps this and stores it as soon as it can be reached: do not write the file."
+        )
+    return hook.asked.refusing("Stored in OpenBrain, where brain_recall finds it: do not write the file.")
+
+
+def _is_memory_file(name: str) -> bool:
+    parts = PurePath(name).parts
+    return parts[-1:] == ("MEMORY.md",) or (
+        parts[-1:] != () and parts[-1].endswith(".md") and "memory" in parts[:-1] and ".claude" in parts
+    )
+
+
+EVENTS: Final[Mapping[str, Callable[[Hook], str]]] = {
+    "session-start": session_start,
+    "prompt": prompt,
+    "file": file,
+    "compact": harvest,
+    "stop": harvest,
+    "subagent-start": subagent_start,
+    "subagent-stop": harvest,
+}

@@ -1,0 +1,92 @@
+"""Markers of a session's transcript, as what is to be stored: lessons, decisions, milestones and signals.
+
+A transcript is read where the user allowed it, from where it was read last, and only if it can hold a marker.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from openbrain.adapters.local.outbox import Undelivered
+from openbrain.adapters.local.transcript_consent import transcripts_allowed
+from openbrain_cli.agents.hooks.asked import Asked
+from openbrain_cli.agents.hooks.session import Session
+
+if TYPE_CHECKING:
+    from openbrain.vault.markers.session_marks import Harvested
+
+PART_BYTES: Final = 32 * 1024 * 1024
+"""What one hook reads of a transcript, at most."""
+_STRONGEST: Final = ("info", "warning", "critical")
+
+
+def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> Iterator[Undelivered]:
+    """What was marked since the last hook of the session: in the message that the client hands on, and in the
+    transcript."""
+    part = _new_part(asked, known) if transcripts_allowed(Path(str(record["data"]))) else b""
+    if not (_may_hold_marker(asked.said.encode()) or _may_hold_marker(part)):
+        return
+    from openbrain.vault.markers.session_marks import MOST, harvest
+    from openbrain.vault.markers.transcripts import Record, records
+
+    said = Record(kind="assistant", text=asked.said, cwd=asked.cwd)
+    found = harvest(asked.session, (said, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
+    for each in found.markers:
+        if each.key not in known.markers and len(known.markers) < MOST:
+            known.markers.append(each.key)
+            yield _item(each, asked)
+
+
+def _may_hold_marker(text: bytes) -> bool:
+    return b"<!--" in text and b"@/" in text
+
+
+def _new_part(asked: Asked, known: Session) -> bytes:
+    path = asked.transcript
+    if path is None:
+        return b""
+    part = _part(path, known.read.get(str(path), 0))
+    known.read[str(path)] = known.read.get(str(path), 0) + len(part)
+    return part
+
+
+def _part(path: Path, begins: int) -> bytes:
+    """Whole lines behind what was read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(begins)
+            raw = file.read(PART_BYTES)
+    except OSError:
+        return b""
+    return raw[: raw.rfind(b"\n") + 1]
+
+
+def _item(marker: "Harvested", asked: Asked) -> Undelivered:
+    from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
+
+    project = marker.project or asked.project
+    source = f"session:{marker.session_id}"[:200]
+    if marker.type not in MEMORY_TYPES:
+        said = marker.attrs.get("severity", "").lower()
+        title, _, rest = marker.content.partition("\n")
+        body = {
+            "source": marker.attrs.get("source") or project or "session",
+            # What stands in a transcript does not halt a fleet.
+            "severity": said if said in _STRONGEST else "critical" if said == "nuclear" else "warning",
+            "title": title[:200],
+            "content": rest.strip(),
+            "dedup_key": marker.key,
+        }
+        return Undelivered(key=marker.key, path="/v1/amygdala/signals", body=body)
+    memory: dict[str, Any] = {
+        "content": marker.content,
+        "type": MEMORY_TYPES[marker.type].value,
+        "project": project or None,
+        "memory_scope": "project" if project else "shared",
+        "tags": [marker.type],
+        "metadata": {"marker": marker.type, "session": marker.session_id},
+        "source": source,
+        "confidence": CONFIDENCE,
+    }
+    given = {name: value for name, value in memory.items() if value is not None}
+    return Undelivered(key=marker.key, path="/v1/brain/remember", body=given)

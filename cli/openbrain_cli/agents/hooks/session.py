@@ -1,0 +1,58 @@
+"""What one session was told already, kept between its hooks in a file of its own."""
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+KEPT_S: Final = 14 * 86_400
+MOST_NAMES: Final = 2_000
+FOLDER: Final = "sessions"
+
+
+@dataclass(slots=True)
+class Session:
+    """`files` and `memories` were shown, `alarms` is what burnt when that was told last, `read` says how far each
+    transcript was read, `markers` what it gave."""
+
+    files: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)
+    alarms: str = ""
+    read: dict[str, int] = field(default_factory=dict)
+    markers: list[str] = field(default_factory=list)
+
+
+def load(connection: Path, session: str) -> Session:
+    """A new one where nothing readable is kept."""
+    try:
+        found: Any = json.loads(_path(connection, session).read_bytes())
+        return Session(**found)
+    except (OSError, ValueError, TypeError):
+        return Session()
+
+
+def save(connection: Path, session: str, known: Session) -> None:
+    """For the next hook. Two at a time: the last one counts, and something is shown twice."""
+    path = _path(connection, session)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for names in (known.files, known.memories, known.markers):
+        del names[:-MOST_NAMES]
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(asdict(known)), encoding="utf-8")
+    beside.replace(path)
+
+
+def forget_old(connection: Path, now: float | None = None) -> None:
+    """Remove what sessions left that nobody goes on with."""
+    oldest = (time.time() if now is None else now) - KEPT_S
+    folder = connection / FOLDER
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)
+
+
+def _path(connection: Path, session: str) -> Path:
+    return connection / FOLDER / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"

@@ -1,0 +1,63 @@
+"""What a hook puts before a model: stored text in a fence, under its provenance, and what burns in words of our own."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from openbrain.domain.text.displayed import one_line, plain
+from openbrain_mcp.tools.fence import NOTICE
+
+MEMORY_CHARS: Final = 1_500
+_PROVENANCE: Final = ("id", "type", "agent_id", "source", "project", "occurred_at")
+_PARTS: Final = {"stuck": "Stuck", "decided": "Decided", "changed": "Changed"}
+
+
+def fenced(memories: Sequence[Mapping[str, Any]]) -> str:
+    """Memories between marks that no content can forge; '' where there is none."""
+    if not memories:
+        return ""
+    mark = secrets.token_hex(6)
+    blocks = []
+    for number, memory in enumerate(memories, 1):
+        lines = [f"{name}: {one_line(str(memory[name]))}" for name in _PROVENANCE if memory.get(name)]
+        content = plain(str(memory.get("content", "")))
+        if len(content) > MEMORY_CHARS:
+            content = f"{content[:MEMORY_CHARS]}\n[shortened: ask for the whole by its id]"
+        blocks.append("\n".join([f"<<memory {mark} {number}>>", *lines, "---", content, f"<<end {mark} {number}>>"]))
+    return "\n\n".join([NOTICE, *blocks])
+
+
+def alarms(state: Mapping[str, Any]) -> str:
+    """What burns and who must stop; '' where nothing does."""
+    lines = [f"HALT ({_who(halt)}): {one_line(str(halt.get('title', '')))}" for halt in _items(state, "halts")]
+    if lines:
+        lines.append("Stop: begin nothing new until it is resumed; `brain` tools still answer.")
+    for signal in _items(state, "signals"):
+        told = f"{signal.get('broadcast_severity', '')} from {one_line(str(signal.get('source', '')))}"
+        lines.append(f"Alarm ({told}): {one_line(str(signal.get('title', '')))}")
+    return "\n".join(lines)
+
+
+def brief(found: Mapping[str, Any]) -> str:
+    """What was decided, is stuck and changed, by its first lines."""
+    mark, parts = secrets.token_hex(6), []
+    for name, heading in _PARTS.items():
+        lines = [
+            f"- {str(item.get('at', ''))[:10]} {one_line(str(item.get('title', '')))} [{item.get('id', '')}]"
+            for item in _items(found, name)
+        ]
+        if lines:
+            parts.append("\n".join([f"{heading}:", *lines]))
+    if not parts:
+        return ""
+    body = "\n\n".join(parts)
+    return f"{NOTICE}\n\n<<brief {mark}>>\n{body}\n<<end {mark}>>"
+
+
+def _items(found: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
+    items = found.get(name)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else ()
+
+
+def _who(halt: Mapping[str, Any]) -> str:
+    return one_line(str(halt.get("scope", "workspace")))

@@ -1,0 +1,34 @@
+"""transcripts."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from openbrain.adapters.local.transcript_consent import allow, answer
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import Data
+from openbrain_cli.profile import profile
+
+
+class Choice(StrEnum):
+    """What the user says."""
+
+    ON = "on"
+    OFF = "off"
+
+
+Said = Annotated[Choice | None, typer.Argument(metavar="[on|off]", help="Left out: tell how it stands.")]
+
+
+@command("openbrain transcripts", "openbrain transcripts on", "openbrain transcripts off")
+def transcripts(said: Said = None, data: Data = None) -> None:
+    """Let OpenBrain read the transcripts of this machine's agents, or keep it from doing so.
+
+    On, hooks take lessons, decisions, milestones and signals from what an agent marked in its session, and a tick makes
+    arcs of sessions. Off until the user says on; it counts from the next hook and the next tick.
+    """
+    folder = profile(data=data).data_dir
+    if said is not None:
+        allow(folder, read=said is Choice.ON)
+    print({True: "on", False: "off", None: "off (nobody was asked yet)"}[answer(folder)])
