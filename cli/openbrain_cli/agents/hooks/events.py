@@ -101,14 +101,15 @@ def deliver(hook: Hook, brain: Brain) -> None:
 
 
 def _context(hook: Hook, brain: Brain, tokens: int) -> str:
+    """What burns anywhere in the workspace, then what the brain tells an agent that begins."""
     project = hook.asked.project
+    burning = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
     try:
-        text = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.asked.session)
-        return str(text.get("text", ""))
+        found = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.asked.session)
+        text = str(found.get("text", ""))
     except Refused:  # a server that is older than this command
-        burning = shown.alarms(brain.get("/v1/amygdala/state", project=project))
-        found = brain.get("/v1/brain/brief", project=project, limit=10)
-        return "\n\n".join(filter(None, [burning, shown.brief(found)]))
+        text = shown.brief(brain.get("/v1/brain/brief", project=project, limit=10))
+    return "\n\n".join(filter(None, [burning, text]))
 
 
 def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> list[tuple[dict[str, Any], float]]:
