@@ -15,7 +15,7 @@ from openbrain.ports.store.transfer import Position, StoredMemory
 from openbrain.settings.server import Server
 from openbrain.settings.tuning import ServerTuning
 from openbrain.usecases.auth import successor
-from openbrain_api.transfer.exporting import Export
+from openbrain_api.memories.transfer.exporting import Export
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from openbrain_api.pages import PAGES
+from openbrain_api.http.pages import PAGES
 from tests.support.api.brain import Brain
 
 LINKS = re.compile(r"""(?:src|href)="([^"]*)\"""")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from openbrain_api.transfer import importing
+from openbrain_api.memories.transfer import importing
 from tests.support.api.brain import Brain, http, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,

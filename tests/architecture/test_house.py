@@ -1,7 +1,9 @@
 """The rules of the house that a reader could not check by eye."""
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -11,12 +13,53 @@ CODE = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if "__pycache__" not in path.parts
 )
+PRODUCT = [path for path in CODE if path.relative_to(ROOT).parts[0] in {"shared", "services", "cli"}]
 MAX_LINES = 400
 MAX_MEDIAN = 120
+MAX_SIBLINGS = 12
+MIN_LINES = 25
+FACES = {"__init__.py", "README.md", "py.typed", "__pycache__", "migrations"}
+CROWDED = {
+    "shared/openbrain/streams/redis/lua": "one script a change of a consumer group, each loaded by its name",
+}
+SMALL = {
+    "shared/openbrain/domain/version.py": "read by the build",
+    "shared/openbrain/adapters/sql/schema/metadata.py": "imported by every table",
+    "shared/openbrain/settings": "one file a group of settings",
+    "shared/openbrain/adapters/local": "one file an adapter",
+    "shared/openbrain/adapters/network": "one file an adapter",
+    "shared/openbrain/adapters/indexes": "what engines have in common, each part used by some of them",
+    "shared/openbrain/adapters/embedding/unit_vectors.py": "used by every embedder",
+    "shared/openbrain/domain/access/permissions.py": "the words of keys, asked for by every route",
+    "shared/openbrain/streams/redis": "names and ids, which every part of the streams needs and none owns",
+    "shared/openbrain/streams/dead_letters/stuck_entries.py": "listing and replay know nothing of it",
+    "shared/openbrain/streams/handling/results.py": "between handlers and the stream layer",
+    "shared/openbrain/usecases/stored_criteria.py": "between the API, which stores, and the housekeeper, which reads",
+    "shared/openbrain/vault/limits.py": "the numbers of a whole package",
+    "shared/openbrain/vault/markers/kinds.py": "between the tick and what is posted",
+    "services/api/openbrain_api/http/entity_tags.py": "read by conditional requests and by answers",
+    "services/api/openbrain_api/openapi/tags.py": "the words of the document",
+    "services/api/openbrain_api/recall/boost.py": "one rule of the order",
+    "services/housekeeper/openbrain_housekeeper/wiring": "one file a subject",
+    "services/mcp/openbrain_mcp/origins.py": "one header, checked before anything is read",
+    "services/tick/openbrain_tick/observe": "one file a thing that is observed",
+    "cli/openbrain_cli": "a command, or a kind of file to import, each by itself",
+}
+"""A file, or a folder whose files may be so small, and why."""
 
 
 def lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def crowded(folders: Iterable[Path]) -> dict[Path, int]:
+    """Folders with more in them than one can take in at once. A package's face and its migrations are not counted."""
+    counts = {folder: sum(entry.name not in FACES for entry in folder.iterdir()) for folder in folders}
+    return {folder: count for folder, count in counts.items() if count > MAX_SIBLINGS}
+
+
+def small(paths: Iterable[Path]) -> set[Path]:
+    return {path for path in paths if path.name != "__init__.py" and lines(path) < MIN_LINES}
 
 
 def test_no_file_is_longer_than_one_can_read() -> None:
@@ -29,6 +72,55 @@ def test_most_files_are_short() -> None:
     sizes = sorted(lines(path) for path in CODE if path.name != "__init__.py")
 
     assert sizes[len(sizes) // 2] <= MAX_MEDIAN
+
+
+def test_no_folder_is_crowded() -> None:
+    code = [path for path in CODE if "tests" not in path.parts and "versions" not in path.parts]
+    folders = {parent for path in code for parent in path.parents if parent.is_relative_to(ROOT) and parent != ROOT}
+    lua = {path.parent for path in (ROOT / "shared").rglob("*.lua")}
+    found = {str(folder.relative_to(ROOT)) for folder in crowded(folders | lua)}
+
+    assert found == CROWDED.keys(), "which of its files belong together? An exception needs a reason, and a cause"
+
+
+def test_no_file_is_a_crumb() -> None:
+    found = {
+        path.relative_to(ROOT)
+        for path in small(PRODUCT)
+        if not path.is_relative_to(ROOT / "shared/openbrain/ports") and "migrations" not in path.parts
+    }
+    excused = {name: [path for path in found if path.is_relative_to(name)] for name in SMALL}
+
+    assert found == {path for paths in excused.values() for path in paths}, "which file does it belong to?"
+    assert [name for name, paths in excused.items() if not paths] == [], "an exception that nothing needs"
+
+
+def test_a_crowd_and_a_crumb_are_found(tmp_path: Path) -> None:
+    for number in range(MAX_SIBLINGS):
+        (tmp_path / f"file{number}.py").write_text("x = 1\n" * MIN_LINES)
+    (tmp_path / "__init__.py").touch()
+    assert (crowded([tmp_path]), small(tmp_path.iterdir())) == ({}, set())
+
+    (tmp_path / "crumb.py").write_text("x = 1\n")
+    assert (crowded([tmp_path]), small(tmp_path.iterdir())) == (
+        {tmp_path: MAX_SIBLINGS + 1},
+        {tmp_path / "crumb.py"},
+    )
+
+
+def test_every_path_of_the_map_is_there() -> None:
+    """ARCHITECTURE.md answers by paths: whole ones, and short ones that end one of the tree."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([\w./]*/[\w./]*)`", text) if not name.startswith(("/", "."))}
+    tree = {
+        f"/{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}"
+        for base in ("shared", "services", "cli", "tests", "benchmarks", "docs", "deploy")
+        for path in [ROOT / base, *(ROOT / base).rglob("*")]
+    }
+    lost = {name for name in named if not any(path.endswith(f"/{name}") for path in tree)}
+
+    assert len(named) > 40
+    assert lost == set()
 
 
 def test_import_directions_hold() -> None:

@@ -9,8 +9,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.lines import parse_header
 from openbrain.usecases.transfer.writing import header_line
 from openbrain_api.memories.bulk import GROUP
-from openbrain_api.transfer.importing import Import
-from openbrain_api.transfer.landing import Numbered, Refused
+from openbrain_api.memories.transfer.importing import Import
+from openbrain_api.memories.transfer.landing import Numbered, Refused
 
 LINES = 50 * GROUP
 

@@ -29,12 +29,12 @@ from openbrain_api.handlers import ROUTES
 from openbrain_api.http.authentication import Authenticator
 from openbrain_api.http.compression import CachedBody
 from openbrain_api.http.endpoint import Endpoint, not_found
+from openbrain_api.http.pages import PAGES
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
 from openbrain_api.memories.chains import Chains
 from openbrain_api.memories.committing import Committer
 from openbrain_api.openapi.document import document
-from openbrain_api.pages import PAGES
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch

@@ -26,10 +26,9 @@ from openbrain.streams.redis.connection import connect, without_login
 from openbrain_housekeeper.back_pressure import when_room
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
-from openbrain_housekeeper.jobs.expiry import expire
 from openbrain_housekeeper.jobs.relay import relay_outbox, until_more
 from openbrain_housekeeper.jobs.rounds import ROUND, after, every, notifying
-from openbrain_housekeeper.jobs.row_retention import purge_past
+from openbrain_housekeeper.jobs.row_retention import expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
 from openbrain_housekeeper.wiring.operations import worker
 from openbrain_housekeeper.wiring.reconciliation import reconciliation_jobs, verifier

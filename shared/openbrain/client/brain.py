@@ -21,7 +21,6 @@ from openbrain.client.resources.streams import Streams
 from openbrain.client.resources.ticks import Ticks
 from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
-from openbrain.client.resources.verification import Verifying
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.brain.memories import Forgotten, Listed, MemoryAnswer, MemoryDetail, Remembered, RememberedBatch
@@ -35,7 +34,7 @@ Offer = Submission | Mapping[str, object]
 
 
 class OpenBrain(
-    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Erasures, Agents
+    Discovery, Transfers, Access, Indexes, Models, Streams, Signals, Webhooks, Ticks, Vault, Erasures, Agents
 ):
     """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
 

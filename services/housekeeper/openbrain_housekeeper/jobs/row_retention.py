@@ -1,10 +1,14 @@
-"""Job `purge`: rows past their time go: idempotency keys, operations, recalls, messages, ticks, imports that fell
-silent."""
+"""Jobs `expire` and `purge`: memories past their time end; idempotency keys, operations, recalls, messages, ticks and
+silent imports past theirs are removed."""
 
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.store import Store
 from openbrain.settings import Settings
 from openbrain_housekeeper.jobs.rounds import ROUND
+
+
+async def expire(store: Store, limit: int) -> int:
+    return await store.writes.expire_due(limit, await store.time())
 
 
 async def purge(store: Store, limit: int, oldest_operation: int, oldest_recall: int) -> int:

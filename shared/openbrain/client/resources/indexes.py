@@ -1,4 +1,4 @@
-"""The indexes: their generations, and making them anew."""
+"""The indexes: their generations, a reindex, and whether they hold what the database does."""
 
 from typing import Unpack
 from urllib.parse import quote
@@ -6,6 +6,7 @@ from urllib.parse import quote
 from openbrain.client.arguments import Again
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
+from openbrain.contract.admin.operations import OperationAnswer
 
 GENERATIONS = "/v1/admin/generations"
 
@@ -37,3 +38,12 @@ class Indexes:
         path = f"{GENERATIONS}/{quote(index, safe='')}/{quote(name, safe='')}"
         query = {"dry_run": "1" if dry_run else None}
         return await self._wire.ask(GenerationDropped, "DELETE", path, query=query, repeat=dry_run)
+
+    async def verify(self, *, full: bool = False, repair: bool = False, restored: bool = False) -> OperationAnswer:
+        """Begin it (needs an admin key of the workspace `system`): watch the operation, its result tells what differs.
+
+        `full`: every entry, also where the sums agree. `repair`: make the indexes equal. `restored`: the database was
+        put back; everything is indexed again.
+        """
+        body = {"full": full, "repair": repair, "restored": restored}
+        return await self._wire.ask(OperationAnswer, "POST", "/v1/admin/verify", body=body, well=(202,))

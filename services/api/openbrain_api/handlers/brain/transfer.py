@@ -15,9 +15,9 @@ from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, gzipped
 from openbrain_api.http.response import NDJSON, Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.transfer.exporting import FIRST_PAGE, Export
-from openbrain_api.transfer.importing import Import, opened
-from openbrain_api.transfer.landing import lander
+from openbrain_api.memories.transfer.exporting import FIRST_PAGE, Export
+from openbrain_api.memories.transfer.importing import Import, opened
+from openbrain_api.memories.transfer.landing import lander
 
 
 @Route("GET", "/v1/brain/export", permission=Permission.BRAIN_READ, cost=50, media=NDJSON)

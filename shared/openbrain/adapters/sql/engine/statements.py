@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 CHUNK = 500
 """Ids in one statement."""
+CRC32 = "openbrain_crc32"
+"""The function that SQLite lacks, under the name by which our connections have it."""
 
 NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 # UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.

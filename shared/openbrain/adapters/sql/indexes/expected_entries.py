@@ -9,8 +9,7 @@ from zlib import crc32
 
 from sqlalchemy import BindParameter, Connection, bindparam, text
 
-from openbrain.adapters.sql.engine.sqlite.crc32 import CRC32
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
+from openbrain.adapters.sql.engine.statements import CRC32, chunks, is_sqlite
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import Sum
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind

@@ -6,7 +6,9 @@ Why not a hand-off for each statement: see docs/decisions/truth-sqlite-threads.m
 import asyncio
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +17,10 @@ from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.raw_cursor import run
-from openbrain.adapters.sql.engine.sqlite.crc32 import CRC32, crc32
 from openbrain.adapters.sql.engine.sqlite.errors import translated
 from openbrain.adapters.sql.engine.sqlite.threads import Threads
-from openbrain.adapters.sql.engine.sqlite.write_ahead_log import cut_log
-from openbrain.domain.errors import OpenBrainError
+from openbrain.adapters.sql.engine.statements import CRC32
+from openbrain.domain.errors import OpenBrainError, TryLater
 
 T = TypeVar("T")
 
@@ -108,3 +109,21 @@ def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.create_function(CRC32, -1, crc32, deterministic=True)
+
+
+def crc32(*parts: object) -> int:
+    """Of the parts as text with `|` between, as `CRC32(CONCAT_WS('|', ...))` of MariaDB."""
+    return zlib.crc32("|".join(map(str, parts)).encode())
+
+
+def cut_log(file: str, patience_s: float) -> str:
+    """Fold the log back into the file and cut it to nothing. `TryLater` while a reader still looks into it."""
+    with closing(sqlite3.connect(file, timeout=patience_s, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.OperationalError:
+            busy = 1
+    if busy:
+        raise TryLater("the write-ahead log is in use: it is cut off as soon as its readers are done")
+    return "cut off"

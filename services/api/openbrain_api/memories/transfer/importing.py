@@ -19,8 +19,8 @@ from openbrain.usecases.transfer.lines import (
 )
 from openbrain_api.http.response import problem_fields
 from openbrain_api.memories.bulk import GROUP
-from openbrain_api.transfer.landing import Importer, Numbered
-from openbrain_api.transfer.lines import lines
+from openbrain_api.memories.transfer.landing import Importer, Numbered
+from openbrain_api.memories.transfer.lines import lines
 
 REFUSALS = 1000
 CHUNK_BYTES = 2 * limits.LINE_BYTES
