@@ -49,6 +49,9 @@ class TextEntry:
     fields: Fields
     text: str
     metadata: Mapping[str, object]
+    passages: tuple[str, ...] = ()
+    """Overlapping parts of a long text: half of its score in `search` is that of the best of them, all else knows the
+    whole alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

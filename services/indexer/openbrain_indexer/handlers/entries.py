@@ -5,6 +5,7 @@ from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory
 from openbrain.domain.text.passage_header import header
+from openbrain.domain.text.passages import passages
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.ports.store.index_entries import PassageSet
 
@@ -32,8 +33,9 @@ def fields(memory: Memory) -> Fields:
 
 
 def text_entry(memory: Memory, builder: str) -> TextEntry:
-    """Date, speaker, content and tags as one searchable text."""
-    text = "\n".join(part for part in (header(memory), memory.content, " ".join(memory.tags)) if part)
+    """Date, speaker, content and tags as one searchable text, and where it is long in passages, each with the same."""
+    before, behind = header(memory), " ".join(memory.tags)
+    whole, *parts = ("\n".join(filter(None, (before, each, behind))) for each in _texts(memory.content))
     return _text_entry(
         id=memory.id,
         memory_id=memory.id,
@@ -41,16 +43,21 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
         bucket=bucket(memory.id),
         digest=digest(memory.id, 0, memory.revision, memory.updated_at, memory.content_hash, builder),
         fields=fields(memory),
-        text=text,
+        text=whole,
         metadata=memory.metadata,
+        passages=tuple(parts),
     )
 
 
-def vector_entries(memory: Memory, passages: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:
+def _texts(content: str) -> tuple[str, ...]:
+    return (content, *passages(content))
+
+
+def vector_entries(memory: Memory, embedded: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:
     """One point a passage, and a tombstone for each passage that an earlier revision had and this one lacks."""
     shared = fields(memory)
     entries: list[VectorEntry | Tombstone] = []
-    for number, vector in enumerate(passages.vectors):
+    for number, vector in enumerate(embedded.vectors):
         entry_id = point_id(memory.id, number)
         entries.append(
             _vector_entry(
@@ -63,7 +70,7 @@ def vector_entries(memory: Memory, passages: PassageSet, builder: str) -> list[V
                 vector=vector,
             )
         )
-    entries.extend(tombstones(memory, first=len(passages.vectors), end=memory.passages_high))
+    entries.extend(tombstones(memory, first=len(embedded.vectors), end=memory.passages_high))
     return entries
 
 

@@ -25,9 +25,12 @@ from openbrain.ports.index import (
     Tombstone,
 )
 
-BUILDER = "elasticsearch-english-3"
+BUILDER = "elasticsearch-english-4"
+_PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
 _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},
+    # Of a short text the one that it is: so that all are scored by the same statistics.
+    "passages": {"type": "nested", "properties": {"text": _PASSAGE}},
     # Longer values are kept but not indexed: one can't be a search term of Lucene.
     "metadata": {"type": "flattened", "ignore_above": 1024},
 }
@@ -68,7 +71,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         return await self._generations.write(name, entries, visible=visible)
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Entries that hold any of the words. A tombstone has no text, so that none is ever found."""
+        """Entries that hold any of the words, by text and best passage. A tombstone has none, and is never found."""
         return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
 
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
@@ -107,9 +110,13 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
 
 def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
     words = asked.query.encode(errors="replace").decode()
-    query = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": within}}
+    whole = {"match": {"text": {"query": words, "boost": 0.5}}}
+    part = {"match": {"passages.text": {"query": words}}}
+    best = {"nested": {"path": "passages", "score_mode": "max", "query": part, "boost": 0.5}}
+    query = {"bool": {"should": [whole, best], "minimum_should_match": 1, "filter": within}}
     return {"query": query, "size": asked.limit}
 
 
 def _document(entry: TextEntry) -> dict[str, Any]:
-    return {**common_document(entry), "text": entry.text, "metadata": flat(entry.metadata)}
+    passages = [{"text": each} for each in entry.passages or (entry.text,)]
+    return {**common_document(entry), "text": entry.text, "passages": passages, "metadata": flat(entry.metadata)}

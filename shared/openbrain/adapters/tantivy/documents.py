@@ -5,7 +5,7 @@ is only read back is bytes, numbers are fast fields. The text itself is not stor
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -13,7 +13,9 @@ from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextA
 from openbrain.adapters.indexes.flat_metadata import flat
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-4"
+BUILDER = "tantivy-english-5"
+PASSAGE = "entry=passage"
+"""The keyword of what is only a part of an entry."""
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
 _METADATA_CHARS = 1024
@@ -57,9 +59,28 @@ def memory_id(stored: Document) -> str:
     return bytes(stored.get_first("memory_id") or b"").decode()
 
 
-def document(entry: TextEntry | Tombstone, fields: Schema) -> Document:
-    """`ValueError` where a number is out of range or a string is not text."""
-    return Document.from_dict(values_of(entry), fields)
+def passage_of(entry_id: str) -> str:
+    """The keyword of the passages of an entry."""
+    return keyword("passage_of", entry_id)
+
+
+def documents(entry: TextEntry | Tombstone, fields: Schema) -> list[Document]:
+    """The entry and its passages. `ValueError` where a number is out of range or a string is not text."""
+    values = values_of(entry)
+    parts = _passages(entry, values) if isinstance(entry, TextEntry) else ()
+    return [Document.from_dict(each, fields) for each in (values, *parts)]
+
+
+def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """With what filters ask, and the owner: no id, bucket or revision, so that nothing else counts or finds them."""
+    for text in entry.passages:
+        yield {
+            "memory_id": whole["memory_id"],
+            "tombstone": False,
+            "keyword": [PASSAGE, passage_of(entry.id), *_keywords(entry)],
+            "text": spaced(text),
+            **{name: whole[name] for name in ("occurred_at", "expires_at", "confidence")},
+        }
 
 
 def values_of(entry: TextEntry | Tombstone) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
@@ -15,11 +16,11 @@ from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
-from openbrain.adapters.tantivy.documents import document, english, memory_id, schema
-from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
+from openbrain.adapters.tantivy.documents import documents, english, passage_of, schema
+from openbrain.adapters.tantivy.queries import any_word, compiled
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
+from openbrain.adapters.tantivy.scoring import Scoring
 from openbrain.adapters.tantivy.search import Reader
-from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.ports.index import EntryMarks, Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
 
@@ -98,7 +99,7 @@ class Generation:
     def _write(self, batches: Sequence[Batch]) -> list[Failures]:
         pending, standing, failures = self._fenced(batches)
         if pending:
-            self._commit([entry_id for entry_id in pending if entry_id in standing], pending.values())
+            self._commit([entry_id for entry_id in pending if entry_id in standing], chain(*pending.values()))
         return failures
 
     def _commit(self, removed: Iterable[str], added: Iterable[Document]) -> None:
@@ -107,6 +108,7 @@ class Generation:
         try:
             for entry_id in removed:
                 writer.delete_documents_by_term("id", entry_id)
+                writer.delete_documents_by_term("keyword", passage_of(entry_id))
             for each in added:
                 writer.add_document(each)
             writer.commit()
@@ -118,11 +120,11 @@ class Generation:
         self._index.reload()
         self._writer = writer
 
-    def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, Document], Mapping[str, int], list[Failures]]:
+    def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, list[Document]], Mapping[str, int], list[Failures]]:
         """The documents to write, what stands under their ids, and what can't become a document."""
         standing = self._revisions({entry.id for batch in batches for entry in batch})
         revisions = dict(standing)
-        pending: dict[str, Document] = {}
+        pending: dict[str, list[Document]] = {}
         failures: list[Failures] = []
         for batch in batches:
             failed: Failures = {}
@@ -130,7 +132,7 @@ class Generation:
                 if entry.revision < revisions.get(entry.id, entry.revision):
                     continue
                 try:
-                    pending[entry.id] = document(entry, self._fields)
+                    pending[entry.id] = documents(entry, self._fields)
                 except (ValueError, TypeError):
                     failed[entry.id] = Invalid("", "the entry can't be indexed: a number or string is out of range")
                 else:
@@ -154,22 +156,16 @@ class Generation:
 
     def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
         """Best first, for each. A tombstone has no text, so that none is ever found."""
-        searcher = self._index.searcher()
+        scoring = Scoring(self._index.searcher(), self._fields)
         within = {each: compiled(each, self._fields) for each in {search.condition for search in searches}}
-        owners: dict[tuple[int, int], str] = {}
-        return [
-            [Hit(_owner(searcher, address, owners), score) for score, address in self._best(searcher, each, within)]
-            for each in searches
-        ]
-
-    def _best(
-        self, searcher: Searcher, asked: TextSearch, within: Mapping[AllOf, Query]
-    ) -> list[tuple[float, DocAddress]]:
-        question = any_word(asked.query, self._english, self._fields)
-        if question is None or asked.limit < 1:
-            return []
-        found = searcher.search(filtered(question, within[asked.condition]), limit=asked.limit, count=False)
-        return [(score, address) for score, address in found.hits if score > 0]
+        found: list[list[Hit]] = []
+        for each in searches:
+            question = any_word(each.query, self._english, self._fields)
+            if question is None or each.limit < 1:
+                found.append([])
+            else:
+                found.append(scoring.best(question, within[each.condition], each.limit))
+        return found
 
     def reader(self) -> Reader:
         """For searches page by page and for counts."""
@@ -221,14 +217,6 @@ class Generation:
             with contextlib.suppress(ValueError):  # a merge that fails loses nothing
                 writer.wait_merging_threads()
                 close_with_seal(self._path)
-
-
-def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int], str]) -> str:
-    """Whose entry it is; searches of one workspace find the same ones, and a stored document is unpacked once."""
-    place = (address.segment_ord, address.doc)
-    if place not in known:
-        known[place] = memory_id(searcher.doc(address))
-    return known[place]
 
 
 def _in_use(path: Path) -> bool:

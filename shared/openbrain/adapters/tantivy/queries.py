@@ -21,6 +21,12 @@ def filtered(question: Query, within: Query) -> Query:
     return Query.boolean_query([(Occur.Must, question), (Occur.Must, Query.const_score_query(within, 0.0))])
 
 
+def without(within: Query, mark: str, fields: Schema) -> Query:
+    """The same but for what has this keyword."""
+    marked = Query.term_query(fields, "keyword", mark, "basic")
+    return Query.boolean_query([(Occur.Must, within), (Occur.MustNot, marked)])
+
+
 def compiled(condition: Condition, fields: Schema) -> Query:
     """One node of a condition and what is below it."""
     match condition:

@@ -46,7 +46,9 @@ def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean
             tombstones.append(Tombstone(id=owner, memory_id=owner, revision=revision, bucket=bucket, at=at))
         else:
             memories.append(owner)
-    return Unclean(tuple(names[place][0] for place in sorted(wanted)), tuple(memories), tuple(tombstones))
+    return Unclean(
+        tuple(names[place][0] for place in sorted(wanted)), tuple(dict.fromkeys(memories)), tuple(tombstones)
+    )
 
 
 def _view(index: Index, path: Path) -> tuple[list[tuple[str, bool]], Searcher]:

@@ -7,9 +7,9 @@ from itertools import groupby
 from tantivy import DocAddress, Occur, Query, Schema, Searcher, TextAnalyzer
 
 from openbrain.adapters.indexes.edit_distance import allowed
-from openbrain.adapters.tantivy.documents import keyword, memory_id
+from openbrain.adapters.tantivy.documents import PASSAGE, keyword, memory_id
 from openbrain.adapters.tantivy.highlights import Phrase, phrase_of, words_of
-from openbrain.adapters.tantivy.queries import compiled, filtered
+from openbrain.adapters.tantivy.queries import compiled, filtered, without
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
 
@@ -31,14 +31,17 @@ class Reader:
         asked = question(query, self.analyzer, self.fields)
         if asked is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
-        within = filtered(asked, compiled(condition, self.fields))
+        within = filtered(asked, self._whole(condition))
         hits, total = self._page(within, limit, after)
         counted = {name: self._counted((name,), within, values) for name in facets}
         return Found(hits=hits, total=total, facets=counted)
 
     def counts(self, names: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """As the port has it."""
-        return self._counted(tuple(names), compiled(condition, self.fields), limit)
+        return self._counted(tuple(names), self._whole(condition), limit)
+
+    def _whole(self, condition: AllOf) -> Query:
+        return without(compiled(condition, self.fields), PASSAGE, self.fields)
 
     def _counted(self, names: tuple[str, ...], within: Query, limit: int) -> tuple[Count, ...]:
         prefix = keyword(names[0], "")

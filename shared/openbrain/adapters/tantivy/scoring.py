@@ -1,0 +1,66 @@
+"""How a search scores memories: a long text by itself and by its best passage, half and half."""
+
+from dataclasses import dataclass, field
+
+from tantivy import DocAddress, Occur, Query, Schema, Searcher
+
+from openbrain.adapters.tantivy.documents import PASSAGE, memory_id, passage_of
+from openbrain.adapters.tantivy.queries import filtered, without
+from openbrain.ports.index import Hit
+
+PASSAGES = 2
+"""Looked at for each memory that is asked for: several may be of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Of searches over one state."""
+
+    searcher: Searcher
+    fields: Schema
+    _owners: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Searches of one workspace find the same ones, and a stored document is unpacked once."""
+
+    def best(self, question: Query, within: Query, limit: int) -> list[Hit]:
+        """The best memories, best first."""
+        whole = self._scores(filtered(question, without(within, PASSAGE, self.fields)), limit)
+        if self.searcher.doc_freq("keyword", PASSAGE):
+            whole = self._with_passages(whole, question, within, limit)
+        return [Hit(owner, score) for owner, score in whole.items()]
+
+    def _with_passages(self, whole: dict[str, float], question: Query, within: Query, limit: int) -> dict[str, float]:
+        """What is among the best on one side is looked up on the other."""
+        passages = self._scores(
+            filtered(question, self._both(within, self._term("keyword", PASSAGE))), PASSAGES * limit
+        )
+        unknown = passages.keys() - whole.keys()
+        if unknown:
+            named = Query.boolean_query([(Occur.Should, self._term("id", each)) for each in sorted(unknown)])
+            whole |= self._scores(filtered(question, self._both(within, named)), len(unknown))
+        for each in whole.keys() - passages.keys():
+            if self.searcher.doc_freq("keyword", passage_of(each)):
+                of_it = self._both(within, self._term("keyword", passage_of(each)))
+                passages |= self._scores(filtered(question, of_it), 1)
+        scores = {each: (score + passages.get(each, score)) / 2 for each, score in whole.items()}
+        return dict(sorted(scores.items(), key=lambda each: -each[1])[:limit])
+
+    def _scores(self, query: Query, limit: int) -> dict[str, float]:
+        """By memory, best first, each by its best entry."""
+        scores: dict[str, float] = {}
+        for score, address in self.searcher.search(query, limit=limit, count=False).hits:
+            if score > 0:
+                scores.setdefault(self._owner(address), score)
+        return scores
+
+    def _owner(self, address: DocAddress) -> str:
+        place = (address.segment_ord, address.doc)
+        if place not in self._owners:
+            self._owners[place] = memory_id(self.searcher.doc(address))
+        return self._owners[place]
+
+    def _term(self, name: str, value: str) -> Query:
+        return Query.term_query(self.fields, name, value, "basic")
+
+    @staticmethod
+    def _both(*queries: Query) -> Query:
+        return Query.boolean_query([(Occur.Must, each) for each in queries])
