@@ -109,7 +109,7 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     assert await told("stop", folder, "Stop", **stop) is None
     assert not list(Outbox(folder / "outbox").items())  # nobody allowed it to be read
 
-    allow(tmp_path, read=True)
+    allow(tmp_path, tmp_path, read=True)
     await told("stop", folder, "Stop", **stop)
     say(signal)
     await told("compact", folder, "PreCompact", **stop)

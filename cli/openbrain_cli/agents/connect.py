@@ -97,17 +97,18 @@ def connect(
     else:
         asyncio.run(_reached(profile, secret))
         print(f"{chosen.title} is connected as {name}: the brain answers its key")
-    _ask_for_transcripts(profile.data_dir)
+    _ask_for_transcripts(profile)
     say(f"next: {chosen.next_step}")
 
 
-def _ask_for_transcripts(data_dir: Path) -> None:
+def _ask_for_transcripts(profile: "Profile") -> None:
     """Once: they stay unread until the user says yes."""
-    if answer(data_dir) is not None:
+    if answer(profile.data_dir) is not None:
         return
     if sys.stdin.isatty():
         question = "May OpenBrain read the transcripts of this machine's agents, for lessons, decisions and the vault?"
-        allow(data_dir, read=typer.confirm(question, default=False, err=True))
+        said = typer.confirm(question, default=False, err=True)
+        allow(profile.data_dir, profile.homes().claude / "projects", read=said)
     else:
         say("transcripts of agents stay unread: `openbrain transcripts on` lets OpenBrain learn from them")
 

@@ -28,7 +28,8 @@ def transcripts(said: Said = None, data: Data = None) -> None:
     On, hooks take lessons, decisions, milestones and signals from what an agent marked in its session, and a tick makes
     arcs of sessions. Off until the user says on; it counts from the next hook and the next tick.
     """
-    folder = profile(data=data).data_dir
+    chosen = profile(data=data)
+    folder = chosen.data_dir
     if said is not None:
-        allow(folder, read=said is Choice.ON)
+        allow(folder, chosen.homes().claude / "projects", read=said is Choice.ON)
     print({True: "on", False: "off", None: "off (nobody was asked yet)"}[answer(folder)])

@@ -60,8 +60,10 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     from openbrain_cli.system.embedded.disk_space import until_room
     from openbrain_cli.system.embedded.instance import refuse_second
     from openbrain_cli.system.embedded.pipeline import running
+    from openbrain_cli.vault.new_vault import make_vault, with_vault
 
     refuse_second(settings.data_dir)
+    settings = with_vault(settings)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
@@ -69,11 +71,13 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     if why := shortage():
         typer.echo(f"OpenBrain waits for room and goes on by itself (Ctrl-C ends it): {why}", err=True)
     await until_room(shortage, lambda app: _http(app, listener.dup(), settings))
-    async with (
-        running(settings, new=new) as system,
-        _http(system.api(), listener, settings),
-        _noted(settings.data_dir / "url", url),
-    ):
+    async with contextlib.AsyncExitStack() as stack:
+        system = await stack.enter_async_context(running(settings, new=new))
+        for vault in settings.vaults.folders.values():
+            if vault.is_relative_to(settings.data_dir):
+                make_vault(vault)
+        await stack.enter_async_context(_http(system.api(), listener, settings))
+        await stack.enter_async_context(_noted(settings.data_dir / "url", url))
         yield url, system.key_file
 
 

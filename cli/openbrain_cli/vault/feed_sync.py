@@ -1,12 +1,12 @@
 """A local copy of the feed, for clients that read files: equal to the API's, with what is gone there gone here."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from openbrain.client.resources.vault import Vault
+from openbrain.contract.vault.pages import VaultFile, VaultPage
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers import atomic_writes
@@ -25,7 +25,17 @@ class Synced:
     unchanged: int
 
 
-async def sync(brain: Vault, root: Path, *, dry_run: bool = False, adopt: bool = False) -> Synced:
+class FeedSource(Protocol):
+    """Where the feed is: an API's client, or a folder."""
+
+    def vault_files(self, path: str = "") -> AsyncIterator[VaultFile]:
+        """Every file below a folder."""
+
+    async def vault_page(self, path: str) -> VaultPage:
+        """One with its text."""
+
+
+async def sync(brain: FeedSource, root: Path, *, dry_run: bool = False, adopt: bool = False) -> Synced:
     """Make the folder equal. Conflict, and nothing done, where it holds files and was no copy, unless `adopt`."""
     if not dry_run:
         root.mkdir(parents=True, exist_ok=True)

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
@@ -19,17 +20,39 @@ if TYPE_CHECKING:
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show the diff.")]
+BareVault = Annotated[Path | None, typer.Option("--vault", metavar="DIR", help="A folder that no server keeps.")]
+Feed = Annotated[
+    Path | None, typer.Option("--brain-feed", metavar="DIR", help="Of --vault: where a copy of the feed goes.")
+]
 Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]
 
 
-@command("openbrain tick", "openbrain tick --dry-run", "openbrain tick --no-ai --json")
+@command(
+    "openbrain tick",
+    "openbrain tick --dry-run",
+    "openbrain tick --no-ai --json",
+    "openbrain tick --vault ~/notes --brain-feed ~/.agentihooks/brain-feed",
+)
 def tick(
-    to: Connection, no_ai: NoAi = False, dry_run: DryRun = False, extract: Extract = False, json: AsJson = False
+    to: Connection,
+    no_ai: NoAi = False,
+    dry_run: DryRun = False,
+    extract: Extract = False,
+    vault: BareVault = None,
+    brain_feed: Feed = None,
+    json: AsJson = False,
 ) -> None:
-    """Keep the workspace's vault now, and tell what was done.
+    """Keep the workspace's vault now, and tell what was done. With --vault: that folder's, without a server.
 
     Exit code 1 where the tick failed, or the model did.
     """
+    if vault is not None:
+        report = _of_folder(vault, brain_feed, to, ai=not no_ai, dry_run=dry_run, extract=extract)
+        as_json({"report": report}) if json else _tell(report)
+        _refuse_failed_model(report)
+        return
+    if brain_feed is not None:
+        raise Invalid("--brain-feed", "goes with --vault; of a running brain it is `openbrain brain sync DIR`")
     ended = to.ask(lambda brain: _ended(brain, ai=not no_ai, dry_run=dry_run, extract=extract))
     report = ended.report or {}
     if json:
@@ -38,6 +61,18 @@ def tick(
         _tell(report)
     if ended.error:
         raise OpenBrainError(f"the tick failed: {ended.error}")
+    _refuse_failed_model(report)
+
+
+def _of_folder(
+    vault: Path, feed: Path | None, to: Connection, *, ai: bool, dry_run: bool, extract: bool
+) -> dict[str, Any]:
+    from openbrain_cli.vault.bare_tick import tick_folder
+
+    return asyncio.run(tick_folder(vault, feed, to.profile.settings(), ai=ai, dry_run=dry_run, extract=extract))
+
+
+def _refuse_failed_model(report: Mapping[str, Any]) -> None:
     if report.get("phases", {}).get("ai", {}).get("error"):
         raise typer.Exit(exit_codes.REFUSED)
 

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_IMODE
 from typing import Annotated
 
 import typer
@@ -21,30 +20,15 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The vault's folder.
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what would be written.")]
 
 
-def _make(root: Path, name: Path, rights: int) -> None:
-    """A folder below the root, and what lies between, with the root's rights."""
-    for path in (*reversed([root / each for each in name.parents if each.name]), root / name):
-        if not path.is_dir():
-            path.mkdir()
-            path.chmod(rights)
-
-
 @app.command()
 @command("openbrain vault init ~/vault")
 def init(folder: Folder, *, json: AsJson = False) -> None:
     """Make a vault's folders, and a page that says what they are for. What is there stays."""
-    from openbrain.vault.layout import FOLDERS, README, README_TEXT
+    from openbrain_cli.vault.new_vault import make_vault
 
     root = folder.expanduser().absolute()
-    missing = [name for name in FOLDERS if not (root / name).is_dir()]
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        rights = S_IMODE(root.stat().st_mode)
-        for name in missing:
-            _make(root, Path(name), rights)
-        if not (root / README).exists():
-            (root / README).write_text(README_TEXT, encoding="utf-8")
-            (root / README).chmod(rights & 0o666)
+        missing = make_vault(root)
     except OSError as error:
         raise Invalid("DIR", f"{root} can't be made: {error.strerror}") from None
     if json:

@@ -30,7 +30,7 @@ def ports_of(container: Container) -> Ports:
         prober=container.prober,
         probes=settings.vaults.probes,
         prompt_chars=settings.reasoner.prompt_chars,
-        transcripts=settings.tick.projects_dir,
+        transcripts=container.transcripts,
         since_h=settings.tick.tuning.extract_since_h,
         min_turns=settings.tick.tuning.extract_min_turns,
         forget_share=settings.tick.forget_share,

@@ -33,6 +33,13 @@ def content_policy() -> ContentPolicy:
     return OpenContentPolicy()
 
 
+def transcripts(settings: Settings) -> Path | None:
+    """The folder of transcripts, as it is now: the user may allow or forbid it at any time."""
+    from openbrain.adapters.local.transcript_consent import transcripts_folder
+
+    return settings.tick.projects_dir or transcripts_folder(settings.data_dir)
+
+
 def store(settings: Settings, clock: Clock) -> Store:
     """The database. A clock that follows it is told its time."""
     from openbrain.adapters.local.clock import DatabaseClock

@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -39,6 +40,11 @@ class Container:
     @cached_property
     def content_policy(self) -> ContentPolicy:
         return adapters.content_policy()
+
+    @property
+    def transcripts(self) -> Path | None:
+        """Where agents' transcripts are: as the settings say, or where the user of this machine allowed it."""
+        return adapters.transcripts(self.settings)
 
     @cached_property
     def store(self) -> Store:

@@ -9,11 +9,7 @@ FILE: Final = "transcripts.json"
 
 def answer(data_dir: Path) -> bool | None:
     """What the user said; None where they were not asked yet."""
-    try:
-        found: Any = json.loads((data_dir / FILE).read_bytes())
-    except (OSError, ValueError):
-        return None
-    said = found.get("read") if isinstance(found, dict) else None
+    said = _read(data_dir).get("read")
     return said if isinstance(said, bool) else None
 
 
@@ -22,9 +18,24 @@ def transcripts_allowed(data_dir: Path) -> bool:
     return answer(data_dir) is True
 
 
-def allow(data_dir: Path, *, read: bool) -> None:
-    """Write down what the user says; it counts from the next hook and the next tick on."""
+def transcripts_folder(data_dir: Path) -> Path | None:
+    """Where they are; None until the user said yes, or where there are none."""
+    found = _read(data_dir)
+    folder = found.get("folder") if found.get("read") is True else None
+    return Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None
+
+
+def allow(data_dir: Path, folder: Path, *, read: bool) -> None:
+    """Write down what the user says of a folder of transcripts; it counts from the next hook and the next tick on."""
     data_dir.mkdir(parents=True, exist_ok=True)
     beside = data_dir / f".{FILE}"
-    beside.write_text(json.dumps({"read": read}) + "\n", encoding="utf-8")
+    beside.write_text(json.dumps({"read": read, "folder": str(folder)}) + "\n", encoding="utf-8")
     beside.replace(data_dir / FILE)
+
+
+def _read(data_dir: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads((data_dir / FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
