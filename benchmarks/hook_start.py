@@ -18,7 +18,7 @@ from benchmarks.support.report import Report, Row
 NAME = "hook_start"
 GOAL_S = 0.15
 NOTHING = (sys.executable, "-c", "pass")
-HOOK = (sys.executable, "-m", "openbrain_cli", "hook")
+HOOK = (sys.executable, "-c", "from openbrain_cli import start; start()", "hook")
 EVENTS: Mapping[str, Mapping[str, object]] = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
     "file": {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "/home/ada/shop/a.py"}},

@@ -1,0 +1,14 @@
+"""The command `openbrain`."""
+
+import sys
+
+
+def start() -> None:
+    """A hook of a client, answered before anything else is imported; or any other command."""
+    if sys.argv[1:2] == ["hook"]:
+        from openbrain_cli.agents.hooks.command import run
+
+        sys.exit(run(sys.argv[2:]))
+    from openbrain_cli.main import main
+
+    main()

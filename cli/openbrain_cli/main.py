@@ -9,9 +9,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import group_of, new_app
 from openbrain_cli.profile import debugging
+from openbrain_cli.system.shell import exit_codes
 
 SECTIONS = {
     "Memories": {

@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from openbrain.domain import errors
-from openbrain_cli import exit_codes
 from openbrain_cli.main import COMMANDS
+from openbrain_cli.system.shell import exit_codes
 
 ROOT = Path(__file__).parents[2]
 

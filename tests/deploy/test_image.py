@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import openbrain
-from openbrain_cli import exit_codes
+from openbrain_cli.system.shell import exit_codes
 from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, started
 from tests.servers.image_tools import BASE, build, buildah, description
 from tests.servers.plugin import need

@@ -1,4 +1,4 @@
-"""hook: as it is listed among the commands. `openbrain_cli.__main__` answers it before commands are imported."""
+"""hook: as it is listed among the commands. `openbrain_cli.start` answers it before commands are imported."""
 
 from pathlib import Path
 from typing import Annotated

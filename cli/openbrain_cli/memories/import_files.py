@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain.domain.errors import Invalid, TryLater
-from openbrain_cli import exit_codes
 from openbrain_cli.importers.execution.plan import Action, Target
 from openbrain_cli.importers.execution.spill_file import SpillFile
 from openbrain_cli.importers.locations.scanning import (
@@ -28,6 +27,7 @@ from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.export import import_export
 from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
 from openbrain_cli.output import as_json, console, say
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain

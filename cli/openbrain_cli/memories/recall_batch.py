@@ -11,10 +11,10 @@ import typer
 from openbrain.contract.brain.recall import Recalled
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
-from openbrain_cli import exit_codes
 from openbrain_cli.memories.display import NOTHING, rendering
 from openbrain_cli.options import Speaking
 from openbrain_cli.output import as_json_line, console, plain, say
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain

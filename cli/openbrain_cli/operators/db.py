@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.indexes.verify import restored
 from openbrain_cli.options import AsJson, Data
 from openbrain_cli.output import as_json, say
 from openbrain_cli.profile import profile
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from openbrain.settings import Settings

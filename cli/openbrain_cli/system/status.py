@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, moment, one_line
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from openbrain.contract.system import Health

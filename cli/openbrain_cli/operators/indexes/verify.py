@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.operators.operations import failed, followed
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, say, show, table
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from openbrain_cli import exit_codes
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, one_line, show, table
+from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
     from rich.text import Text
