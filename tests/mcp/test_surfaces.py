@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import httpx
 import httpx2
@@ -51,12 +52,17 @@ async def whole_way(client: Client, about: str) -> None:
     stored = (
         await call("brain_remember", content=f"The {about} key must hold the tenant.", type="bug")
     ).structured_content
-    memory = stored["memoryId"]
+    memory = stored["id"]
     async with asyncio.timeout(PATIENCE_S):
         while memory not in (await call("brain_recall", query=f"what must the {about} key hold?")).content[0].text:
             await asyncio.sleep(0.05)
     assert f"id: {memory}\n" in (await call("brain_list")).content[0].text
-    assert (await call("brain_forget", id=memory)).structured_content["forgotten"] == memory
+    assert (await call("brain_forget", id=memory)).structured_content == {
+        "success": True,
+        "id": memory,
+        "forgotten": True,
+        "timestamp": ANY,
+    }
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,39 +1,14 @@
 """The tools, through the protocol's own client, on a whole brain."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
-from mcp import Client
 from mcp_types import CallToolResult
 
-from openbrain.client import OpenBrain
-from openbrain_mcp.server import mcp_server
-from openbrain_mcp.tools import fence
+from openbrain_mcp.tools import answers, fence
+from tests.mcp.support import fields, text, tools
 from tests.support.api.brain import Brain
-
-
-@asynccontextmanager
-async def tools(brain: Brain, key: str) -> AsyncIterator[Client]:
-    asked = OpenBrain("http://brain", key, transport=httpx.ASGITransport(brain.app()), attempts=1)
-
-    async def client(_request: Any) -> OpenBrain:
-        return asked
-
-    async with asked, Client(mcp_server(client)) as connected:
-        yield connected
-
-
-def text(result: CallToolResult) -> str:
-    return "".join(getattr(part, "text", "") for part in result.content)
-
-
-def fields(result: CallToolResult) -> Any:
-    assert not result.is_error, text(result)
-    return result.structured_content
 
 
 def told(result: CallToolResult) -> list[dict[str, str]]:
@@ -44,17 +19,16 @@ def told(result: CallToolResult) -> list[dict[str, str]]:
     return [dict(re.findall(r"^(\w+): (.*)$", labels, re.MULTILINE)) | {"content": said} for labels, said in blocks]
 
 
-async def test_four_tools_say_when_to_call_them_and_what_they_do(brain: Brain) -> None:
+async def test_tools_say_when_to_call_them_and_what_they_do(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    assert set(listed) == {"brain_remember", "brain_recall", "brain_list", "brain_forget"}
-    assert all(len(tool.description or "") > 80 for tool in listed.values())
-    assert {name for name, tool in listed.items() if tool.output_schema} == {"brain_remember", "brain_forget"}
-    reads = {name for name, tool in listed.items() if tool.annotations and tool.annotations.read_only_hint}
-    assert reads == {"brain_recall", "brain_list"}
-    assert listed["brain_forget"].annotations
-    assert listed["brain_forget"].annotations.destructive_hint
+    hints = {name: tool.annotations for name, tool in listed.items() if tool.annotations}
+    reads = {name for name, told in hints.items() if told.read_only_hint}
+    assert all(len(tool.description or "") > 40 and tool.title for tool in listed.values())
+    assert {name for name, tool in listed.items() if tool.output_schema} == set(listed) - reads
+    assert {name for name, told in hints.items() if told.destructive_hint} == {"brain_forget"}
+    assert {"brain_recall", "brain_list", "brain_get", "brain_search", "brain_signals", "brain_get_arc"} <= reads
 
 
 async def test_remember_answers_with_the_id_and_not_with_what_is_stored(brain: Brain) -> None:
@@ -72,7 +46,13 @@ async def test_remember_answers_with_the_id_and_not_with_what_is_stored(brain: B
         (memory,) = told(await client.call_tool("brain_list", {}))
 
     stored = await brain.store.memories.rows([first["memoryId"]])
-    assert first == {"success": True, "memoryId": memory["id"], "timestamp": first["timestamp"], "duplicate": False}
+    assert first == {
+        "success": True,
+        "id": memory["id"],
+        "memoryId": memory["id"],
+        "timestamp": first["timestamp"],
+        "duplicate": False,
+    }
     assert again == {**first, "duplicate": True}
     assert first["timestamp"].startswith(memory["occurred_at"][:19])
     assert {name: memory[name] for name in sent} == {**sent, "tags": "ops"}
@@ -115,7 +95,7 @@ async def test_list_pages_and_forget_ends(brain: Brain) -> None:
         left = told(await client.call_tool("brain_list", {}))
 
     assert (len(told(page)), len(told(rest)), "cursor" in text(rest)) == (2, 1, False)
-    assert (ended["success"], ended["forgotten"]) == (True, memory)
+    assert (ended["success"], ended["id"], ended["forgotten"]) == (True, memory, True)
     assert len(left) == 2
 
 
@@ -181,16 +161,31 @@ async def test_what_was_stored_can_not_leave_its_fence(brain: Brain) -> None:
 
 
 @pytest.mark.parametrize("character", ["x", "\u3164"])
-async def test_long_answers_are_shortened_and_say_so(brain: Brain, character: str) -> None:
+async def test_long_memories_are_previewed_and_read_whole_by_id(brain: Brain, character: str) -> None:
     async with tools(brain, await brain.key()) as client:
         for number in range(6):
-            await client.call_tool("brain_remember", {"content": f"{number}" + character * 49_000, "type": "fact"})
+            await client.call_tool("brain_remember", {"content": f"{number}" + character * 9_000, "type": "fact"})
         listed = await client.call_tool("brain_list", {})
+        whole = await client.call_tool("brain_get", {"id": told(listed)[0]["id"]})
 
-    note = "\n[shortened: 49001 characters in all]"
-    shown = sum(len(memory["content"].removesuffix(note)) for memory in told(listed))
-    assert fence.CHARACTERS - 6 <= shown <= fence.CHARACTERS
-    assert note in text(listed)
+    note = "\n[shortened: 9001 characters in all]"
+    shown = [len(memory["content"].removesuffix(note)) for memory in told(listed)]
+    assert shown == [answers.LISTED_CHARS] * 6
+    assert text(listed).count(note) == 6
+    assert note not in text(whole)
+    (memory,) = told(whole)
+    assert memory["state"] == "created"
+    assert len(memory["content"]) >= 9_001
+
+
+@pytest.mark.parametrize(
+    ("each", "budget", "shown"), [(9, 100, [9, 9, 9]), (100, 30, [10, 10, 10]), (100, 2, [0, 1, 1])]
+)
+def test_an_answer_has_an_end(each: int, budget: int, shown: list[int]) -> None:
+    blocks = [fence.Block({}, "x" * 50)] * 3
+    made = fence.fenced(blocks, each=each, budget=budget, mark="m")
+
+    assert [len(block) for block in re.findall(r"---\n(x*)\n\[shortened: 50 characters in all\]", made)] == shown
 
 
 @pytest.mark.parametrize(
@@ -241,8 +236,6 @@ async def test_how_sure_a_memory_must_be_is_described_as_such(brain: Brain) -> N
     async with tools(brain, await brain.key()) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    described = listed["brain_recall"].input_schema
-    nested = described["$defs"]["Filter"]["properties"]["min_confidence"]
-    for each in (described["properties"]["min_confidence"], nested):
-        assert each["description"].startswith("Only what was stored with at least this confidence")
+    told_of = listed["brain_recall"].input_schema["properties"]["min_confidence"]["description"]
+    assert told_of.startswith("Only what was stored with at least this confidence")
     assert "How sure you are" in listed["brain_remember"].input_schema["properties"]["confidence"]["description"]

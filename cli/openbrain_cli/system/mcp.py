@@ -4,21 +4,26 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from openbrain.domain.access.credentials import read_key
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
 from openbrain_cli.profile import Profile, profile, settings_in_use
+from openbrain_mcp.toolsets import Toolset, choice
+from openbrain_mcp.toolsets import chosen as named_toolsets
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from openbrain.client import OpenBrain
-    from openbrain_mcp.tools.brain import Clients
+    from openbrain_mcp.server import Clients
 
+Toolsets = Annotated[str, typer.Option("--toolsets", help=f"Which tools are listed: {choice()}.")]
 ASKED_WITHIN_S = 2
 """After this long the brain starts though no tool was listed or called: other commands may use it."""
 
@@ -27,30 +32,37 @@ ASKED_WITHIN_S = 2
     "openbrain mcp",
     "claude mcp add --scope user openbrain -- $(command -v openbrain) mcp",
     "openbrain mcp --url https://brain.example.org --key-file ~/.openbrain/team-key",
+    "openbrain mcp --toolsets signals,vault",
 )
-def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data = None) -> None:
+def mcp(
+    url: Url = "", key_file: KeyFile = None, agent: Agent = "", toolsets: Toolsets = "core", data: Data = None
+) -> None:
     """Serve the brain's tools over stdio, until stdin ends.
 
     The brain is the one that --url or OPENBRAIN_URL names, else the one that runs on this machine; where none runs,
     it is started inside this process, for other commands too while this one lives.
     """
+    try:
+        tools = named_toolsets(toolsets)
+    except ValueError:
+        raise Invalid("--toolsets", f"name {choice()}") from None
     chosen = profile(url, key_file, data)
     if chosen.named:
         chosen.check()  # what is wrong with a name or a key is told before anything is spoken
     from openbrain_cli.system.event_loop import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(chosen, agent))
+        runner.run(_serve(chosen, agent, tools))
 
 
-async def _serve(chosen: Profile, agent: str) -> None:
+async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> None:
     """Speak at once. What has to start begins when the tools are listed or called; the first call waits for it."""
     from openbrain_mcp.stdio.bridge import Bridge
     from openbrain_mcp.stdio.prepared import Prepared
 
     ready: asyncio.Future[OpenBrain] = asyncio.get_running_loop().create_future()
     asked = asyncio.Event()
-    bridge = Bridge(Prepared(), asked.set)
+    bridge = Bridge(Prepared(toolsets), asked.set)
 
     async def client(_request: object) -> "OpenBrain":
         return await asyncio.shield(ready)
@@ -58,7 +70,7 @@ async def _serve(chosen: Profile, agent: str) -> None:
     bridge.listen()
     if await _first(asked, bridge.ended):
         # Imported beside the loop, so that answers that are under way go out.
-        server = await asyncio.to_thread(_server, client)
+        server = await asyncio.to_thread(_server, client, toolsets)
         holding = asyncio.create_task(_hold(chosen, agent, ready, bridge.ended), name="brain")
         try:
             await bridge.serve(server)
@@ -77,7 +89,7 @@ async def _first(asked: asyncio.Event, ended: asyncio.Event) -> bool:
     return asked.is_set() or not ended.is_set()
 
 
-def _server(client: "Clients") -> "MCPServer[Any]":
+def _server(client: "Clients", toolsets: frozenset[Toolset]) -> "MCPServer[Any]":
     from openbrain.observability.gc_tuning import importing
 
     with importing():
@@ -89,7 +101,7 @@ def _server(client: "Clients") -> "MCPServer[Any]":
         logs.configure(said.model_copy(update={"level": max_level(said.level)}))
         from openbrain_mcp.server import mcp_server
 
-    return mcp_server(client)
+    return mcp_server(client, toolsets)
 
 
 async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]", ended: asyncio.Event) -> None:

@@ -23,6 +23,10 @@ _MUST = {
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le:g}",
     "enum": "must be one of {expected}",
+    "literal_error": "must be one of {expected}",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_pattern_mismatch": "must match {pattern}",
 }
 _NESTED = "filter"
 

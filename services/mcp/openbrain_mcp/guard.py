@@ -9,9 +9,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
 from openbrain_mcp.clients import PEER, Callers
 from openbrain_mcp.origins import may_ask
+from openbrain_mcp.server import CHOSEN
+from openbrain_mcp.toolsets import choice, chosen
 
 _ONCE = (b"authorization", b"origin")
 _NO_STREAM = "post a request: this server keeps no session, so there is nothing to listen to"
+_TOOLSETS = "openbrain-toolsets"
+_UNKNOWN = f"OpenBrain-Toolsets names a toolset that there is not: name {choice()}"
 _TWICE = "send the headers Authorization and Origin once each"
 _FOREIGN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
 
@@ -30,6 +34,11 @@ class Guard:
             return
         authorization = Request(scope).headers.get("authorization", "")
         PEER.set(scope.get("client"))
+        try:
+            CHOSEN.set(chosen(Request(scope).headers.get(_TOOLSETS, "")))
+        except ValueError:
+            await _answer(400, "unknown_toolset", _UNKNOWN)(scope, receive, send)
+            return
         try:
             await self._callers.client(authorization).whoami()
         except OpenBrainError as error:

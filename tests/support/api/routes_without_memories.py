@@ -69,6 +69,8 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("GET", "/vault/list"): "pages of the key's own workspace: test_api_vault_pages",
     ("GET", "/vault/read"): "pages of the key's own workspace: test_api_vault_pages",
     ("GET", "/vault/search"): "pages of the key's own workspace: test_api_vault_pages",
+    ("GET", "/v1/brain/arcs"): "pages of the key's own workspace: test_api_arcs",
+    ("GET", "/v1/brain/arcs/{arc_id}"): "a page of the key's own workspace: test_api_arcs",
     ("POST", "/vault/write_inbox"): "a page of the key's own workspace: test_api_vault_pages",
     ("GET", "/health/deep"): "names of parts: test_api_vault_pages",
     ("GET", "/health/pipeline"): "what the system says of itself: test_api_vault_pages",

@@ -7,12 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from openbrain_mcp.stdio.prepared import Prepared
+from openbrain_mcp.stdio.prepared import TOOLS, Prepared
 
 if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
     from mcp.server import MCPServer
-
-LISTS_TOOLS = "tools/list"
 
 
 class Bridge:
@@ -64,7 +62,7 @@ class Bridge:
             task = asyncio.create_task(self._output.write(answer + "\n"))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            if LISTS_TOOLS in line:
+            if f'"{TOOLS}"' in line:
                 task.add_done_callback(lambda _: self._asked())
 
 

@@ -11,6 +11,8 @@ from mcp.server.stdio import stdio_server
 
 from openbrain_mcp.server import mcp_server
 from openbrain_mcp.stdio import prepared
+from openbrain_mcp.tools import TOOLS
+from openbrain_mcp.toolsets import Toolset
 
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 CLIENT = {"name": "any", "version": "1"}
@@ -27,6 +29,7 @@ ENVELOPE = {
 async def answers() -> dict[str, dict[str, Any]]:
     """What the server answers to those who open with a handshake, and to those who say in each request who they are."""
     return {
+        "toolsets": {tool.name: str(tool.toolset) for tool in TOOLS},
         "handshake": await _asked({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
         "envelope": await _asked(dict.fromkeys(("server/discover", *LISTS), ENVELOPE)),
     }
@@ -34,7 +37,7 @@ async def answers() -> dict[str, dict[str, Any]]:
 
 async def _asked(requests: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
     wire = _Wire(list(requests.items()))
-    server: MCPServer[Any] = mcp_server(_nobody)
+    server: MCPServer[Any] = mcp_server(_nobody, frozenset(Toolset))
     lowlevel = server._lowlevel_server
     async with stdio_server(wire, wire) as (read, write):  # type: ignore[arg-type]
         await lowlevel.run(read, write, lowlevel.create_initialization_options())

@@ -5,12 +5,14 @@ against the other.
 """
 
 import json
+from collections.abc import Collection
 from importlib import resources
 from typing import Any
 
 from openbrain.domain.version import __version__
 
 FILE = "prepared.json"
+TOOLS = "tools/list"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions that a client opens with `initialize`; of one that is not known, the last is offered."""
 _META = "io.modelcontextprotocol/"
@@ -23,9 +25,10 @@ ENVELOPE = "2026-07-28"
 class Prepared:
     """The answers to one client. Its first request decides how it speaks; what does not fit goes to the server."""
 
-    def __init__(self) -> None:
-        stored = json.loads(resources.files(__package__).joinpath(FILE).read_text("utf-8"))
-        self._answers: dict[str, dict[str, Any]] = stored
+    def __init__(self, toolsets: Collection[str] = ("core",)) -> None:
+        stored: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinpath(FILE).read_text("utf-8"))
+        self._tools = {name for name, toolset in stored.pop("toolsets").items() if toolset in toolsets}
+        self._answers = stored
         self._speaks = ""
         self.opened_by: int | str | None = None
         """The id of the first request, if it was answered from here."""
@@ -52,6 +55,8 @@ class Prepared:
         if method == "initialize":
             asked = params["protocolVersion"]
             found = {**found, "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[-1]}
+        if method == TOOLS:
+            found = {**found, "tools": [tool for tool in found["tools"] if tool["name"] in self._tools]}
         return _of_this_version(found)
 
 

@@ -4,66 +4,182 @@ Coding agents hand a model the structured result alone where there is one. So wh
 and nothing else; a structured result has no word in it that anybody wrote.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
+from openbrain.domain.signals.values import Severity
 from openbrain_mcp.tools import fence
+from openbrain_mcp.tools.fence import Block
 
 if TYPE_CHECKING:
-    from openbrain.contract.brain import memories
+    from openbrain.contract.amygdala import signals as amygdala
+    from openbrain.contract.brain import discovery, memories
     from openbrain.contract.brain.recall import Recalled
+
+RECALLED_CHARS = 2_000
+LISTED_CHARS = 400
+WHOLE_CHARS = 60_000
+_STATE = ("state", "reason", "version", "supersedes_id", "expires_at", "session_id")
 
 
 class Stored(BaseModel):
     """Of brain_remember."""
 
     success: bool = True
-    memoryId: str  # noqa: N815 - the name that clients know
+    id: str
+    memoryId: str = Field(description="The same.")  # noqa: N815 - the name that older clients know
     timestamp: datetime
-    duplicate: bool = Field(description="The same content was there already: this is that memory.")
+    duplicate: bool = Field(description="The same content was there already.")
+
+
+class Updated(BaseModel):
+    """Of brain_update."""
+
+    success: bool = True
+    id: str
+    version: int
 
 
 class Forgotten(BaseModel):
     """Of brain_forget."""
 
     success: bool = True
-    forgotten: str = Field(description="The memory's id.")
+    id: str
+    forgotten: bool = True
     timestamp: datetime
+
+
+class SignalState(BaseModel):
+    """Of the tools that raise and acknowledge alarms."""
+
+    success: bool = True
+    id: str | None = None
+    state: str
+    severity: Severity | None = None
+    halt_id: str | None = None
 
 
 def stored(memory: "memories.Remembered") -> CallToolResult:
     """Its id."""
     told = f"{'It was there already' if memory.duplicate else 'Stored'}: {memory.id}"
-    return _both(told, Stored(memoryId=memory.id, timestamp=memory.created_at, duplicate=memory.duplicate))
+    fields = Stored(id=memory.id, memoryId=memory.id, timestamp=memory.created_at, duplicate=memory.duplicate)
+    return both(told, fields)
+
+
+def updated(memory: "memories.MemoryAnswer") -> CallToolResult:
+    """Its version."""
+    return both(f"Changed: {memory.id}", Updated(id=memory.id, version=memory.version))
 
 
 def forgotten(memory: "memories.Forgotten") -> CallToolResult:
     """When it ended."""
     at = memory.deleted_at or memory.updated_at
-    return _both(f"Forgotten: {memory.id}", Forgotten(forgotten=memory.id, timestamp=at))
+    return both(f"Forgotten: {memory.id}", Forgotten(id=memory.id, timestamp=at))
 
 
 def found(recalled: "Recalled") -> CallToolResult:
     """The memories, behind what did not answer."""
     silent = " and ".join(str(part) for part in recalled.degraded)
     head = f"The search by {silent} did not answer: there may be more." if silent else ""
-    return _text(head, fence.fenced(recalled.memories))
+    return text(head, _memories(recalled.memories, RECALLED_CHARS))
 
 
 def listed(page: "memories.Listed") -> CallToolResult:
     """The memories, behind the way to those that follow: a client may cut off a long answer's end."""
-    head = f"More follow: ask again with cursor {page.next_cursor}" if page.next_cursor else ""
-    return _text(head, fence.fenced(page.memories))
+    return text(more(page.next_cursor), _memories(page.memories, LISTED_CHARS))
 
 
-def _text(*parts: str) -> CallToolResult:
+def searched(page: "discovery.Searched") -> CallToolResult:
+    """The same of a search."""
+    silent = "The text index did not answer: only the newest were looked at." if page.degraded else ""
+    return text(silent, more(page.next_cursor), _memories(page.hits, LISTED_CHARS))
+
+
+def whole(memory: "memories.MemoryDetail") -> CallToolResult:
+    """One memory with all of its text."""
+    blocks = [fence.memory_block(memory, _STATE)]
+    if memory.history:
+        lines = [
+            f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} by {line.actor}: {line.reason}" for line in memory.history
+        ]
+        blocks.append(Block({"of": memory.id}, "\n".join(lines), "history"))
+    return text(fence.fenced(blocks, budget=WHOLE_CHARS))
+
+
+def tags(counts: "discovery.TagCounts") -> CallToolResult:
+    """Tags with counts."""
+    return text(_counted(((each.name, each.count) for each in counts.tags), "tags"))
+
+
+def scopes(counts: "discovery.ScopeCounts") -> CallToolResult:
+    """Orgs and their projects with counts."""
+    lines = (
+        (f"{of.org or '(no org)'} / {project.name or '(no project)'}", project.count)
+        for of in counts.scopes
+        for project in of.projects
+    )
+    return text(_counted(lines, "scopes"))
+
+
+def signals(page: "amygdala.SignalList") -> CallToolResult:
+    """Alarms."""
+    blocks = [
+        Block(
+            each.model_dump(
+                mode="json",
+                include={"id", "severity", "state", "source", "org", "project", "count", "last_raised_at", "title"},
+            ),
+            each.content,
+            "signal",
+        )
+        for each in page.signals
+    ]
+    return text(more(page.next_cursor), fence.fenced(blocks, each=RECALLED_CHARS))
+
+
+def signal_state(told: str, signal: "amygdala.SignalAnswer") -> CallToolResult:
+    """How an alarm stands."""
+    return both(f"{told}: {signal.id}", SignalState(id=signal.id, state=signal.state, severity=signal.severity))
+
+
+def signal_raised(raised: "amygdala.SignalRaised") -> CallToolResult:
+    """What became of a raise."""
+    signal, halt = raised.signal, raised.halt
+    fields = SignalState(
+        id=signal.id if signal else None,
+        state=str(raised.status),
+        severity=signal.severity if signal else None,
+        halt_id=halt.id if halt else None,
+    )
+    told = f"{str(raised.status).capitalize()}{f': {signal.id}' if signal else ''}"
+    return both(f"{told}{f'; everyone halts: {halt.id}' if halt else ''}", fields)
+
+
+def more(cursor: str | None) -> str:
+    """How to go on."""
+    return f"More follow: ask again with cursor {cursor}" if cursor else ""
+
+
+def text(*parts: str) -> CallToolResult:
+    """Text alone."""
     return CallToolResult(content=[TextContent(type="text", text="\n\n".join(filter(None, parts)))])
 
 
-def _both(told: str, fields: BaseModel) -> CallToolResult:
-    made = _text(told)
-    made.structured_content = fields.model_dump(mode="json")
+def both(told: str, fields: BaseModel) -> CallToolResult:
+    """A line, and the same as fields."""
+    made = text(told)
+    made.structured_content = fields.model_dump(mode="json", exclude_none=True)
     return made
+
+
+def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
+    return fence.fenced([fence.memory_block(memory) for memory in found], each=each)
+
+
+def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> str:
+    lines = "\n".join(f"{count} {name if name is not None else '(none)'}" for name, count in counts)
+    return fence.fenced([Block({}, lines, kind)] if lines else [])

@@ -1,12 +1,13 @@
 """What the tools take, in every form that clients of either generation send."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
 from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.signals.values import Severity, SignalState
 
 
 def _said(advice: str) -> Callable[[str], str]:
@@ -18,25 +19,47 @@ def _said(advice: str) -> Callable[[str], str]:
     return checked
 
 
+def _texts(about: str, **more: Any) -> WithJsonSchema:
+    """As it is listed: one text or several."""
+    return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about, **more})
+
+
+TITLE_CHARS = limits.KEYWORD_CHARS
+CHANNEL_S = 3600
+
 Content = Annotated[
     str,
-    Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone. No secrets."),
+    Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone."),
     AfterValidator(_said("say what was learned, so that it stands alone")),
 ]
-Kind = Annotated[MemoryType, Field(description="What kind of knowledge it is; decides how fast it fades.")]
+Kind = Annotated[MemoryType, WithJsonSchema({"type": "string", "enum": [str(each) for each in MemoryType]})]
 Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Words to find it by.")]
-Org = Annotated[str | None, Field(max_length=limits.ORG_CHARS, description="Organisation.")]
-Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Project within the org.")]
+Org = Annotated[str | None, Field(max_length=limits.ORG_CHARS)]
+Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Left out: found from every one.")]
+AnyProject = Annotated[
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and what belongs to none.")
+]
+ExactProject = Annotated[
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds what has none.")
+]
 Confidence = Annotated[float | None, Field(ge=0, le=1, description="How sure you are; 1 where left out.")]
 MinConfidence = Annotated[
     float | None,
-    Field(ge=0, le=1, description="Only what was stored with at least this confidence, from 0 to 1, before it fades."),
+    Field(ge=0, le=1, description="Only what was stored with at least this confidence, before it fades."),
 ]
 Supersedes = Annotated[str | None, Field(description="Id of the memory that this one replaces.")]
-Hours = Annotated[int | None, Field(ge=1, description="Forget it after so many hours.")]
+Hours = Annotated[int | None, Field(ge=1, le=limits.EXPIRES_HOURS, description="Hours until it is forgotten.")]
 Agent = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Speak for this agent, if allowed.")]
 Workspace = Annotated[str | int | None, Field(description="Passed over: the key decides.")]
-ScopeName = Annotated[Scope | None, Field(description="agent: for yourself; shared: for all projects of the org.")]
+_SCOPES = [str(each) for each in Scope]
+ScopeName = Annotated[
+    Scope | None,
+    WithJsonSchema({"type": "string", "enum": _SCOPES, "description": "agent: yours alone; shared: all projects."}),
+]
+Scopes = Annotated[
+    Scope | list[Scope] | None,
+    _texts("Only of agent, project, shared or session."),
+]
 Session = Annotated[str | None, Field(max_length=limits.SESSION_CHARS, description="The session you are in.")]
 Source = Annotated[str | None, Field(max_length=limits.SOURCE_CHARS, description="Where it comes from.")]
 Query = Annotated[
@@ -44,14 +67,57 @@ Query = Annotated[
     Field(max_length=limits.QUERY_CHARS, description="What you want to know, in plain words."),
     AfterValidator(_said("say what you want to know, in plain words")),
 ]
-Count = Annotated[int | None, Field(ge=1, le=limits.TOP_K, description="How many at most.")]
-Types = Annotated[MemoryType | list[MemoryType] | None, Field(description="Only of this type, or these.")]
-Words = Annotated[list[str] | None, Field(max_length=limits.KEYWORDS, description="Words that lift what holds them.")]
+SearchWords = Annotated[
+    str,
+    Field(max_length=limits.QUERY_CHARS, description='Any of these words; "quoted words" follow each other.'),
+    AfterValidator(_said("give the words to look for")),
+]
+Fuzzy = Annotated[bool | None, Field(description="Forgive typos.")]
+Count = Annotated[int | None, Field(ge=1, le=limits.TOP_K)]
+Types = Annotated[MemoryType | list[MemoryType] | None, _texts("Only of these types.")]
+Words = Annotated[list[str] | None, Field(max_length=limits.KEYWORDS, description="They lift what holds them.")]
 Boost = Annotated[float | list[str] | None, Field(description="A number: what all keywords add. A list: more words.")]
-Author = Annotated[str | list[str] | None, Field(description="Only what this agent wrote.")]
+Author = Annotated[str | list[str] | None, _texts("Only what this agent wrote.")]
 Id = Annotated[str, Field(description="The memory's id.")]
 Reason = Annotated[str | None, Field(max_length=limits.REASON_CHARS, description="Why, for the audit.")]
-Cursor = Annotated[str | None, Field(description="next_cursor of an answer, to go on.")]
+Cursor = Annotated[str | None, Field(description="From an answer, to go on.")]
+History = Annotated[bool | None, Field(description="Its audit and its chain too.")]
+Confirm = Annotated[bool | None, Field(description="Still true: it fades from now on.")]
+
+SignalId = Annotated[str, Field(description="The alarm's id.")]
+SignalStates = Annotated[SignalState | list[SignalState] | None, _texts("Only in these states.")]
+_SEVERITIES = [str(each) for each in Severity]
+SignalSeverity = Annotated[Severity, WithJsonSchema({"type": "string", "enum": _SEVERITIES})]
+MinSeverity = Annotated[
+    Severity | None, WithJsonSchema({"type": "string", "enum": _SEVERITIES, "description": "That one or worse."})
+]
+SignalSource = Annotated[str, Field(max_length=limits.SOURCE_CHARS, description="The service, host or check.")]
+SignalTitle = Annotated[
+    str,
+    Field(max_length=TITLE_CHARS, description="One line: what burns."),
+    AfterValidator(_said("say in one line what burns")),
+]
+SignalText = Annotated[str | None, Field(max_length=limits.CONTENT_CHARS, description="What is known, what to do.")]
+Seconds = Annotated[int | None, Field(ge=1, description="Seconds until it ends by itself.")]
+Channel = Annotated[
+    str, Field(max_length=64, pattern=r"^[a-zA-Z0-9._-]+$", description="Its name, such as brain or deploys.")
+]
+Message = Annotated[
+    str,
+    Field(max_length=limits.CONTENT_CHARS, description="What all agents should know."),
+    AfterValidator(_said("say what all agents should know")),
+]
+ChannelSeverity = Annotated[
+    Literal["info", "warning", "alert", "critical", "nuclear"] | None,
+    WithJsonSchema({"type": "string", "enum": ["info", "warning", "alert", "critical", "nuclear"]}),
+]
+
+Heat = Annotated[int | None, Field(ge=0, le=10, description="From 0 to 10; 2 where left out, 0 for all.")]
+Score = Annotated[float | None, Field(ge=0, le=1, description="The part of the words that must be there.")]
+ArcId = Annotated[str, Field(max_length=limits.PROJECT_CHARS, description="As a list of arcs names it.")]
+Title = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Else the first line.")]
+DryRun = Annotated[bool | None, Field(description="Write nothing.")]
+NoModel = Annotated[bool | None, Field(description="Do not ask the model.")]
 
 
 class Filter(BaseModel):

@@ -1,8 +1,10 @@
 """A workspace's vault: what sessions read, pages, and what agents post."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from urllib.parse import quote
 
 from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.vault.arcs import ArcDetail, ArcsFound
 from openbrain.contract.vault.pages import (
     Alarm,
     ArtifactIndexed,
@@ -81,6 +83,23 @@ class Vault:
         """Pages that hold every word."""
         query = {"q": words, "path": path, "limit": limit}
         return await self._wire.ask(VaultFound, "GET", "/vault/search", query=query)
+
+    async def search_arcs(
+        self,
+        q: str,
+        *,
+        project: str | None = None,
+        min_heat: int | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
+    ) -> ArcsFound:
+        """Arcs by the words of a question, best first; those below a heat of 2 only where `min_heat` says so."""
+        query = {"q": q, "project": project, "min_heat": min_heat, "min_score": min_score, "limit": limit}
+        return await self._wire.ask(ArcsFound, "GET", "/v1/brain/arcs", query=query)
+
+    async def arc(self, arc_id: str) -> ArcDetail:
+        """One arc with its page."""
+        return await self._wire.ask(ArcDetail, "GET", f"/v1/brain/arcs/{quote(arc_id, safe='')}")
 
     async def deep_health(self) -> DeepHealth:
         """How the brain's parts are."""

@@ -39,9 +39,7 @@ class RecallBody(Filters):
     limit: Annotated[Count | None, Field(description="The same as top_k; wins over it.")] = None
     project: Annotated[
         Project | None,
-        Field(
-            description="This project, what is shared across projects, and what an agent or a session keeps in none."
-        ),
+        Field(description="This project, what belongs to none, and what is shared across projects."),
     ] = None
     agent_id: Agent | None = None
     keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()

@@ -84,7 +84,7 @@ class Criteria:
     org: str = ""
     project: str = ""
     only_project: bool = False
-    """Browsing: exactly this project. Otherwise what is shared across projects stays in."""
+    """Browsing: exactly this project. Otherwise what is of no project, or shared across them, stays in."""
     types: tuple[MemoryType, ...] = ()
     scopes: tuple[Scope, ...] = ()
     tags: tuple[str, ...] = ()
@@ -148,8 +148,7 @@ def _project(project: str, *, exactly: bool) -> Condition:
     this = Equals("project", project)
     if exactly:
         return this
-    unbound = AllOf((Equals("project", ""), OneOf("memory_scope", (Scope.AGENT, Scope.SESSION))))
-    return AnyOf((this, Equals("memory_scope", Scope.SHARED), unbound))
+    return AnyOf((this, Equals("project", ""), Equals("memory_scope", Scope.SHARED)))
 
 
 def matches(condition: Condition, memory: Memory) -> bool:

@@ -1,0 +1,115 @@
+"""Arcs found by the words of a question, and one by its id. Blocking."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from openbrain.contract.vault.arcs import ArcAnswer, ArcDetail, ArcsQuery
+from openbrain.domain.errors import Invalid, NeverRetry, NotFound
+from openbrain.domain.times import to_datetime
+from openbrain.vault.files.folder import Entry, Folder
+from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.pages.arcs import Arc
+from openbrain_api.vaults.arcs import FOLDERS
+from openbrain_api.vaults.folder_pages import MOST_BYTES, MOST_FILES
+
+_WORD = re.compile(r"\w+")
+_BODY: Final = 0.6
+"""Of a word that stands in the page, and not in its title or summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    arc: Arc
+    head: frozenset[str]
+    body: frozenset[str]
+
+
+def search(folder: Folder, query: ArcsQuery) -> tuple[list[ArcAnswer], bool]:
+    """Those that hold at least one word, rare words counting more, and whether all were looked at."""
+    words = _words(query.q)
+    if not words:
+        raise Invalid("q", "give at least one word")
+    read: list[_Read] = []
+    left, complete = MOST_BYTES, True
+    for number, entry in enumerate(_pages(folder)):
+        left -= entry.size
+        if number >= MOST_FILES or left < 0:
+            complete = False
+            break
+        if (found := _read(folder, entry)) is not None:
+            read.append(found)
+    held = Counter(word for each in read for word in words & (each.head | each.body))
+    weights = {word: log(1 + (len(read) + 1) / (held[word] + 1)) for word in words}
+    scored = ((_score(each, weights), each.arc) for each in read if _wanted(each.arc, query))
+    best = sorted(
+        ((score, arc) for score, arc in scored if score and score >= query.min_score),
+        key=lambda each: (-each[0], -(each[1].heat or 0), -each[1].created_us, each[1].id),
+    )
+    return [_answer(arc, score) for score, arc in best[: query.limit]], complete
+
+
+def one(folder: Folder, arc_id: str) -> ArcDetail:
+    """The page of this name; `NotFound` where there is none, or where it is no arc."""
+    for entry in _pages(folder):
+        if _name(entry.path) == arc_id and (found := _read(folder, entry)) is not None:
+            return ArcDetail(**dict(_answer(found.arc, None)), content=folder.read(entry.path))
+    raise NotFound(f"no such arc: {arc_id[:100]}")
+
+
+def _pages(folder: Folder) -> Iterator[Entry]:
+    """Regions before clusters: what was put into a region counts."""
+    seen: set[str] = set()
+    for name in FOLDERS:
+        for entry in folder.walk(name):
+            stem = _name(entry.path)
+            if entry.path.endswith(".md") and not stem.startswith("_") and stem not in seen:
+                seen.add(stem)
+                yield entry
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def _read(folder: Folder, entry: Entry) -> _Read | None:
+    try:
+        text = folder.read(entry.path)
+        arc = parse_arc(entry.path, text, entry.mtime_ns)
+    except NeverRetry:
+        return None
+    if not arc.ranked or arc.merged or arc.reference:
+        return None
+    return _Read(arc, _words(f"{arc.title} {arc.summary}"), _words(text))
+
+
+def _wanted(arc: Arc, query: ArcsQuery) -> bool:
+    return (arc.heat or 0) >= query.min_heat and query.project in {None, arc.project}
+
+
+def _score(read: _Read, weights: dict[str, float]) -> float:
+    held = sum(weight for word, weight in weights.items() if word in read.head)
+    held += _BODY * sum(weight for word, weight in weights.items() if word in read.body - read.head)
+    return round(held / sum(weights.values()), 4)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) > 1)
+
+
+def _answer(arc: Arc, score: float | None) -> ArcAnswer:
+    return ArcAnswer(
+        arc_id=arc.id,
+        title=arc.title,
+        path=arc.path,
+        region=arc.region,
+        status=arc.status,
+        project=arc.project or None,
+        heat=arc.heat,
+        summary=arc.summary,
+        created_at=to_datetime(arc.created_us),
+        score=score,
+    )

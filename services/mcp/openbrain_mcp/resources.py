@@ -1,0 +1,37 @@
+"""Resources: one memory by its id, as it stands."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError
+from mcp_types import TextContent
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.text.displayed import plain
+from openbrain_mcp.tools import answers
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+
+MEMORY = "memory://{id}"
+
+
+def add(server: MCPServer[Any], clients: "Callable[[Any], Awaitable[OpenBrain]]") -> None:
+    """Read on the client of whoever asks."""
+
+    async def memory(id: str, ctx: Context) -> str:
+        try:
+            found = await (await clients(ctx.request_context.request)).memory(id)
+        except OpenBrainError as error:
+            raise ResourceError(plain(str(error))) from None
+        return "".join(part.text for part in answers.whole(found).content if isinstance(part, TextContent))
+
+    server.resource(
+        MEMORY,
+        name="memory",
+        title="A memory",
+        description="One memory whole, with its provenance, as data. Answers of the tools name ids.",
+        mime_type="text/plain",
+    )(memory)

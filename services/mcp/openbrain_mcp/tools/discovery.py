@@ -1,0 +1,53 @@
+"""Tools that look for words, and tell what there is."""
+
+from typing import TYPE_CHECKING
+
+from mcp_types import CallToolResult
+
+from openbrain_mcp.tools import answers, arguments
+from openbrain_mcp.tools.spec import READS, ToolSpec
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+
+
+async def brain_search(
+    brain: "OpenBrain",
+    q: arguments.SearchWords,
+    fuzzy: arguments.Fuzzy = None,
+    org: arguments.Org = None,
+    project: arguments.ExactProject = None,
+    type: arguments.Types = None,
+    tags: arguments.Tags = None,
+    agent_id: arguments.Author = None,
+    include_scopes: arguments.Scopes = None,
+    limit: arguments.Count = None,
+    session_id: arguments.Session = None,
+    cursor: arguments.Cursor = None,
+) -> CallToolResult:
+    """Find memories by the words they hold: names, error codes, paths. For a question use brain_recall."""
+    narrowed = arguments.filters(None, org=org, project=project, type=type, agent_id=agent_id)
+    narrowed |= arguments.given(tags=tags, include_scopes=include_scopes, session_id=session_id)
+    return answers.searched(await brain.search(q, fuzzy=fuzzy or False, limit=limit, cursor=cursor, **narrowed))
+
+
+async def brain_tags(
+    brain: "OpenBrain",
+    org: arguments.Org = None,
+    project: arguments.ExactProject = None,
+    limit: arguments.Count = None,
+) -> CallToolResult:
+    """Count the tags in use, most used first: what a project is about."""
+    return answers.tags(await brain.tags(limit=limit, **arguments.filters(None, org=org, project=project)))
+
+
+async def brain_scopes(brain: "OpenBrain", org: arguments.Org = None, limit: arguments.Count = None) -> CallToolResult:
+    """Count memories by org and project: which names to filter by."""
+    return answers.scopes(await brain.scopes(limit=limit, **arguments.filters(None, org=org)))
+
+
+TOOLS = (
+    ToolSpec(brain_search, "Search words", READS, untold=("session_id", "cursor")),
+    ToolSpec(brain_tags, "Tags in use", READS),
+    ToolSpec(brain_scopes, "Orgs and projects", READS),
+)

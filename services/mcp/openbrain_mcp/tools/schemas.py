@@ -1,0 +1,40 @@
+"""Argument schemas as they are listed: the same in fewer tokens."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+
+def compact(schema: Mapping[str, Any], untold: Collection[str] = ()) -> dict[str, Any]:
+    """Without titles, nulls that are the default, references, and arguments that are not told of."""
+    definitions = schema.get("$defs", {})
+    told = {name: part for name, part in schema.get("properties", {}).items() if name not in untold}
+    made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in told.items()}}
+    if required := [name for name in schema.get("required", ()) if name in told]:
+        made["required"] = required
+    return made
+
+
+def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    if reference := schema.get("$ref"):
+        return _small({**definitions[reference.rpartition("/")[2]], **_beside(schema)}, definitions)
+    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) == 1:
+        return _small({**choices[0], **_beside(schema)}, definitions)
+    made: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name == "title" or (name == "default" and value is None):
+            continue
+        if name == "anyOf":
+            made[name] = [_small(each, definitions) for each in choices]
+        elif name == "properties":
+            made[name] = {key: _small(each, definitions) for key, each in value.items()}
+        elif name == "items":
+            made[name] = _small(value, definitions)
+        else:
+            made[name] = value
+    return made
+
+
+def _beside(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands beside a reference or a choice."""
+    return {name: value for name, value in schema.items() if name not in {"$ref", "anyOf", "title"}}

@@ -1,0 +1,43 @@
+"""What a tool is."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from mcp_types import CallToolResult, ToolAnnotations
+
+from openbrain_mcp.toolsets import Toolset
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+REPEATS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+"""Done twice, it is done two times."""
+ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+
+Function = Callable[..., Awaitable[CallToolResult]]
+"""Its first argument is the client of whoever calls; the others are what the model gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool: its name is the function's, its description the function's docstring."""
+
+    function: Function
+    title: str
+    hints: ToolAnnotations
+    toolset: Toolset = Toolset.CORE
+    untold: Collection[str] = ()
+    """Arguments that are taken from older clients and not told of."""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """On one line: indentation costs tokens."""
+        return " ".join((self.function.__doc__ or "").split())
+
+
+def known(tools: Iterable[ToolSpec], toolsets: Collection[Toolset]) -> frozenset[str]:
+    """Names of the tools in these toolsets."""
+    return frozenset(tool.name for tool in tools if tool.toolset in toolsets)

@@ -1,0 +1,74 @@
+"""Results of the tools of a vault."""
+
+from typing import TYPE_CHECKING
+
+from mcp_types import CallToolResult
+from pydantic import BaseModel
+
+from openbrain_mcp.tools import fence
+from openbrain_mcp.tools.answers import RECALLED_CHARS, both, text
+from openbrain_mcp.tools.fence import Block
+
+if TYPE_CHECKING:
+    from openbrain.contract.vault import arcs as vault_arcs
+    from openbrain.contract.vault import pages
+    from openbrain.contract.vault.ticks import TickAccepted
+
+_LABELS = {"arc_id", "title", "path", "region", "status", "project", "heat", "created_at", "score"}
+
+
+class Page(BaseModel):
+    """Of brain_ingest."""
+
+    success: bool = True
+    written_bytes: int
+    duplicate: bool
+
+
+class Tick(BaseModel):
+    """Of brain_tick."""
+
+    success: bool = True
+    job_id: str
+    status: str
+
+
+def arcs(found: "vault_arcs.ArcsFound") -> CallToolResult:
+    """Each with what it is about."""
+    blocks = [Block(each.model_dump(mode="json", include=_LABELS), each.summary, "arc") for each in found.arcs]
+    return text("" if found.complete else "Not every arc was looked at.", fence.fenced(blocks, each=RECALLED_CHARS))
+
+
+def arc(found: "vault_arcs.ArcDetail") -> CallToolResult:
+    """Its page."""
+    return text(fence.fenced([Block(found.model_dump(mode="json", include=_LABELS), found.content, "arc")]))
+
+
+def feed(read: "pages.Feed") -> CallToolResult:
+    """Its pages, the highest priority first."""
+    entries = sorted((*read.hot_arcs, *read.inject_blocks, *read.entries), key=lambda each: -each.priority)
+    blocks = [
+        Block({"id": each.id, "title": each.title, "severity": each.severity}, each.content, "feed") for each in entries
+    ]
+    return text(fence.fenced(blocks))
+
+
+def status(health: "pages.PipelineHealth") -> CallToolResult:
+    """What runs and what does not."""
+    checks = "\n".join(f"{name}: {state}" for name, state in health.checks.items())
+    findings = "\n".join(f"since {each.since:%Y-%m-%dT%H:%MZ}: {each.title}" for each in health.findings)
+    last = health.last_tick
+    told = f"The vault is {health.status}. " + (f"Last tick: {last.state}, {last.id}." if last else "No tick so far.")
+    return text(told, fence.fenced([Block({}, f"{checks}\n{findings}".strip(), "status")]))
+
+
+def page(written: "pages.PageWritten") -> CallToolResult:
+    """How much was written."""
+    again = written.idempotent_replay
+    told = "It was there already" if again else "Written; the next tick files it"
+    return both(f"{told}.", Page(written_bytes=written.written_bytes, duplicate=again))
+
+
+def tick(asked: "TickAccepted") -> CallToolResult:
+    """The job."""
+    return both(f"Asked for: {asked.job_id}, {asked.status}.", Tick(job_id=asked.job_id, status=str(asked.status)))

@@ -1,0 +1,28 @@
+"""Which tools are listed together: a list costs tokens in every session of an agent."""
+
+from enum import StrEnum
+
+
+class Toolset(StrEnum):
+    """Tools that are listed together."""
+
+    CORE = "core"
+    SIGNALS = "signals"
+    VAULT = "vault"
+    ADMIN = "admin"
+
+
+ALL = "all"
+
+
+def chosen(names: str) -> frozenset[Toolset]:
+    """Of a list as `signals,vault`; core is always among them. `ValueError` where there is no such toolset."""
+    given = {name.strip().lower() for name in names.split(",")} - {""}
+    if ALL in given:
+        return frozenset(Toolset)
+    return frozenset({Toolset.CORE, *map(Toolset, given)})
+
+
+def choice() -> str:
+    """What can be named, in words."""
+    return f"{', '.join(Toolset)} or {ALL}, with commas between them"

@@ -1,0 +1,50 @@
+"""Arcs of a vault: the threads of past work."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from openbrain.contract.base import Answer, QueryString
+from openbrain.domain.events.submission import Project
+
+HOTTEST = 10
+
+
+class ArcsQuery(QueryString):
+    """What they are about."""
+
+    q: Annotated[str, StringConstraints(pattern=r"\S", max_length=2000)]
+    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
+    min_heat: Annotated[int, Field(ge=0, le=HOTTEST, description="0 for all, also those put away.")] = 2
+    min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0
+    limit: Annotated[int, Field(ge=1, le=50)] = 5
+
+
+class ArcAnswer(Answer):
+    """One arc."""
+
+    arc_id: str
+    title: str
+    path: str = Field(description="Of its page.")
+    region: str
+    status: str
+    project: str | None
+    heat: int | None
+    summary: str
+    created_at: datetime
+    score: float | None = Field(default=None, description="1: every word stands in its title or summary.")
+
+
+class ArcDetail(ArcAnswer):
+    """One arc with its page."""
+
+    content: str
+
+
+class ArcsFound(Answer):
+    """Best first; `complete`: every arc was looked at."""
+
+    arcs: list[ArcAnswer]
+    count: int
+    complete: bool

@@ -1,0 +1,99 @@
+"""Arcs of a vault over HTTP: found by words, read by id, by those of its workspace."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.api.brain import Brain
+from tests.support.api.vault import client
+
+PAGE = """---
+cluster_id: {name}
+title: {title}
+region: left-hemisphere
+status: {status}
+heat: {heat}
+project: {project}
+summary: {summary}
+created: 2026-01-02T10:00:00Z
+---
+# {title}
+
+{body}
+"""
+
+
+def arc(vault: Path, path: str, **told: object) -> None:
+    said = {"title": "Untitled", "status": "active", "heat": 5, "project": "shop", "summary": "", "body": ""} | told
+    (vault / path).parent.mkdir(parents=True, exist_ok=True)
+    (vault / path).write_text(PAGE.format(name=Path(path).stem, **said), "utf-8")
+
+
+@pytest.fixture
+def arcs(vault: Path) -> None:
+    arc(vault, "left/2026-01-02-broker-aaa.md", title="The broker moved", body="The queue of payments fell behind.")
+    arc(vault, "clusters/2026-01-03/2026-01-03-queue-bbb.md", title="Queue limits", heat=8, project="depot")
+    arc(vault, "clusters/2026-01-03/2026-01-03-cold-ccc.md", title="A cold queue", heat=1)
+    arc(vault, "clusters/2026-01-03/2026-01-02-broker-aaa.md", title="An older copy of the broker")
+    (vault / "clusters/2026-01-03/_dashboard.md").write_text("# the queue\n", "utf-8")
+    (vault / "left/broken.md").write_bytes(b"\xff queue")
+
+
+async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None) -> None:
+    async with await client(kept) as ada:
+
+        async def found(**query: object) -> list[tuple[str, float]]:
+            told = (await ada.get("/v1/brain/arcs", params=query)).json()
+            assert told["complete"]
+            assert told["count"] == len(told["arcs"])
+            return [(each["arc_id"], each["score"]) for each in told["arcs"]]
+
+        queue = await found(q="The QUEUE?")
+        both = await found(q="broker payments")
+        cold = await found(q="queue", min_heat=0)
+        depot = await found(q="queue", project="depot")
+        first = await found(q="queue", limit=1)
+        none = await found(q="nothing of that")
+        strict = await found(q="broker payments", min_score=0.95)
+
+    assert {each for each, _ in queue} == {"2026-01-02-broker-aaa", "2026-01-03-queue-bbb"}
+    assert [each for each, _ in both] == ["2026-01-02-broker-aaa"]
+    assert [each for each, _ in cold] == ["2026-01-03-queue-bbb", "2026-01-03-cold-ccc", "2026-01-02-broker-aaa"]
+    assert depot == [("2026-01-03-queue-bbb", 1.0)]
+    assert first == depot
+    assert none == strict == []
+
+
+async def test_one_arc_is_read_where_a_region_has_it(kept: Brain, arcs: None) -> None:
+    async with await client(kept) as ada:
+        told = (await ada.get("/v1/brain/arcs/2026-01-02-broker-aaa")).json()
+        missing = await ada.get("/v1/brain/arcs/2026-01-02-nothing")
+        outside = await ada.get("/v1/brain/arcs/..%2F..%2Fetc%2Fpasswd")
+    async with await client(kept, "w2") as bob:
+        other = await bob.get("/v1/brain/arcs/2026-01-02-broker-aaa")
+    async with await client(kept, permissions=frozenset()) as nobody:
+        refused = [(await nobody.get(path)).status_code for path in ("/v1/brain/arcs?q=x", "/v1/brain/arcs/x")]
+
+    assert (told["path"], told["title"], told["heat"]) == ("left/2026-01-02-broker-aaa.md", "The broker moved", 5)
+    assert "payments fell behind" in told["content"]
+    assert [missing.status_code, outside.status_code, other.status_code] == [404, 404, 404]
+    assert refused == [403, 403]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"q": " "},
+        {"q": "?"},
+        {"q": "x" * 2001},
+        {"q": "x", "limit": 51},
+        {"q": "x", "min_heat": 11},
+        {"q": "x", "min_score": 2},
+    ],
+)
+async def test_a_question_that_is_none_is_refused(kept: Brain, query: dict[str, object]) -> None:
+    async with await client(kept) as ada:
+        refused = await ada.get("/v1/brain/arcs", params=query)
+
+    assert refused.status_code == 422

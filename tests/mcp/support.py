@@ -1,0 +1,34 @@
+"""The tools through the protocol's own client, on a whole brain."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from mcp import Client
+from mcp_types import CallToolResult
+
+from openbrain.client import OpenBrain
+from openbrain_mcp.server import mcp_server
+from openbrain_mcp.toolsets import Toolset
+from tests.support.api.brain import Brain
+
+
+@asynccontextmanager
+async def tools(brain: Brain, key: str, toolsets: frozenset[Toolset] = frozenset(Toolset)) -> AsyncIterator[Client]:
+    asked = OpenBrain("http://brain", key, transport=httpx.ASGITransport(brain.app()), attempts=1)
+
+    async def client(_request: Any) -> OpenBrain:
+        return asked
+
+    async with asked, Client(mcp_server(client, toolsets)) as connected:
+        yield connected
+
+
+def text(result: CallToolResult) -> str:
+    return "".join(getattr(part, "text", "") for part in result.content)
+
+
+def fields(result: CallToolResult) -> Any:
+    assert not result.is_error, text(result)
+    return result.structured_content
