@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -110,8 +111,9 @@ class Profile:
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
         """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
-        none is named, and an answer that would drown a model is refused."""
+        none is named, an answer that would drown a model is refused, and writes wait while the server is away."""
         from openbrain.client import OpenBrain
+        from openbrain.client.outbox import Outbox
         from openbrain.domain.access.credentials import RESPONSE_BYTES
 
         return OpenBrain(
@@ -121,7 +123,14 @@ class Profile:
             allow_http=self.allows_http,
             response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
             org=self.org or "",
+            outbox=Outbox(self.outbox(agent)),
         )
+
+    def outbox(self, agent: str) -> Path:
+        """The file for writes that wait: of one server, one key and one agent, and no other is sent them."""
+        server = self.url if self.named else "this machine's"
+        told = "\n".join((server, self.key(), agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")))
+        return self.data_dir / "outbox" / f"{sha256(told.encode()).hexdigest()[:16]}.sqlite3"
 
     @property
     def org(self) -> str | None:

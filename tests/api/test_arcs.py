@@ -1,9 +1,11 @@
 """Arcs of a vault over HTTP: found by words, read by id, by those of its workspace."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from tests.support.api.brain import Brain
 from tests.support.api.vault import client
 
@@ -42,8 +44,8 @@ def arcs(vault: Path) -> None:
 async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None) -> None:
     async with await client(kept) as ada:
 
-        async def found(**query: object) -> list[tuple[str, float]]:
-            told = (await ada.get("/v1/brain/arcs", params=query)).json()
+        async def found(**query: Any) -> list[tuple[str, float]]:
+            told = (await ada.get("/vault/arcs", params=query)).json()
             assert told["complete"]
             assert told["count"] == len(told["arcs"])
             return [(each["arc_id"], each["score"]) for each in told["arcs"]]
@@ -53,7 +55,7 @@ async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None
         cold = await found(q="queue", min_heat=0)
         depot = await found(q="queue", project="depot")
         first = await found(q="queue", limit=1)
-        none = await found(q="nothing of that")
+        none = await found(q="nowhere")
         strict = await found(q="broker payments", min_score=0.95)
 
     assert {each for each, _ in queue} == {"2026-01-02-broker-aaa", "2026-01-03-queue-bbb"}
@@ -66,13 +68,13 @@ async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None
 
 async def test_one_arc_is_read_where_a_region_has_it(kept: Brain, arcs: None) -> None:
     async with await client(kept) as ada:
-        told = (await ada.get("/v1/brain/arcs/2026-01-02-broker-aaa")).json()
-        missing = await ada.get("/v1/brain/arcs/2026-01-02-nothing")
-        outside = await ada.get("/v1/brain/arcs/..%2F..%2Fetc%2Fpasswd")
+        told = (await ada.get("/vault/arcs/2026-01-02-broker-aaa")).json()
+        missing = await ada.get("/vault/arcs/2026-01-02-nothing")
+        outside = await ada.get("/vault/arcs/..%2F..%2Fetc%2Fpasswd")
     async with await client(kept, "w2") as bob:
-        other = await bob.get("/v1/brain/arcs/2026-01-02-broker-aaa")
-    async with await client(kept, permissions=frozenset()) as nobody:
-        refused = [(await nobody.get(path)).status_code for path in ("/v1/brain/arcs?q=x", "/v1/brain/arcs/x")]
+        other = await bob.get("/vault/arcs/2026-01-02-broker-aaa")
+    async with await client(kept, permissions=frozenset({Permission.BRAIN_READ})) as nobody:
+        refused = [(await nobody.get(path)).status_code for path in ("/vault/arcs?q=x", "/vault/arcs/x")]
 
     assert (told["path"], told["title"], told["heat"]) == ("left/2026-01-02-broker-aaa.md", "The broker moved", 5)
     assert "payments fell behind" in told["content"]
@@ -83,17 +85,12 @@ async def test_one_arc_is_read_where_a_region_has_it(kept: Brain, arcs: None) ->
 @pytest.mark.parametrize(
     "query",
     [
-        {},
-        {"q": " "},
-        {"q": "?"},
-        {"q": "x" * 2001},
-        {"q": "x", "limit": 51},
-        {"q": "x", "min_heat": 11},
-        {"q": "x", "min_score": 2},
+        *({}, {"q": " "}, {"q": "?"}, {"q": "x" * 2001}),
+        *({"q": "x", "limit": 51}, {"q": "x", "min_heat": 11}, {"q": "x", "min_score": 2}),
     ],
 )
-async def test_a_question_that_is_none_is_refused(kept: Brain, query: dict[str, object]) -> None:
+async def test_a_question_that_is_none_is_refused(kept: Brain, query: dict[str, Any]) -> None:
     async with await client(kept) as ada:
-        refused = await ada.get("/v1/brain/arcs", params=query)
+        refused = await ada.get("/vault/arcs", params=query)
 
     assert refused.status_code == 422

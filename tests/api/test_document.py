@@ -212,6 +212,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "/v1/messages/conversation": {"agent": "ada"},
     "/vault/read": {"path": "note.md"},
     "/vault/search": {"q": "note"},
+    "/vault/arcs": {"q": "note"},
 }
 
 
@@ -281,6 +282,9 @@ async def used_and_refused(
     vault = brain.settings.data_dir / f"vault-of-{workspace}"
     vault.mkdir(exist_ok=True)
     (vault / "note.md").write_text("a note\n", encoding="utf-8")
+    (vault / "left").mkdir(exist_ok=True)
+    arc = "---\ncluster_id: 2026-01-02-arc\ntitle: A note\nheat: 5\n---\n# A note\n"
+    (vault / "left" / "2026-01-02-arc.md").write_text(arc, encoding="utf-8")
     posted = Webhooks(enabled=True, hosts=("hooks.example.org",))
     own = {"webhooks": posted, "vaults": Vaults(folders={workspace: vault})}
     settings = brain.settings.model_copy(update=own)
@@ -303,6 +307,7 @@ async def used_and_refused(
             "webhooks": hook.get("id", ""),
             "dead": LETTER,
             "brain": memory_id,
+            "arcs": "2026-01-02-arc",
             "workspaces": workspace,
             "halts": halted["halt"]["id"],
             "signals": halted["signal"]["id"],

@@ -16,12 +16,22 @@ from tests.support.api.brain import Brain
 
 @asynccontextmanager
 async def tools(brain: Brain, key: str, toolsets: frozenset[Toolset] = frozenset(Toolset)) -> AsyncIterator[Client]:
-    asked = OpenBrain("http://brain", key, transport=httpx.ASGITransport(brain.app()), attempts=1)
+    """The tools on a client with this key."""
+    async with (
+        OpenBrain("http://brain", key, transport=httpx.ASGITransport(brain.app()), attempts=1) as asked,
+        on(asked, toolsets) as connected,
+    ):
+        yield connected
+
+
+@asynccontextmanager
+async def on(asked: OpenBrain, toolsets: frozenset[Toolset] = frozenset(Toolset)) -> AsyncIterator[Client]:
+    """The tools on this client."""
 
     async def client(_request: Any) -> OpenBrain:
         return asked
 
-    async with asked, Client(mcp_server(client, toolsets)) as connected:
+    async with Client(mcp_server(client, toolsets)) as connected:
         yield connected
 
 

@@ -109,7 +109,9 @@ async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]",
         await asyncio.to_thread(import_module, "openbrain.client")
         async with _brain(chosen, agent) as client:
             ready.set_result(client)
+            delivering = asyncio.create_task(client.delivering(), name="outbox")
             await ended.wait()
+            delivering.cancel()
     except OpenBrainError as error:
         if ready.done():
             raise
@@ -125,13 +127,16 @@ async def _brain(chosen: Profile, agent: str) -> AsyncIterator["OpenBrain"]:
             yield client
         return
     from openbrain.client import OpenBrain
+    from openbrain.client.outbox import Outbox
     from openbrain_cli.system.up import started
 
     await asyncio.to_thread(import_module, "openbrain_cli.system.embedded.pipeline")
     settings = chosen.settings()
     free = settings.model_copy(update={"server": settings.server.model_copy(update={"port": 0})})
-    async with started(free) as (url, key_file), OpenBrain(url, read_key(key_file), agent=agent) as client:
-        yield client
+    async with started(free) as (url, key_file):
+        outbox = Outbox(Profile(data_dir=settings.data_dir, environment=chosen.environment).outbox(agent))
+        async with OpenBrain(url, read_key(key_file), agent=agent, outbox=outbox) as client:
+            yield client
 
 
 async def _runs(chosen: Profile) -> bool:

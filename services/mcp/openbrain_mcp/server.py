@@ -13,11 +13,11 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
 import openbrain
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.text.displayed import plain
 from openbrain_mcp import prompts, resources
 from openbrain_mcp.bad_arguments import sentence
-from openbrain_mcp.tools import TOOLS
+from openbrain_mcp.tools import TOOLS, answers
 from openbrain_mcp.tools.schemas import compact
 from openbrain_mcp.tools.spec import ToolSpec, known
 from openbrain_mcp.toolsets import Toolset
@@ -29,6 +29,8 @@ Clients = Callable[[Any], Awaitable["OpenBrain"]]
 """The client to ask for a caller; its argument is the HTTP request, None on stdio."""
 CHOSEN: ContextVar[frozenset[Toolset] | None] = ContextVar("openbrain_mcp_toolsets", default=None)
 """The toolsets that the request at hand asks for; None for the server's own."""
+KEPT = "kept"
+"""The code of an error that is none: the write waits in the outbox of this machine."""
 
 INSTRUCTIONS = (
     "OpenBrain is the shared memory of all agents you work with. Before you act on a question, a design or an error, "
@@ -119,6 +121,10 @@ def _called(tool: ToolSpec, clients: Clients) -> Callable[..., Awaitable[CallToo
     async def called(ctx: Context, **arguments: Any) -> CallToolResult:
         try:
             return await tool.function(await clients(ctx.request_context.request), **arguments)
+        except TryLater as error:
+            if error.code == KEPT:
+                return answers.both(plain(str(error)), answers.Done(pending=True))
+            raise ToolError(plain(str(error))) from None
         except OpenBrainError as error:
             raise ToolError(plain(str(error))) from None
 

@@ -1,6 +1,8 @@
 """The client itself: a method per route."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -10,6 +12,8 @@ import httpx
 
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
+from openbrain.client.keeping import KeepingWire
+from openbrain.client.outbox import Outbox
 from openbrain.client.resources.access import Access
 from openbrain.client.resources.agents import Agents
 from openbrain.client.resources.discovery import Discovery
@@ -30,6 +34,7 @@ from openbrain.domain.access.credentials import from_environment
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import uuid7
 
+DELIVERY_PAUSE_S = 30
 Offer = Submission | Mapping[str, object]
 
 
@@ -41,6 +46,7 @@ class OpenBrain(
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
     unless `allow_http`. An answer above `response_bytes` is refused. After `breaker_failures` questions in a row that
     were not answered the server is left alone for `breaker_s`. `org` is that of writes and questions that name none.
+    With an `outbox` a write that can't be sent raises `Kept`; `delivering` sends it later.
     """
 
     def __init__(
@@ -57,11 +63,12 @@ class OpenBrain(
         breaker_failures: int = 3,
         breaker_s: float = 30.0,
         org: str = "",
+        outbox: Outbox | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
         self.org = org
-        self._wire = Wire(
+        self._wire = (Wire if outbox is None else partial(KeepingWire, outbox))(
             url,
             key,
             agent=agent,
@@ -230,6 +237,15 @@ class OpenBrain(
             query={"session_id": session_id or None},
             headers=write_headers(wait=wait, if_match=if_match),
         )
+
+    async def delivering(self) -> None:
+        """Send what the outbox keeps, as soon as the server answers; until cancelled."""
+        while isinstance(self._wire, KeepingWire):
+            await self._wire.kept.wait()
+            pause = 1
+            while not await self._wire.deliver():
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, DELIVERY_PAUSE_S)
 
     async def health(self) -> Health:
         """How the server is; an answer also when it is not well."""

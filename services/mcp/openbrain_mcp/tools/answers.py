@@ -26,39 +26,42 @@ WHOLE_CHARS = 60_000
 _STATE = ("state", "reason", "version", "supersedes_id", "expires_at", "session_id")
 
 
-class Stored(BaseModel):
+class Done(BaseModel):
+    """Of a tool that writes. While the brain is away there is no more to tell."""
+
+    success: bool = True
+    pending: bool | None = Field(None, description="Kept on this machine, sent once later: do not repeat.")
+
+
+class Stored(Done):
     """Of brain_remember."""
 
-    success: bool = True
-    id: str
-    memoryId: str = Field(description="The same.")  # noqa: N815 - the name that older clients know
-    timestamp: datetime
-    duplicate: bool = Field(description="The same content was there already.")
+    id: str | None = None
+    memoryId: str | None = Field(None, description="The same.")  # noqa: N815 - the name that older clients know
+    timestamp: datetime | None = None
+    duplicate: bool | None = Field(None, description="The same content was there already.")
 
 
-class Updated(BaseModel):
+class Updated(Done):
     """Of brain_update."""
 
-    success: bool = True
-    id: str
-    version: int
+    id: str | None = None
+    version: int | None = None
 
 
-class Forgotten(BaseModel):
+class Forgotten(Done):
     """Of brain_forget."""
 
-    success: bool = True
-    id: str
-    forgotten: bool = True
-    timestamp: datetime
+    id: str | None = None
+    forgotten: bool | None = None
+    timestamp: datetime | None = None
 
 
-class SignalState(BaseModel):
+class SignalState(Done):
     """Of the tools that raise and acknowledge alarms."""
 
-    success: bool = True
     id: str | None = None
-    state: str
+    state: str | None = None
     severity: Severity | None = None
     halt_id: str | None = None
 
@@ -78,7 +81,7 @@ def updated(memory: "memories.MemoryAnswer") -> CallToolResult:
 def forgotten(memory: "memories.Forgotten") -> CallToolResult:
     """When it ended."""
     at = memory.deleted_at or memory.updated_at
-    return both(f"Forgotten: {memory.id}", Forgotten(id=memory.id, timestamp=at))
+    return both(f"Forgotten: {memory.id}", Forgotten(id=memory.id, forgotten=True, timestamp=at))
 
 
 def found(recalled: "Recalled") -> CallToolResult:

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel
 
 from openbrain_mcp.tools import fence
-from openbrain_mcp.tools.answers import RECALLED_CHARS, both, text
+from openbrain_mcp.tools.answers import RECALLED_CHARS, Done, both, text
 from openbrain_mcp.tools.fence import Block
 
 if TYPE_CHECKING:
@@ -17,20 +16,18 @@ if TYPE_CHECKING:
 _LABELS = {"arc_id", "title", "path", "region", "status", "project", "heat", "created_at", "score"}
 
 
-class Page(BaseModel):
+class Page(Done):
     """Of brain_ingest."""
 
-    success: bool = True
-    written_bytes: int
-    duplicate: bool
+    written_bytes: int | None = None
+    duplicate: bool | None = None
 
 
-class Tick(BaseModel):
+class Tick(Done):
     """Of brain_tick."""
 
-    success: bool = True
-    job_id: str
-    status: str
+    job_id: str | None = None
+    status: str | None = None
 
 
 def arcs(found: "vault_arcs.ArcsFound") -> CallToolResult:

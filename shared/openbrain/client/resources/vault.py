@@ -95,11 +95,11 @@ class Vault:
     ) -> ArcsFound:
         """Arcs by the words of a question, best first; those below a heat of 2 only where `min_heat` says so."""
         query = {"q": q, "project": project, "min_heat": min_heat, "min_score": min_score, "limit": limit}
-        return await self._wire.ask(ArcsFound, "GET", "/v1/brain/arcs", query=query)
+        return await self._wire.ask(ArcsFound, "GET", "/vault/arcs", query=query)
 
     async def arc(self, arc_id: str) -> ArcDetail:
         """One arc with its page."""
-        return await self._wire.ask(ArcDetail, "GET", f"/v1/brain/arcs/{quote(arc_id, safe='')}")
+        return await self._wire.ask(ArcDetail, "GET", f"/vault/arcs/{quote(arc_id, safe='')}")
 
     async def deep_health(self) -> DeepHealth:
         """How the brain's parts are."""

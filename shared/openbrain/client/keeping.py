@@ -1,0 +1,84 @@
+"""A client that loses no write while its server is away: what can't be sent is kept, and sent later, in order."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from openbrain.client.outbox import Kept, Outbox, Write
+from openbrain.client.wire import Wire
+from openbrain.contract.base import Answer
+from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, TryLater, Unauthorised
+
+A = TypeVar("A", bound=Answer)
+
+
+class KeepingWire(Wire):
+    """The same connections, with an outbox behind them."""
+
+    def __init__(self, outbox: Outbox, url: str, key: str = "", **options: Any) -> None:
+        super().__init__(url, key, **options)
+        self._outbox = outbox
+        self._turn = asyncio.Lock()
+        self.kept = asyncio.Event()
+        """Something waits."""
+        if outbox.waiting():
+            self.kept.set()
+
+    async def close(self) -> None:
+        """Give connections and file back."""
+        await super().close()
+        self._outbox.close()
+
+    async def ask(
+        self,
+        model: type[A],
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None = None,
+        content: bytes | None = None,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        repeat: bool = True,
+        well: tuple[int, ...] = (200, 201),
+    ) -> A:
+        """As of any client; `Kept` where a write has to wait."""
+        write = Write(method, path, body, query or {}, headers or {})
+        rest: dict[str, Any] = {"content": content, "repeat": repeat, "well": well}
+        if content is not None or not write.kept:
+            return await super().ask(model, method, path, body=body, query=query, headers=headers, **rest)
+        write = write.keyed()
+        if self._outbox.waiting():
+            raise self._keep(write, "others wait before it")
+        try:
+            return await super().ask(model, method, path, body=body, query=query, headers=write.headers, **rest)
+        except (RateLimited, Halted):
+            raise  # the server said so: the agent is to know
+        except TryLater as error:
+            raise self._keep(write, str(error)) from error
+
+    async def deliver(self) -> bool:
+        """Send what waits, in order; whether nothing is left. What the server will never take is set aside."""
+        async with self._turn:
+            with self._outbox.delivering() as ours:
+                while ours and (found := self._outbox.first()):
+                    number, write = found
+                    try:
+                        await super().ask(
+                            Answer, write.method, write.path, body=write.body, query=write.query, headers=write.headers
+                        )
+                    except (TryLater, Unauthorised):
+                        return False
+                    except OpenBrainError as error:
+                        self._outbox.refuse(number, str(error))
+                    else:
+                        self._outbox.delivered(number)
+        if self._outbox.waiting():
+            return False
+        self.kept.clear()
+        return True
+
+    def _keep(self, write: Write, why: str) -> Kept:
+        self._outbox.keep(write)
+        self.kept.set()
+        return Kept(why)

@@ -1,0 +1,141 @@
+"""Writes that could not be sent, in a file of this machine until they can: each is delivered once."""
+
+import contextlib
+import fcntl
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import uuid7
+
+MOST = 10_000
+KEEPS = {
+    "POST": (
+        "/v1/brain/remember",
+        "/v1/amygdala/signals",
+        "/v1/messages/send",
+        "/v1/brain/recall/",
+        "/vault/write_inbox",
+    ),
+    "PATCH": ("/v1/brain/memories/",),
+    "DELETE": ("/v1/brain/forget/",),
+}
+"""What is worth sending later. All of it may come twice: under a key that is made once, or because twice is as once."""
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS writes (number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, refused TEXT)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One request, as it is sent."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is one of those that are worth sending later."""
+        return any(self.path.startswith(prefix) for prefix in KEEPS.get(self.method, ()))
+
+    def keyed(self) -> "Write":
+        """Under an idempotency key, so that it may be sent again."""
+        if any(name.lower() == "idempotency-key" for name in self.headers):
+            return self
+        headers = {**self.headers, "idempotency-key": uuid7(0)}
+        return Write(self.method, self.path, self.body, self.query, headers)
+
+
+class Kept(TryLater):
+    """Not sent yet, and not lost: nobody has to send it again."""
+
+    code = "kept"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Kept on this machine, and sent once when the brain answers again; do not repeat it ({why})")
+
+
+class Outbox:
+    """A file for one server and one key. It is made when something has to be kept; several processes may share it."""
+
+    def __init__(self, path: Path, most: int = MOST) -> None:
+        self._path = path
+        self._most = most
+        self._opened: sqlite3.Connection | None = None
+
+    def keep(self, write: Write) -> None:
+        """On disk when this returns. `TryLater` where there is no room."""
+        database = self._database()
+        if self.waiting() >= self._most:
+            raise TryLater(f"{self._most} writes wait already in {self._path}: bring the brain up, then go on")
+        with database:
+            database.execute("INSERT INTO writes (request) VALUES (?)", (orjson.dumps(asdict(write), default=list),))
+
+    def waiting(self) -> int:
+        """How many are to be sent."""
+        return self._count("refused IS NULL")
+
+    def refused(self) -> int:
+        """How many the server would not take; they stay in the file, with the reason."""
+        return self._count("refused IS NOT NULL")
+
+    def first(self) -> tuple[int, Write] | None:
+        """The oldest that waits, under its number."""
+        ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"
+        found = self._database().execute(ask).fetchone()
+        return None if found is None else (found[0], Write(**orjson.loads(found[1])))
+
+    def delivered(self, number: int) -> None:
+        """The server has it."""
+        database = self._database()
+        with database:
+            database.execute("DELETE FROM writes WHERE number = ?", (number,))
+
+    def refuse(self, number: int, reason: str) -> None:
+        """The server will never take it."""
+        database = self._database()
+        with database:
+            database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
+
+    @contextlib.contextmanager
+    def delivering(self) -> Iterator[bool]:
+        """Whether this process delivers now: one at a time does, so that the order stays."""
+        with self._path.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            yield True
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _count(self, which: str) -> int:
+        if self._opened is None and not self._path.exists():
+            return 0
+        (count,) = self._database().execute(f"SELECT count(*) FROM writes WHERE {which}").fetchone()  # noqa: S608
+        return int(count)
+
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            opened = sqlite3.connect(self._path, timeout=30)
+            self._path.chmod(0o600)
+            opened.execute("PRAGMA journal_mode = WAL")
+            opened.execute("PRAGMA synchronous = FULL")
+            opened.execute(_TABLE)
+            opened.commit()
+            self._opened = opened
+        return self._opened

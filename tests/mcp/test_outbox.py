@@ -1,0 +1,219 @@
+"""Writes while the brain is away: kept on this machine, delivered later, once."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from openbrain.client import OpenBrain
+from openbrain.client.outbox import Kept, Outbox, Write
+from openbrain.domain.errors import NotFound, TryLater
+from tests.mcp.support import on, text
+from tests.mcp.test_prepared import OPENING, READY, line
+from tests.support.api.brain import Brain
+from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.forms import long_form
+from tests.support.waiting import PATIENCE_S
+
+WRITES = 500 if long_form() else 45
+
+
+class Cut(httpx.AsyncBaseTransport):
+    """The way to the server: open, gone before a request, or gone before its answer."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self.state = "open"
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.state == "gone":
+            raise httpx.ConnectError("gone")
+        answer = await self._inner.handle_async_request(request)
+        if self.state == "answer lost":
+            await answer.aread()
+            raise httpx.ReadError("lost")
+        return answer
+
+
+@contextlib.asynccontextmanager
+async def cut_off(brain: Brain, path: Path, key: str) -> AsyncIterator[tuple[OpenBrain, Cut]]:
+    cut = Cut(httpx.ASGITransport(brain.app()))
+    async with OpenBrain("http://brain", key, transport=cut, attempts=1, outbox=Outbox(path)) as client:
+        yield client, cut
+
+
+async def test_each_write_is_stored_once_however_it_was_cut_off(brain: Brain, tmp_path: Path) -> None:
+    key, file = await brain.key(), tmp_path / "outbox" / "a.sqlite3"
+    sent, stored = [f"fact {number}" for number in range(8)], []
+    async with cut_off(brain, file, key) as (client, cut):
+        for state, content in zip(["open", "answer lost", "gone", "open"] * 2, sent, strict=True):
+            cut.state = state
+            with contextlib.suppress(Kept):
+                stored.append((await client.remember({"content": content, "type": "fact"})).content)
+        with pytest.raises(Kept, match="do not repeat it"):
+            await client.update("0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", tags=["x"])
+        assert (await client.recall("facts")).count >= 0  # reading goes on
+        assert [stat.S_IMODE(each.stat().st_mode) & 0o077 for each in (file, file.parent)] == [0, 0]
+    assert stored == sent[:1]
+
+    async with cut_off(brain, file, key) as (again, cut):
+        delivering = asyncio.create_task(again.delivering())
+        async with asyncio.timeout(PATIENCE_S):
+            while Outbox(file).waiting():
+                await asyncio.sleep(0.01)
+        delivering.cancel()
+        listed = await again.memories(limit=50)
+
+    assert sorted(memory.content for memory in listed.memories) == sent
+    assert Outbox(file).refused() == 1  # there was no such memory to change
+
+
+async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "outbox.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, _):
+        with pytest.raises(NotFound):
+            await client.forget("0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+    async with cut_off(brain, file, "ob_" + "x" * 43) as (stranger, cut):
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await stranger.remember({"content": "x", "type": "fact"})
+        with pytest.raises(TryLater) as caught:
+            await stranger.recall("x")
+        cut.state = "open"
+        await asyncio.wait([asyncio.create_task(stranger.delivering())], timeout=0.2)
+    assert not isinstance(caught.value, Kept)
+    assert Outbox(file).waiting() == 1  # no key, no delivery: it waits for the right one
+
+
+def test_an_outbox_has_an_end_and_one_deliverer(tmp_path: Path) -> None:
+    boxes = [Outbox(tmp_path / "o.sqlite3", most=2) for _ in range(2)]
+    for number in range(2):
+        boxes[number].keep(Write("POST", "/v1/brain/remember", {"content": str(number)}))
+    with pytest.raises(TryLater, match="2 writes wait already"):
+        boxes[0].keep(Write("POST", "/v1/brain/remember"))
+    with boxes[0].delivering() as first, boxes[1].delivering() as second:
+        assert (first, second) == (True, False)
+    kept = Write("POST", "/v1/brain/remember").keyed()
+    assert kept.headers["idempotency-key"] == kept.keyed().headers["idempotency-key"]
+
+
+async def test_a_tool_says_that_a_write_waits(brain: Brain, tmp_path: Path) -> None:
+    async with cut_off(brain, tmp_path / "o.sqlite3", await brain.key()) as (asked, cut), on(asked) as client:
+        cut.state = "gone"
+        kept = await client.call_tool("brain_remember", {"content": "x", "type": "fact"})
+        asking = await client.call_tool("brain_recall", {"query": "x"})
+
+    assert not kept.is_error
+    assert kept.structured_content == {"success": True, "pending": True}
+    assert text(kept).startswith("Kept on this machine, and sent once")
+    assert asking.is_error
+
+
+class Way:
+    """A port before the brain's, which can be cut."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.StreamWriter] = set()
+        self.port = 0
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._carry, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        assert self._server
+        self._server.close()
+        for writer in self._open:
+            writer.transport.abort()
+        self._open.clear()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._to)
+        self._open |= {writer, back}
+        await asyncio.gather(_copy(reader, back), _copy(there, writer))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+@contextlib.asynccontextmanager
+async def bridge(environment: dict[str, str]) -> AsyncIterator[Any]:
+    """A function that remembers and returns the answer; None where the process is gone."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
+    )
+    put, out = process.stdin, process.stdout
+    assert put
+    assert out
+    put.write(f"{OPENING}\n{READY}\n".encode())
+    await out.readline()
+
+    async def remember(number: int, *, kill: bool = False) -> Any:
+        said = {"name": "brain_remember", "arguments": {"content": f"write {number}", "type": "fact"}}
+        put.write(line("tools/call", said, number + 10).encode() + b"\n")
+        await put.drain()
+        if kill:
+            os.kill(process.pid, signal.SIGKILL)
+        answered = await out.readline()
+        return orjson.loads(answered)["result"]["structuredContent"] if answered else None
+
+    try:
+        yield remember
+    finally:
+        put.close()
+        await process.wait()
+
+
+async def test_the_bridge_cut_off_in_the_middle_killed_and_started_again_stores_each_write_once(tmp_path: Path) -> None:
+    with up(Terminal(tmp_path, tmp_path / "data")) as terminal:
+        way = Way(int((terminal.data / "url").read_text().strip().rpartition(":")[2]))
+        await way.open()
+        away = Terminal(tmp_path, tmp_path / "agent")
+        key = {"OPENBRAIN_API_KEY": (terminal.data / "key").read_text().strip()}
+        environment = away.env({"OPENBRAIN_URL": f"http://127.0.0.1:{way.port}", **key})
+        answers: list[Any] = []
+        async with bridge(environment) as remember:
+            for number in range(WRITES):
+                if number == WRITES // 3:
+                    cutting = asyncio.create_task(way.cut())
+                answers.append(await remember(number, kill=number == 2 * WRITES // 3))
+                if answers[-1] is None:
+                    break
+        await cutting
+        await way.open()
+        async with bridge(environment) as again:
+            answers += [await again(number) for number in range(len(answers) - 1, WRITES)]
+            (file,) = (away.data / "outbox").glob("*.sqlite3")
+            async with asyncio.timeout(PATIENCE_S):
+                while Outbox(file).waiting():
+                    await asyncio.sleep(0.05)
+        found: list[str] = []
+        async with OpenBrain(f"http://127.0.0.1:{way.port}", key["OPENBRAIN_API_KEY"]) as client:
+            cursor = None
+            while True:
+                page = await client.memories(limit=100, cursor=cursor)
+                found += [memory.content for memory in page.memories]
+                if (cursor := page.next_cursor) is None:
+                    break
+        await way.cut()
+
+    assert any(answer and answer.get("pending") for answer in answers)
+    assert any(answer and answer.get("id") for answer in answers)
+    assert sorted(found) == sorted(f"write {number}" for number in range(WRITES))
+    assert Outbox(file).refused() == 0
