@@ -50,6 +50,10 @@ def calls(memory: str, signal: str, arc: str) -> dict[str, dict[str, Any]]:
         "brain_search": {"q": SECRET, "fuzzy": True},
         "brain_tags": {},
         "brain_scopes": {},
+        "brain_context": {"project": SECRET, "budget_tokens": 5000},
+        "agent_send": {"to": "bob", "content": "mine"},
+        "agent_inbox": {"agent_id": "bob"},
+        "agent_conversation": {"agent": "bob"},
         "brain_signals": {"state": ["active", "acknowledged", "resolved"]},
         "brain_signal_ack": {"id": signal},
         "brain_signal_raise": {"source": SECRET, "severity": "warning", "title": "mine"},
@@ -84,6 +88,7 @@ async def theirs(brain: Brain) -> dict[str, dict[str, Any]]:
         memory = fields(await bob.call_tool("brain_remember", said))["id"]
         raised = {"source": SECRET, "severity": "critical", "title": f"{SECRET} burns"}
         signal = fields(await bob.call_tool("brain_signal_raise", raised))["id"]
+        fields(await bob.call_tool("agent_send", {"to": "bob", "content": f"Mind the {SECRET}."}))
     await brain.settle()
     return calls(memory, signal, "2026-01-02-quokka-arc")
 
@@ -101,10 +106,12 @@ async def test_whoever_may_see_it_is_shown_it_within_a_fence(two_vaults: Brain) 
             assert not result.is_error, f"{name}: {text(result)}"
             if SECRET in text(result):
                 shown.add(name)
+                assert result.structured_content is None
+                if name == "brain_context":  # fenced by the server, with marks that stay while nothing changes
+                    continue
                 mark = re.findall(r"^<<\w+ (\w{12}) 1>>$", text(result), re.MULTILINE)[0]
                 assert text(result).index(fence.NOTICE) < text(result).index(SECRET)
                 assert text(result).rindex(SECRET) < text(result).rindex(f"<<end {mark} ")
-                assert result.structured_content is None
 
     reading = {tool.name for tool in TOOLS if tool.hints.read_only_hint}
     assert shown == reading - {"brain_status"}

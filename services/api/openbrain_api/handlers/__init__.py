@@ -4,7 +4,7 @@ from openbrain_api.handlers import messages, system
 from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
 from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
 from openbrain_api.handlers.brain import brief, context, discovery, forgetting, memories, recall, transfer
-from openbrain_api.handlers.vault import arcs, artifacts, health, pages, posts, ticks
+from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
 from openbrain_api.http.route import Route
 
 _RESOURCES = (
@@ -12,7 +12,7 @@ _RESOURCES = (
     *(access, operations, indexes, models, streams, dead_letters),
     messages,
     *(signals, halts, broadcasts, webhooks),
-    *(pages, arcs, posts, artifacts, health, ticks),
+    *(pages, posts, artifacts, health, ticks),
     system,
 )
 ROUTES = tuple(value for module in _RESOURCES for value in vars(module).values() if isinstance(value, Route))

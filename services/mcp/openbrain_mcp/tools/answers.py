@@ -16,8 +16,10 @@ from openbrain_mcp.tools import fence
 from openbrain_mcp.tools.fence import Block
 
 if TYPE_CHECKING:
+    from openbrain.contract import messages
     from openbrain.contract.amygdala import signals as amygdala
     from openbrain.contract.brain import discovery, memories
+    from openbrain.contract.brain.context import AgentContext
     from openbrain.contract.brain.recall import Recalled
 
 RECALLED_CHARS = 2_000
@@ -64,6 +66,14 @@ class SignalState(Done):
     state: str | None = None
     severity: Severity | None = None
     halt_id: str | None = None
+
+
+class Sent(Done):
+    """Of agent_send."""
+
+    id: str | None = None
+    seq: int | None = Field(None, description="Its number in the other's inbox.")
+    duplicate: bool | None = None
 
 
 def stored(memory: "memories.Remembered") -> CallToolResult:
@@ -128,6 +138,27 @@ def scopes(counts: "discovery.ScopeCounts") -> CallToolResult:
     return text(_counted(lines, "scopes"))
 
 
+def context(read: "AgentContext") -> CallToolResult:
+    """As the server laid it out: the same bytes while nothing changed."""
+    return text(more(read.next_cursor), read.text)
+
+
+def sent(message: "messages.MessageSent") -> CallToolResult:
+    """Its number."""
+    return both(f"Sent: {message.id}", Sent(id=message.id, seq=message.seq, duplicate=message.duplicate))
+
+
+def inbox(page: "messages.Inbox") -> CallToolResult:
+    """Messages, and where to go on."""
+    head = f"{page.unread} unread in all. Behind these: after {page.next_after}" if page.next_after else ""
+    return text(head, _messages(page.messages))
+
+
+def conversation(page: "messages.Conversation") -> CallToolResult:
+    """Messages of both."""
+    return text(more(page.next_cursor), _messages(page.messages))
+
+
 def signals(page: "amygdala.SignalList") -> CallToolResult:
     """Alarms."""
     blocks = [
@@ -181,6 +212,12 @@ def both(told: str, fields: BaseModel) -> CallToolResult:
 
 def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
     return fence.fenced([fence.memory_block(memory) for memory in found], each=each)
+
+
+def _messages(found: "Iterable[messages.MessageAnswer]") -> str:
+    names = {"id", "sender", "recipient", "subject", "org", "seq", "read", "created_at"}
+    blocks = [Block(each.model_dump(mode="json", include=names), each.content, "message") for each in found]
+    return fence.fenced(blocks, each=RECALLED_CHARS)
 
 
 def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> str:

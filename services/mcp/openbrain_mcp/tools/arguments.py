@@ -84,6 +84,20 @@ Cursor = Annotated[str | None, Field(description="From an answer, to go on.")]
 History = Annotated[bool | None, Field(description="Its audit and its chain too.")]
 Confirm = Annotated[bool | None, Field(description="Still true: it fades from now on.")]
 
+OwnName = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Whose; left out, the key's.")]
+Budget = Annotated[int | None, Field(ge=200, le=100_000, description="What the answer may take; 2,000.")]
+Page = Annotated[int | None, Field(ge=1, le=limits.LIST_LIMIT)]
+Recipient = Annotated[str, Field(max_length=limits.AGENT_CHARS, description="The agent's name.")]
+Other = Annotated[str, Field(max_length=limits.AGENT_CHARS, description="The other agent's name.")]
+Letter = Annotated[
+    str,
+    Field(max_length=limits.CONTENT_CHARS, description="What it should know, so that it stands alone."),
+    AfterValidator(_said("say what the other agent should know")),
+]
+Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
+After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those behind this number.")]
+Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
+
 SignalId = Annotated[str, Field(description="The alarm's id.")]
 SignalStates = Annotated[SignalState | list[SignalState] | None, _texts("Only in these states.")]
 _SEVERITIES = [str(each) for each in Severity]

@@ -1,8 +1,9 @@
-"""A vault, read: the feed, the alarm, its pages."""
+"""A vault, read: the feed, the alarm, its pages, its arcs."""
 
 import asyncio
 import hashlib
 
+from openbrain.contract.vault.arcs import ArcDetail, ArcsFound, ArcsQuery
 from openbrain.contract.vault.pages import (
     Alarm,
     Feed,
@@ -18,7 +19,7 @@ from openbrain.domain.times import to_iso
 from openbrain.vault.pages.alarm import TITLE, alarm
 from openbrain_api.http.response import Response, plain, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.vaults import folder_pages
+from openbrain_api.vaults import arc_search, folder_pages
 from openbrain_api.vaults.citing import cited
 from openbrain_api.vaults.feed import ALARM, FEED, read_feed
 from openbrain_api.vaults.writes import vault_of
@@ -92,3 +93,16 @@ async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
     query = call.query
     hits, complete = await asyncio.to_thread(folder_pages.searched, vault_of(call), query.path, query.q, query.limit)
     return respond({"results": hits, "count": len(hits), "complete": complete})
+
+
+@Route("GET", "/vault/arcs", permission=Permission.VAULT_READ, response=ArcsFound, problems=(404,), cost=20)
+async def arcs(call: Call[Nothing, ArcsQuery]) -> Response:
+    """Find arcs by the words of a question."""
+    found, complete = await asyncio.to_thread(arc_search.search, vault_of(call), call.query)
+    return respond({"arcs": found, "count": len(found), "complete": complete})
+
+
+@Route("GET", "/vault/arcs/{id}", permission=Permission.VAULT_READ, response=ArcDetail, problems=(404,), cost=5)
+async def arc(call: Call[Nothing, Nothing]) -> Response:
+    """One arc with its page."""
+    return respond(await asyncio.to_thread(arc_search.one, vault_of(call), call.path["id"]))
