@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import httpx2
 import orjson
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from openbrain_mcp.tools.fence import NOTICE
@@ -39,6 +41,12 @@ def url(terminal: Terminal) -> str:
 
 def key(terminal: Terminal) -> str:
     return (terminal.data / "key").read_text().strip()
+
+
+def over_stdio(terminal: Terminal) -> Any:
+    """The command as a client starts it. What it says on standard error goes where that of this process goes."""
+    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=terminal.env({}))
+    return stdio_client(command, errlog=sys.__stderr__ or sys.stderr)
 
 
 async def whole_way(client: Client, about: str) -> None:
@@ -67,7 +75,7 @@ async def whole_way(client: Client, about: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_over_stdio_to_the_system_that_runs(terminal: Terminal, mode: Any) -> None:
-    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=terminal.env({}))
+    command = over_stdio(terminal)
     async with Client(command, mode=mode) as client:
         await whole_way(client, f"stdio {mode}")
 
@@ -111,7 +119,7 @@ async def answers(client: Client, org: str) -> list[str]:
 
 
 async def test_what_was_stored_stays_in_its_fence_over_stdio_as_over_http(terminal: Terminal) -> None:
-    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=terminal.env({}))
+    command = over_stdio(terminal)
     async with (
         httpx2.AsyncClient(headers={"authorization": f"Bearer {key(terminal)}"}) as http,
         Client(streamable_http_client(url(terminal), http_client=http), mode="legacy") as served,
@@ -141,7 +149,7 @@ async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_p
         "CORE_BRAIN_AGENT_ID": "ada",
     }
     elsewhere = Terminal(tmp_path, tmp_path / "data", names)
-    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=elsewhere.env({}))
+    command = over_stdio(elsewhere)
     async with Client(command, mode="legacy") as client:
         await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
         listed: Any = await client.call_tool("brain_list", {"org": "acme"})
@@ -153,7 +161,7 @@ async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_p
 
 async def test_over_stdio_where_nothing_runs(tmp_path: Path) -> None:
     alone = Terminal(tmp_path, tmp_path / "data")
-    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=alone.env({}))
+    command = over_stdio(alone)
     async with Client(command, mode="legacy") as client:
         await whole_way(client, "embedded")
         listed = await asyncio.to_thread(alone.run, "list", "--json")
@@ -208,7 +216,7 @@ async def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> Non
 
     assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
     assert answers[0]["result"]["serverInfo"]["name"] == "openbrain"
-    assert len(answers[1]["result"]["tools"]) == 4
+    assert len(answers[1]["result"]["tools"]) == 13
     assert answers[2]["result"]["structuredContent"]["success"] is True
     assert "structuredContent" not in answers[3]["result"]
     assert answers[3]["result"]["content"][0]["text"].startswith(NOTICE)
