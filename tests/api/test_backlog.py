@@ -70,6 +70,9 @@ def test_every_route_that_writes_memories_asks_first() -> None:
         ("POST", "/v1/brain/memories/{id}:restore"),
         ("POST", "/v1/brain/remember"),
         ("POST", "/v1/brain/remember:batch"),
+        ("POST", "/v1/brain/sessions"),
+        ("POST", "/v1/brain/sessions/{id}/append"),
+        ("POST", "/v1/brain/sessions/{id}/end"),
     ]
 
 

@@ -187,6 +187,9 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/amygdala/signals/{id}/resolve"): {"note": "swapped"},
     ("POST", "/v1/amygdala/halts"): {"title": "prices", "scope": "org", "org": "acme"},
     ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
+    ("POST", "/v1/brain/sessions"): {"project": "shop", "policy": "promote", "agents": ["bo"]},
+    ("POST", "/v1/brain/sessions/{id}/append"): {"turns": [{"turn": 1, "content": "said"}]},
+    ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "done", "next_steps": ["more"], "expires_in": 5},
     ("POST", "/v1/messages/send"): {"to": "ada", "content": "which one?", "subject": "the gateway"},
     ("POST", "/v1/messages/read"): {"up_to": 1},
     ("POST", "/v1/messages/{id}/read"): {"agent_id": "ada"},
@@ -302,7 +305,9 @@ async def used_and_refused(
         assert ("id" in hook) == (workspace != "system"), hook
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         note = (await client.post("/v1/messages/send", json={"to": "ada", "content": "a note"})).json()
+        session = (await client.post("/v1/brain/sessions", json={"project": "shop"})).json()
         aims = {
+            "sessions": session["id"],
             "messages": note["id"],
             "webhooks": hook.get("id", ""),
             "dead": LETTER,

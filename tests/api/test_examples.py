@@ -40,6 +40,8 @@ async def test_it_is_taken(operator: Operator, method: str, path: str, name: str
     key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
     async with http(app, key) as client:
         made = (await client.post("/v1/brain/remember", json={"content": "something", "type": "fact"})).json()
+        if "/sessions/" in path:
+            await client.post("/v1/brain/sessions", json={"session_id": made["id"]})
         answer = await client.request(method, path.replace("{id}", made["id"]), json=value)
 
     assert answer.status_code < 300, answer.text

@@ -26,6 +26,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["touched"]},
     ("PATCH", "/v1/admin/workspaces/{id}"): {"name": "taken over"},
     ("PATCH", "/v1/amygdala/webhooks/{id}"): {"enabled": False},
+    ("POST", "/v1/brain/sessions/{id}/append"): {"turns": [{"turn": 1, "content": "open"}]},
+    ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "taken over"},
 }
 HEADERS: list[dict[str, str]] = [{}, {"if-match": '"1.1"'}, {"if-none-match": "*"}, {"prefer": "wait=1"}]
 CHANGING = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
@@ -44,6 +46,7 @@ class Theirs:
     webhook: str
     workspace: str
     message: str
+    session: str
 
     def of(self, path: str) -> list[str]:
         if path.startswith("/v1/admin/keys"):
@@ -53,6 +56,8 @@ class Theirs:
         if path.startswith("/v1/amygdala/"):
             kinds = {"halts": self.halt, "signals": self.signal, "webhooks": self.webhook}
             return [kinds[path.split("/")[3]]]
+        if path.startswith("/v1/brain/sessions/"):
+            return [self.session]
         if path.startswith("/v1/messages/"):
             return [self.message]
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
@@ -74,6 +79,7 @@ async def theirs(module_brain: Brain) -> Theirs:
         key = (await bob.get("/v1/whoami")).json()["key_id"]
         halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
+        session = (await bob.post("/v1/brain/sessions", json={"project": "gate"})).json()["id"]
         note = (await bob.post("/v1/messages/send", json={"to": "bob", "content": "the gate code"})).json()["id"]
     hook = await brain.store.webhooks.add_webhook(
         Webhook(
@@ -89,7 +95,16 @@ async def theirs(module_brain: Brain) -> Theirs:
     await brain.settle()
     assert erased["reason"] == "erased"
     return Theirs(
-        memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id, workspace, note
+        memory,
+        doomed,
+        key,
+        listed[0]["id"],
+        halted["signal"]["id"],
+        halted["halt"]["id"],
+        hook.id,
+        workspace,
+        note,
+        session,
     )
 
 

@@ -26,6 +26,7 @@ from openbrain_api.http.compression import CachedBody
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.memories.chains import Chains
 from openbrain_api.memories.committing import Committer
+from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.recording import Recorder
@@ -48,6 +49,7 @@ class Api:
     recorder: Recorder
     discovery: Discovery
     chains: Chains
+    session_agents: SessionAgents
     checks: Checks
     reasoner_checks: Checks
     """The API itself does not need a reasoner."""

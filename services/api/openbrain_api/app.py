@@ -34,6 +34,7 @@ from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
 from openbrain_api.memories.chains import Chains
 from openbrain_api.memories.committing import Committer
+from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.openapi.document import document
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
@@ -109,6 +110,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
         chains=Chains(store.memories),
+        session_agents=SessionAgents(store.sessions, clock),
         checks=Checks(dependencies, services, clock),
         reasoner_checks=Checks({"reasoner": container.reasoner.check}, (), clock),
         pressure=container.pressure,

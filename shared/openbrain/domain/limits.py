@@ -33,6 +33,11 @@ WAIT_SECONDS = 30
 TURN = 2**31 - 1
 """The highest place in a session."""
 SUBJECT_CHARS = 255
+SUMMARY_CHARS = 20_000
+STEP_CHARS = 500
+STEPS = 20
+SESSION_DAYS = 3650
+SESSION_AGENTS = 50
 UNREAD_MESSAGES = 10_000
 """Of one agent; more are refused until it has read some."""
 

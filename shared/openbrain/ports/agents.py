@@ -1,10 +1,12 @@
-"""What agents of a workspace have among themselves: messages."""
+"""What agents of a workspace have among themselves: messages and sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from openbrain.domain.access.visibility import Viewer
+from openbrain.ports.store.writes import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +62,76 @@ class Messages(Protocol):
 
     async def purge_messages(self, before: int, limit: int) -> int:
         """Remove those sent before that time; how many."""
+
+
+class Policy(StrEnum):
+    """What becomes of the memories of a session that say nothing of their end themselves."""
+
+    EXPIRE = "expire"
+    """They end so many days after they were written."""
+    STAY = "stay"
+    PROMOTE = "promote"
+    """They expire likewise, but those that are no turns become the project's when the session ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A stretch of work of an agent, and of those that it asked in. Times are microseconds."""
+
+    id: str
+    """Unique for its owner: two agents may use the same one, of two sessions."""
+    workspace_id: str
+    agent_id: str
+    """Its owner: who started it."""
+    org: str = ""
+    project: str = ""
+    policy: Policy = Policy.EXPIRE
+    days: int = 7
+    invited: tuple[str, ...] = ()
+    """Who may join it. Agents of a session see each other's session memories, so both sides have to want it."""
+    started_at: int
+    ended_at: int | None = None
+    hand_over_id: str | None = None
+
+
+class Started(NamedTuple):
+    """A session that is open now."""
+
+    session: Session
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """How many memories became the project's, and where the walk goes on; None at its end."""
+
+    rows: int
+    after: tuple[int, str] | None
+
+
+class Sessions(Protocol):
+    """Sessions, each seen by the agents of it, as far as the key's orgs go."""
+
+    async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
+        """Open it, and announce `agent.session_started`. One of the same id that the agent is of, or is asked into by
+        its owner, is the answer, opened again where it had ended; one that is open stays as it is."""
+
+    async def session(self, viewer: Viewer, session_id: str) -> Session | None:
+        """The one of this id that the viewer is of."""
+
+    async def sessions(
+        self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
+    ) -> Sequence[Session]:
+        """Those that the viewer is of, newest first; `before` (started_at and id of one) lists those that follow it."""
+
+    async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
+        """All agents of the session of this id that this agent is of; none where it is of none."""
+
+    async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
+        """It is over; again: the last hand-over counts."""
+
+    async def promote(
+        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+    ) -> Promoted:
+        """Give memories of its agents that are no turns to the project, or to their agent where it has none, without
+        their expiry. What the project knows already stays as it is."""

@@ -31,8 +31,45 @@ READ: list[Bad] = [
     ("up_to", None, ""),
 ]
 
+START: list[Bad] = [
+    *AGENT,
+    ("session_id", "with space", "session_id"),
+    ("session_id", "a/b", "session_id"),
+    ("session_id", "x" * (limits.SESSION_CHARS + 1), "session_id"),
+    ("org", "x" * (limits.ORG_CHARS + 1), "org"),
+    ("project", "bell\x07", "project"),
+    ("policy", "forget", "policy"),
+    ("days", 0, "days"),
+    ("days", "7", "days"),
+    ("days", limits.SESSION_DAYS + 1, "days"),
+    ("agents", ["a"] * (limits.SESSION_AGENTS + 1), "agents"),
+    ("agents", [""], "agents"),
+]
+APPEND: list[Bad] = [
+    *AGENT,
+    ("turns", None, "turns"),
+    ("turns", [], "turns"),
+    ("turns", [{"content": "said"}], "turns"),
+    ("turns", [{"turn": -1, "content": "said"}], "turns"),
+    ("turns", [{"turn": 1, "content": " "}], "turns"),
+    ("turns", [{"turn": 1, "content": "said", "type": "rumour"}], "turns"),
+    ("turns", [{"turn": 1, "content": "said"}] * (limits.BATCH_ITEMS + 1), "turns"),
+]
+END: list[Bad] = [
+    *AGENT,
+    ("summary", "  ", "summary"),
+    ("summary", "x" * (limits.SUMMARY_CHARS + 1), "summary"),
+    ("next_steps", ["x" * (limits.STEP_CHARS + 1)], "next_steps"),
+    ("next_steps", ["x"] * (limits.STEPS + 1), "next_steps"),
+    ("blockers", "none", "blockers"),
+    ("expires_in", 0, "expires_in"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/messages/send", SEND),
+    ("POST", "/v1/brain/sessions", START),
+    ("POST", "/v1/brain/sessions/{id}/append", APPEND),
+    ("POST", "/v1/brain/sessions/{id}/end", END),
     ("POST", "/v1/messages/read", READ),
     ("POST", "/v1/messages/{id}/read", AGENT),
 ]
@@ -41,6 +78,9 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 def full(secret: str) -> dict[str, dict[str, Any]]:
     """A body of each that is taken."""
     return {
+        "/v1/brain/sessions": {"project": secret},
+        "/v1/brain/sessions/{id}/append": {"turns": [{"turn": 1, "content": secret}]},
+        "/v1/brain/sessions/{id}/end": {"summary": secret, "next_steps": [secret]},
         "/v1/messages/send": {"to": "bo", "content": secret, "subject": secret},
         "/v1/messages/read": {"up_to": 1},
         "/v1/messages/{id}/read": {},

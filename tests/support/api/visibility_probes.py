@@ -156,6 +156,18 @@ def _context(memory: Memory, session: str) -> Sequence[Ask]:
     return [Ask(method="GET", path=path, params={**each, **_session(session)}) for each in filters]
 
 
+def _sessions(method: str, path: str, **body: Any) -> Probe:
+    """Of a session of that name: the watcher's own, where he has started one."""
+
+    def probe(memory: Memory, session: str) -> Sequence[Ask]:
+        named = path.replace("{id}", session or memory.session_id or "s1")
+        own = {"session_id": session, "project": memory.project} if session else {"project": memory.project}
+        json = {**body, **({} if "{id}" in path else own)} if method == "POST" else None
+        return [Ask(method=method, path=named, json=json, hit=False)]
+
+    return probe
+
+
 def _export(memory: Memory, session: str) -> Sequence[Ask]:
     filters: list[dict[str, Any]] = [
         {},
@@ -239,6 +251,13 @@ PROBES: Mapping[Route, Probe] = {
     ("GET", "/v1/brain/scopes"): _counts("/v1/brain/scopes"),
     ("GET", "/v1/brain/brief"): _brief,
     ("GET", "/v1/brain/agent/{agent}/context"): _context,
+    ("POST", "/v1/brain/sessions"): _sessions("POST", "/v1/brain/sessions"),
+    ("GET", "/v1/brain/sessions"): _sessions("GET", "/v1/brain/sessions"),
+    ("GET", "/v1/brain/sessions/{id}"): _sessions("GET", "/v1/brain/sessions/{id}"),
+    ("POST", "/v1/brain/sessions/{id}/append"): _sessions(
+        "POST", "/v1/brain/sessions/{id}/append", turns=[{"turn": 1, "content": "said"}]
+    ),
+    ("POST", "/v1/brain/sessions/{id}/end"): _sessions("POST", "/v1/brain/sessions/{id}/end", summary="done"),
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,

@@ -57,6 +57,13 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
     return list(reversed(once.values()))
 
 
+async def last_hand_over(memories: Memories, viewer: Viewer, org: str, project: str, now: int) -> Memory | None:
+    """What the last session of the project left; without a project, what the agent's own last one did."""
+    scopes = () if project else (Scope.AGENT,)
+    criteria = Criteria(tags=(HAND_OVER,), org=org, project=project, only_project=True, scopes=scopes)
+    return next(iter(await memories.listing(visible(viewer, criteria, now), 1)), None)
+
+
 async def burning(
     store: Store, viewer: Viewer, org: str, project: str, limit: int
 ) -> tuple[Sequence[Halt], Sequence[Signal]]:
@@ -95,8 +102,9 @@ class _Memories:
 
     async def hand_over(self) -> Sequence[Memory]:
         """The last one of the project."""
-        criteria = Criteria(tags=(HAND_OVER,), project=self._query.project or "", only_project=True)
-        return await self._newest(criteria, 1)
+        org, project = self._query.org or "", self._query.project or ""
+        found = await last_hand_over(self._memories, self._viewer, org, project, self._now)
+        return (found,) if found else ()
 
     async def of_session(self) -> Sequence[Memory]:
         """The latest of the session that goes on, in the order in which they came."""

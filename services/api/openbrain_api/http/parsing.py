@@ -12,7 +12,7 @@ from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.envelope import first_problem
-from openbrain.domain.events.submission import Agent, IdempotencyKey
+from openbrain.domain.events.submission import Agent, IdempotencyKey, Session
 from openbrain.domain.ids import is_uuid
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompressed, is_compressed
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
@@ -29,6 +29,7 @@ _REQUEST_ID = re.compile(rb"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
+_SESSION: TypeAdapter[str] = TypeAdapter(Session)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
 
 
@@ -230,6 +231,14 @@ def _checked(adapter: TypeAdapter[str], name: str, value: str) -> str:
 def agent_in(path: Mapping[str, str]) -> str:
     """The agent in the path; `Invalid` for what can't be an agent's name."""
     return _checked(_AGENT, "agent", path["agent"])
+
+
+def session_in(path: Mapping[str, str]) -> str:
+    """The session in the path; one that can't be any session's is not found, like one that is nobody's."""
+    try:
+        return _checked(_SESSION, "id", path["id"])
+    except Invalid:
+        raise NotFound("no session with this id") from None
 
 
 def memory_id(path: Mapping[str, str]) -> str:

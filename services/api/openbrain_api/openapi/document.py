@@ -114,7 +114,7 @@ def _path_parameters(route: Route) -> list[Json]:
 def _path_schema(route: Route, name: str) -> Json:
     if name == "index":
         return {"type": "string", "enum": [kind.value for kind in IndexKind]}
-    if name in ("name", "agent") or "/workspaces/" in route.path:
+    if name in ("name", "agent") or any(part in route.path for part in ("/workspaces/", "/sessions/")):
         return {"type": "string"}
     return {"type": "string", "format": "uuid"}
 

@@ -13,6 +13,7 @@ from openbrain.contract.amygdala.signals import HaltBody, SignalBody
 from openbrain.contract.amygdala.webhooks import WebhookBody
 from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
+from openbrain.contract.brain.sessions import AppendBody, EndBody, StartBody
 from openbrain.contract.messages import ReadBody, SendBody
 from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
 
@@ -91,6 +92,31 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
         "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},
         "still true": {"confirm": True},
         "without an end": {"expires_at": None},
+    },
+    StartBody: {
+        "work on a project": {"org": "acme", "project": "shop"},
+        "an agent's own id, with another one": {
+            "session_id": "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+            "project": "shop",
+            "policy": "promote",
+            "days": 30,
+            "agents": ["bo"],
+        },
+    },
+    AppendBody: {
+        "two turns": {
+            "turns": [
+                {"turn": 1, "speaker": "user", "content": "Why is the cart empty?"},
+                {"turn": 2, "speaker": "ada", "content": "The queue was purged at noon."},
+            ]
+        }
+    },
+    EndBody: {
+        "a hand-over": {
+            "summary": "The cart test is green again.",
+            "next_steps": ["deploy it on Tuesday"],
+            "blockers": ["no access to the shop's logs"],
+        }
     },
     SendBody: {
         "a question": {"to": "bo", "subject": "the gateway", "content": "Which time-out did you set?"},

@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, select
 
 from openbrain.adapters.sql.agents.messages import SqlMessages
+from openbrain.adapters.sql.agents.sessions import SqlSessions
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import database_now
@@ -31,7 +32,7 @@ from openbrain.adapters.sql.work.operations import SqlOperations
 from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
-from openbrain.ports.agents import Messages
+from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
@@ -85,6 +86,7 @@ class SqlStore:
         self.ticks: Ticks = SqlTicks(database, clock)
         self.transfer: Transfer = SqlTransfer(database, clock)
         self.messages: Messages = SqlMessages(database, clock)
+        self.sessions: Sessions = SqlSessions(database, clock)
 
     async def time(self) -> int:
         """The database's clock."""

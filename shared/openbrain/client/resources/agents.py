@@ -1,14 +1,49 @@
 """What agents have among themselves, and what one reads when it wakes up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict, Unpack
 from urllib.parse import quote
 
 from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.brain.context import AgentContext
+from openbrain.contract.brain.sessions import (
+    SessionDetail,
+    SessionEnded,
+    SessionList,
+    SessionStarted,
+    TurnsAppended,
+)
 from openbrain.contract.messages import Conversation, Inbox, MessageSent, MessagesRead
 from openbrain.domain.ids import uuid7
+from openbrain.ports.agents import Policy
 
 MESSAGES = "/v1/messages"
+SESSIONS = "/v1/brain/sessions"
+
+
+class NewSession(TypedDict):
+    """Where the agent works, and what becomes of what it keeps in the session."""
+
+    session_id: NotRequired[str]
+    """The agent's own; else one is made."""
+    org: NotRequired[str]
+    project: NotRequired[str]
+    policy: NotRequired[Policy | str]
+    days: NotRequired[int]
+    agents: NotRequired[Sequence[str]]
+    """Who may join."""
+    agent_id: NotRequired[str]
+
+
+class HandOver(TypedDict):
+    """What the next one should know."""
+
+    summary: NotRequired[str]
+    next_steps: NotRequired[Sequence[str]]
+    blockers: NotRequired[Sequence[str]]
+    expires_in: NotRequired[int]
+    """Hours."""
+    agent_id: NotRequired[str]
 
 
 class Agents:
@@ -40,6 +75,47 @@ class Agents:
         return await self._wire.ask(
             AgentContext, "GET", f"/v1/brain/agent/{quote(agent_id, safe='')}/context", query=query
         )
+
+    async def start_session(self, **session: Unpack[NewSession]) -> SessionStarted:
+        """Open a session, join one, or go on with one: `hand_over` is what the project's last one left."""
+        body = dict(session)
+        if self.org and not body.get("org"):
+            body["org"] = self.org
+        return await self._wire.ask(SessionStarted, "POST", SESSIONS, body={"session_id": uuid7(0), **body})
+
+    async def sessions(
+        self,
+        *,
+        project: str | None = None,
+        open_only: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+        agent_id: str | None = None,
+    ) -> SessionList:
+        """A page of the agent's sessions, newest first."""
+        query = {
+            "project": project,
+            "open": open_only or None,
+            "limit": limit,
+            "cursor": cursor,
+            "agent_id": agent_id,
+        }
+        return await self._wire.ask(SessionList, "GET", SESSIONS, query=query)
+
+    async def session(self, session_id: str, *, agent_id: str | None = None) -> SessionDetail:
+        """One that the agent is of."""
+        return await self._wire.ask(SessionDetail, "GET", _session(session_id), query={"agent_id": agent_id})
+
+    async def append_turns(
+        self, session_id: str, turns: Sequence[Mapping[str, object]], *, agent_id: str | None = None
+    ) -> TurnsAppended:
+        """Store turns, each with `turn` and `content`, perhaps `speaker`, `type`, `occurred_at`; again, nothing new."""
+        body = {"turns": list(turns), **({"agent_id": agent_id} if agent_id else {})}
+        return await self._wire.ask(TurnsAppended, "POST", f"{_session(session_id)}/append", body=body)
+
+    async def end_session(self, session_id: str, **hand_over: Unpack[HandOver]) -> SessionEnded:
+        """It is over; with a summary, steps or blockers it leaves a hand-over to the next one."""
+        return await self._wire.ask(SessionEnded, "POST", f"{_session(session_id)}/end", body=dict(hand_over))
 
     async def send_message(
         self,
@@ -78,3 +154,7 @@ class Agents:
         body = {"ids": list(ids), "up_to": up_to, "agent_id": agent_id}
         given = {name: value for name, value in body.items() if value}
         return await self._wire.ask(MessagesRead, "POST", f"{MESSAGES}/read", body=given)
+
+
+def _session(session_id: str) -> str:
+    return f"{SESSIONS}/{quote(session_id, safe='')}"

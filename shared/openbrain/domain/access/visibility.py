@@ -75,6 +75,9 @@ class Viewer:
     without_org: bool = True
     """Whether a key limited to orgs also sees what belongs to none."""
     session_id: str = ""
+    session_agents: tuple[str, ...] = ()
+    """The agents of that session where this one is of it, as the database has them: they see each other's memories of
+    it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,8 @@ def _audiences(viewer: Viewer) -> tuple[str, ...]:
     if viewer.agent_id:
         audiences.append(audience(Scope.AGENT, viewer.agent_id, ""))
         if viewer.session_id:
-            audiences.append(audience(Scope.SESSION, viewer.agent_id, viewer.session_id))
+            of_it = dict.fromkeys((viewer.agent_id, *viewer.session_agents))
+            audiences += [audience(Scope.SESSION, agent_id, viewer.session_id) for agent_id in of_it]
     return tuple(audiences)
 
 

@@ -7,7 +7,7 @@ had in time) without doubling its effect. Announcements (events) are committed i
 from collections.abc import Mapping
 from typing import Protocol
 
-from openbrain.ports.agents import Messages
+from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories
@@ -47,6 +47,7 @@ class Store(Protocol):
     ticks: Ticks
     transfer: Transfer
     messages: Messages
+    sessions: Sessions
 
     async def time(self) -> int:
         """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""

@@ -16,6 +16,7 @@ from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.context.gathering import burning
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.viewing import viewer_of
 from openbrain_api.vaults.arcs import Seen, seen
 from openbrain_api.vaults.writes import vault_of
 
@@ -73,7 +74,7 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
         types=narrowed.types,
         since=narrowed.since,
     )
-    viewer = call.actor.viewer(query.session_id or "")
+    viewer = await viewer_of(call, query.session_id)
     return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
 

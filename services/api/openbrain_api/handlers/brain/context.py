@@ -12,6 +12,7 @@ from openbrain_api.context.gathering import gathered
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, not_modified, respond, to_json
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.viewing import viewer_of
 
 
 @Route(
@@ -33,7 +34,7 @@ async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
     if actor.agent_id != agent:
         raise Forbidden("this key does not speak for that agent: use a key of it, or one that may act as it")
     actor.may_ask_for(query.org or "")
-    viewer = actor.viewer(query.session_id or "")
+    viewer = await viewer_of(call, query.session_id, actor)
     items = await gathered(call, viewer)
     page = int(query.cursor or 1)
     chosen, following = fitted(items, query.budget_tokens, query.max_memories, page)

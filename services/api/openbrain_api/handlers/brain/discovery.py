@@ -8,7 +8,7 @@ import orjson
 from openbrain.contract.brain.discovery import ScopeCounts, ScopesQuery, Searched, SearchQuery, TagCounts, TagsQuery
 from openbrain.contract.brain.filters import BrowseQuery
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import AllOf, visible
+from openbrain.domain.access.visibility import AllOf, Viewer, visible
 from openbrain.ports.index import Count
 from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
@@ -18,19 +18,18 @@ from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.memories.viewing import viewer_of
 
 
 @Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)
 async def search(call: Call[Nothing, SearchQuery]) -> Response:
     """Find memories by their words, with phrases, typos, highlights and facets."""
     started = time.perf_counter()
-    query = call.query
-    seal = cursors.query_seal(
-        call.actor.viewer(query.session_id or ""), query.criteria(), query.q, query.fuzzy, query.phrases
-    )
+    query, viewer = call.query, await viewer_of(call, call.query.session_id)
+    seal = cursors.query_seal(viewer, query.criteria(), query.q, query.fuzzy, query.phrases)
     request = Search(
         query=parsed(query.q, phrases=query.phrases, fuzzy=query.fuzzy),
-        condition=_condition(call),
+        condition=_condition(call, viewer),
         now=call.api.clock.now(),
         limit=query.limit,
         cursor=None if query.cursor is None else cursors.read(query.cursor, seal),
@@ -38,7 +37,7 @@ async def search(call: Call[Nothing, SearchQuery]) -> Response:
         highlights=query.highlights,
     )
     page = await call.api.discovery.search(request)
-    hits = await _hits(call, page, request)
+    hits = await _hits(call, page, request, viewer)
     fields = {
         "hits": hits,
         "count": len(page.shown),
@@ -56,7 +55,7 @@ async def tags(call: Call[Nothing, TagsQuery]) -> Response:
     """The tags in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
-    counts, degraded = await call.api.discovery.counts(("tags",), _condition(call), limit + 1)
+    counts, degraded = await call.api.discovery.counts(("tags",), await _visible(call), limit + 1)
     first = counts[:limit]
     fields = {"tags": _counts(first), "count": len(first), "more": len(counts) > limit}
     return respond({**fields, "degraded": degraded, "took_ms": _took(started)}, {tag.value: tag.count for tag in first})
@@ -67,7 +66,7 @@ async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
     """The orgs and projects in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
-    counts, degraded = await call.api.discovery.counts(("org", "project"), _condition(call), limit + 1)
+    counts, degraded = await call.api.discovery.counts(("org", "project"), await _visible(call), limit + 1)
     first = [(org, org.parts[:limit]) for org in counts[:limit]]
     fields = {
         "scopes": [
@@ -80,15 +79,20 @@ async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
     return respond({**fields, "degraded": degraded, "took_ms": _took(started)}, data)
 
 
-def _condition(call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]") -> AllOf:
+async def _visible(call: "Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]") -> AllOf:
+    return _condition(call, await viewer_of(call, call.query.session_id))
+
+
+def _condition(
+    call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]", viewer: Viewer
+) -> AllOf:
     query: BrowseQuery = call.query
     call.actor.may_ask_for(query.org or "")
-    return visible(call.actor.viewer(query.session_id or ""), query.criteria(), call.api.clock.now())
+    return visible(viewer, query.criteria(), call.api.clock.now())
 
 
-async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search) -> orjson.Fragment:
+async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search, viewer: Viewer) -> orjson.Fragment:
     """Made once, for both places of the answer."""
-    viewer = call.actor.viewer(call.query.session_id or "")
     behind = await call.api.chains.behind((hit.memory for hit in page.shown), viewer)
     shown: list[Json] = []
     for hit in page.shown:

@@ -19,6 +19,7 @@ from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.memories.viewing import viewer_of
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Question, RecallResult
 
@@ -28,7 +29,7 @@ Item = tuple[RecallBody, Question]
 @Route("POST", "/v1/brain/recall", permission=Permission.BRAIN_READ, response=Recalled)
 async def recall(call: Call[RecallBody, Nothing]) -> Response:
     """Find what bears on a question."""
-    (content,) = await _recalled(call, [(call.body, _question(call, call.body))])
+    (content,) = await _recalled(call, [(call.body, await _question(call, call.body))])
     return respond(content, {name: content[name] for name in ("memories", "scores", "count")})
 
 
@@ -41,7 +42,7 @@ async def recall(call: Call[RecallBody, Nothing]) -> Response:
 )
 async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     """Find what bears on up to 50 questions, each on its own."""
-    items = [_parsed(call, item) for item in call.body.queries]
+    items = [await _parsed(call, item) for item in call.body.queries]
     asked = [item for item in items if not isinstance(item, OpenBrainError)]
     recalled = iter(await _recalled(call, asked) if asked else ())
     results = [problem_fields(item) if isinstance(item, OpenBrainError) else next(recalled) for item in items]
@@ -105,24 +106,24 @@ def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, An
     )
 
 
-def _parsed(call: Call[RecallBatchBody, Nothing], item: object) -> Item | OpenBrainError:
+async def _parsed(call: Call[RecallBatchBody, Nothing], item: object) -> Item | OpenBrainError:
     try:
         body = RecallBody.model_validate(item)
-        return body, _question(call, body)
+        return body, await _question(call, body)
     except ValidationError as error:
         return parsing.invalid_from(error)
     except OpenBrainError as error:
         return error
 
 
-def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
+async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
     criteria, actor = body.narrowing(), call.actor.speaking_as(body.agent_id)
     actor.may_ask_for(criteria.org)
     boost = body.boost_keywords
     return Question(
         query=body.query,
         top_k=body.limit or body.top_k or limits.TOP_K_DEFAULT,
-        viewer=actor.viewer(body.session_id or ""),
+        viewer=await viewer_of(call, body.session_id, actor),
         criteria=criteria,
         keywords=body.keywords,
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,

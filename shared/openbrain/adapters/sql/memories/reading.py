@@ -111,7 +111,10 @@ class SqlMemories:
 
 
 def _listing(
-    connection: Connection, living: ColumnElement[bool], limit: int, order: Sequence[ColumnElement[Any]]
+    connection: Connection,
+    living: ColumnElement[bool],
+    limit: int,
+    order: Sequence[ColumnElement[Any]] = _NEWEST,
 ) -> list[Memory]:
     statement = select(*memory_columns(connection)).where(living).order_by(*order).limit(limit)
     return to_memories(connection, connection.execute(statement))

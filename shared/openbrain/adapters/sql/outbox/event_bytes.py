@@ -6,12 +6,13 @@ from typing import Any
 
 import orjson
 
-from openbrain.domain.events.data import EventData, MemoryRecalled, MemorySuperseded, RecalledHit
+from openbrain.domain.events.data import AgentSessionStarted, EventData, MemoryRecalled, MemorySuperseded, RecalledHit
 from openbrain.domain.events.envelope import SOURCE, encode, event_type
-from openbrain.domain.events.streams import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
+from openbrain.domain.events.streams import EMBEDDED, RECALLED, REINDEX, SESSION_STARTED, STORED, SUPERSEDED, StreamSpec
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, Reason
 from openbrain.domain.times import to_iso
+from openbrain.ports.agents import Session
 from openbrain.ports.store.index_entries import Embedded
 from openbrain.ports.store.memories import RecallRecord
 from openbrain.ports.store.writes import Origin
@@ -82,6 +83,20 @@ def recalled(recall: RecallRecord) -> Announcement:
         query=recall.query or None,
     )
     return RECALLED.name, encode(RECALLED.name, data, event_id=uuid7(recall.at), at=recall.at, subject=recall.id)
+
+
+def session_started(session: Session, agent_id: str, at: int, traceparent: str | None) -> Announcement:
+    """`agent.session_started` about a session that an agent has just opened, or joined."""
+    data = AgentSessionStarted(
+        workspace_id=session.workspace_id,
+        agent_id=agent_id,
+        session_id=session.id,
+        org=session.org or None,
+        project=session.project or None,
+    )
+    name = SESSION_STARTED.name
+    body = encode(name, data, event_id=uuid7(at), at=at, subject=session.id, traceparent=traceparent)
+    return name, body
 
 
 def _announcement(

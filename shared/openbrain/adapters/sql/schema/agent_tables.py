@@ -1,6 +1,6 @@
-"""Tables of agents among themselves: what they wrote to each other. As in `tables`."""
+"""Tables of agents among themselves: what they wrote to each other, and their sessions. As in `tables`."""
 
-from sqlalchemy import BigInteger, Column, Index, Table
+from sqlalchemy import BigInteger, Column, Index, Integer, Table
 
 from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name
 from openbrain.adapters.sql.schema.metadata import metadata
@@ -36,4 +36,34 @@ messages = Table(
     Index("ix_messages_workspace_id_sender", "workspace_id", "sender", "recipient", "created_at", "id"),
 )
 
-TABLES = (mailboxes, messages)
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("id", name(255), primary_key=True),
+    # Its owner: two agents may use the same id, of two sessions.
+    Column("agent_id", name(100), primary_key=True),
+    empty("org", name(128)),
+    empty("project", name(255)),
+    Column("policy", ascii_name(16), nullable=False),
+    Column("days", Integer, nullable=False),
+    # JSON.
+    Column("invited", long_text(), nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("hand_over_id", ascii_name(36)),
+)
+
+session_agents = Table(
+    "session_agents",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("session_id", name(255), primary_key=True),
+    # One session of an id is all that an agent can be of.
+    Column("agent_id", name(100), primary_key=True),
+    Column("owner", name(100), nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Index("ix_session_agents_workspace_id_agent_id", "workspace_id", "agent_id", "started_at", "session_id"),
+)
+
+TABLES = (mailboxes, messages, sessions, session_agents)

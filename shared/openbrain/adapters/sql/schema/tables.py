@@ -105,6 +105,8 @@ memories = Table(
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.
     Index("ix_memories_reason_expires_at", "reason", "expires_at"),
+    # What an agent keeps, what all share, what is of a session: without a walk through all that is newer.
+    Index("ix_memories_workspace_id_memory_scope", "workspace_id", "memory_scope", "agent_id", "created_at", "id"),
     # Most memories have no turn: where the database can, they are left out.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
 )

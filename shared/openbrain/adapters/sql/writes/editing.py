@@ -41,7 +41,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
             confirmed_at=confirmed_at,
         )
         admit_more(connection, before, after, now)
-        _store(connection, journal, before, after)
+        store_edit(connection, journal, before, after)
         journal.edited(before, after, change, edit.origin)
     elif edit.confirm and before.confirmed_at != now:
         after = replace(before, confirmed_at=now)
@@ -98,7 +98,8 @@ def _edited(before: Memory, edit: Edit) -> Memory:
     return replace(before, **changes)
 
 
-def _store(connection: Connection, journal: Journal, before: Memory, after: Memory) -> None:
+def store_edit(connection: Connection, journal: Journal, before: Memory, after: Memory) -> None:
+    """Write what differs; `Conflict` where a living memory says the same in the same place."""
     key = connection.scalar(select(memories.c.dedupe_key).where(memories.c.id == after.id))
     # A row that was allowed to be a duplicate stays one.
     if key is not None:

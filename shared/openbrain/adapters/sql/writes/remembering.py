@@ -12,6 +12,7 @@ from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.idempotency import Claims
+from openbrain.adapters.sql.writes.session_policies import by_policy
 from openbrain.adapters.sql.writes.superseding import supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.domain.memory import Memory, Reason
@@ -20,6 +21,7 @@ from openbrain.ports.store.writes import Outcome, Status, Write
 
 def remember(connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
     """Every write's outcome; the journal is written too."""
+    writes = by_policy(connection, writes)
     journal = Journal(now)
     claims = Claims(connection, writes, journal)
     outcomes, repeats = claims.take()

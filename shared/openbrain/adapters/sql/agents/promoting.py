@@ -1,0 +1,70 @@
+"""Memories of a session that become the project's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, and_, or_, select
+
+from openbrain.adapters.sql.memories.conditions import LIVING
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.writes.editing import store_edit
+from openbrain.domain.errors import Conflict
+from openbrain.domain.memory import Change, Memory, Scope
+from openbrain.ports.agents import Promoted, Session
+from openbrain.ports.store.writes import Origin
+
+
+def promote(
+    connection: Connection,
+    session: Session,
+    agents: Sequence[str],
+    limit: int,
+    origin: Origin,
+    after: tuple[int, str] | None,
+    now: int,
+) -> Promoted:
+    """The next ones, in the order in which they were made."""
+    rows = _next(connection, session, agents, limit, after)
+    journal = Journal(now)
+    done = 0
+    for before in rows:
+        if not before.alive(now):
+            continue
+        given = replace(
+            before,
+            memory_scope=Scope.PROJECT if session.project else Scope.AGENT,
+            project=before.project or session.project,
+            expires_at=None,
+            version=before.version + 1,
+            revision=before.revision + 1,
+            updated_at=now,
+        )
+        try:
+            store_edit(connection, journal, before, given)
+        except Conflict:
+            continue  # the project knows it already
+        journal.edited(before, given, Change.METADATA, origin)
+        done += 1
+    journal.write(connection)
+    full = len(rows) == limit
+    return Promoted(done, (rows[-1].created_at, rows[-1].id) if full else None)
+
+
+def _next(
+    connection: Connection, session: Session, agents: Sequence[str], limit: int, after: tuple[int, str] | None
+) -> list[Memory]:
+    table, place = memories.c, (memories.c.created_at, memories.c.id)
+    query = (
+        select(*(table[name] for name in MEMORY_COLUMNS))
+        .where(table.workspace_id == session.workspace_id, table.memory_scope == Scope.SESSION.value)
+        .where(table.agent_id.in_(agents), table.session_id == session.id, table.turn.is_(None), LIVING)
+        .order_by(*place)
+        .limit(limit)
+        .with_for_update()
+    )
+    if after is not None:
+        at, memory_id = after
+        query = query.where(or_(table.created_at > at, and_(table.created_at == at, table.id > memory_id)))
+    return [memory_from_row(row) for row in connection.execute(query)]

@@ -1,0 +1,170 @@
+"""Sessions: who is of which, and what becomes of their memories."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
+
+from openbrain.adapters.sql.agents.promoting import promote
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.outbox import relay
+from openbrain.adapters.sql.outbox.event_bytes import session_started
+from openbrain.adapters.sql.schema.agent_tables import session_agents, sessions
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import NotFound, TryLater
+from openbrain.ports.agents import Policy, Promoted, Session, Started
+from openbrain.ports.clock import Clock
+from openbrain.ports.store.writes import Origin
+
+_RACES = 5
+_SAME_ID = 100
+"""Sessions of one id whose owners may have asked an agent in."""
+
+
+class SqlSessions:
+    """`ports.agents.Sessions`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
+        for _ in range(_RACES):
+            try:
+                return await self._database.write(lambda connection: _start(connection, session, viewer, traceparent))
+            except IntegrityError:
+                # The same session was started at this moment: look again.
+                continue
+        raise TryLater("others start the same session at this moment: try again")
+
+    async def session(self, viewer: Viewer, session_id: str) -> Session | None:
+        return await self._database.read(lambda connection: _of_id(connection, viewer, session_id))
+
+    async def sessions(
+        self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
+    ) -> Sequence[Session]:
+        place = (sessions.c.started_at, sessions.c.id)
+        query = _mine(viewer).where(_following(before)).order_by(*(each.desc() for each in place)).limit(limit)
+        if project:
+            query = query.where(sessions.c.project == project)
+        if open_only:
+            query = query.where(sessions.c.ended_at.is_(None))
+        return await self._database.read(
+            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
+        return await self._database.read(lambda connection: _agents(connection, workspace_id, agent_id, session_id))
+
+    async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
+        values: dict[str, Any] = {"ended_at": at}
+        if hand_over_id is not None:
+            values["hand_over_id"] = hand_over_id
+
+        def end(connection: Connection) -> Session:
+            if not connection.execute(update(sessions).where(_key(session)).values(**values)).rowcount:
+                raise NotFound("no session with this id")
+            return _read(connection.execute(select(sessions).where(_key(session))).mappings().one())
+
+        return await self._database.write(end)
+
+    async def promote(
+        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+    ) -> Promoted:
+        now = self._clock.now()
+
+        def walk(connection: Connection) -> Promoted:
+            agents = _agents(connection, session.workspace_id, session.agent_id, session.id)
+            return promote(connection, session, agents, limit, origin, after, now)
+
+        return await self._database.write(walk)
+
+
+def _start(connection: Connection, session: Session, viewer: Viewer, traceparent: str | None) -> Started:
+    known = _of_id(connection, viewer, session.id)
+    created = False
+    if known is None:
+        known = _invitation(connection, session, viewer)
+        created = known is None
+        if known is None:
+            known = session
+            connection.execute(insert(sessions), _row(session))
+        _join(connection, known, session.agent_id, session.started_at)
+    elif known.ended_at is None:
+        return Started(known, created=False)
+    if known.ended_at is not None:
+        connection.execute(update(sessions).where(_key(known)).values(ended_at=None))
+        known = _read(connection.execute(select(sessions).where(_key(known))).mappings().one())
+    relay.append(connection, [session_started(known, session.agent_id, session.started_at, traceparent)])
+    return Started(known, created=created)
+
+
+def _invitation(connection: Connection, session: Session, viewer: Viewer) -> Session | None:
+    same = (sessions.c.workspace_id == session.workspace_id, sessions.c.id == session.id, *_within(viewer))
+    query = select(sessions).where(*same).order_by(sessions.c.started_at, sessions.c.agent_id).limit(_SAME_ID)
+    found = map(_read, connection.execute(query).mappings())
+    return next((each for each in found if session.agent_id in each.invited), None)
+
+
+def _join(connection: Connection, session: Session, agent_id: str, at: int) -> None:
+    row = {"workspace_id": session.workspace_id, "session_id": session.id, "agent_id": agent_id}
+    connection.execute(insert(session_agents), {**row, "owner": session.agent_id, "started_at": at})
+
+
+def _of_id(connection: Connection, viewer: Viewer, session_id: str) -> Session | None:
+    row = connection.execute(_mine(viewer).where(sessions.c.id == session_id)).mappings().first()
+    return None if row is None else _read(row)
+
+
+def _mine(viewer: Viewer) -> Select[Any]:
+    of_it = and_(
+        session_agents.c.workspace_id == sessions.c.workspace_id,
+        session_agents.c.session_id == sessions.c.id,
+        session_agents.c.owner == sessions.c.agent_id,
+    )
+    mine = (session_agents.c.workspace_id == viewer.workspace_id, session_agents.c.agent_id == viewer.agent_id)
+    return select(sessions).join(session_agents, of_it).where(*mine, *_within(viewer))
+
+
+def _within(viewer: Viewer) -> list[ColumnElement[bool]]:
+    if viewer.orgs is None:
+        return []
+    return [sessions.c.org.in_(viewer.orgs + (("",) if viewer.without_org else ()))]
+
+
+def _agents(connection: Connection, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
+    of_it = and_(session_agents.c.workspace_id == workspace_id, session_agents.c.session_id == session_id)
+    owner = select(session_agents.c.owner).where(of_it, session_agents.c.agent_id == agent_id)
+    found = connection.scalar(owner)
+    if found is None:
+        return ()
+    every = select(session_agents.c.agent_id).where(of_it, session_agents.c.owner == found)
+    return connection.scalars(every.order_by(session_agents.c.agent_id)).all()
+
+
+def _key(session: Session) -> ColumnElement[bool]:
+    return and_(
+        sessions.c.workspace_id == session.workspace_id,
+        sessions.c.id == session.id,
+        sessions.c.agent_id == session.agent_id,
+    )
+
+
+def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
+    if before is None:
+        return true()
+    started, (at, session_id) = sessions.c.started_at, before
+    return or_(started < at, and_(started == at, sessions.c.id < session_id))
+
+
+def _row(session: Session) -> dict[str, Any]:
+    return {**asdict(session), "policy": session.policy.value, "invited": orjson.dumps(session.invited).decode()}
+
+
+def _read(row: RowMapping) -> Session:
+    values: dict[str, Any] = dict(row)
+    invited = tuple(orjson.loads(values.pop("invited")))
+    return Session(**{**values, "policy": Policy(values["policy"]), "invited": invited})
