@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
 from openbrain.usecases.auth import Actor
 from openbrain_api.api import Api
 from openbrain_api.http.parsing import Headers
@@ -34,6 +35,10 @@ class Call(Generic[B, Q]):
     headers: Headers
     stream: AsyncIterator[bytes] | None = None
     """The body as it arrives, in parts of any size, of a route that takes one so."""
+
+    async def viewer(self, session_id: str | None, actor: Actor | None = None) -> Viewer:
+        """Whose eyes it reads with, in the session that it names. What it changes must be the agent's own."""
+        return await self.api.session_agents.of((actor or self.actor).viewer(session_id or ""))
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Response]]

@@ -13,10 +13,9 @@ from openbrain.domain.signals.values import Halt, Signal
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
-from openbrain_api.context.gathering import burning
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.viewing import viewer_of
+from openbrain_api.memories.context.gathering import burning
 from openbrain_api.vaults.arcs import Seen, seen
 from openbrain_api.vaults.writes import vault_of
 
@@ -74,7 +73,7 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
         types=narrowed.types,
         since=narrowed.since,
     )
-    viewer = await viewer_of(call, query.session_id)
+    viewer = await call.viewer(query.session_id)
     return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
 

@@ -6,13 +6,12 @@ from openbrain.contract.brain.context import AgentContext, ContextQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.text.tokens import estimated_tokens
-from openbrain_api.context.budget import fitted
-from openbrain_api.context.fenced_text import fenced
-from openbrain_api.context.gathering import gathered
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, not_modified, respond, to_json
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.viewing import viewer_of
+from openbrain_api.memories.context.budget import fitted
+from openbrain_api.memories.context.fenced_text import fenced
+from openbrain_api.memories.context.gathering import gathered
 
 
 @Route(
@@ -34,7 +33,7 @@ async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
     if actor.agent_id != agent:
         raise Forbidden("this key does not speak for that agent: use a key of it, or one that may act as it")
     actor.may_ask_for(query.org or "")
-    viewer = await viewer_of(call, query.session_id, actor)
+    viewer = await call.viewer(query.session_id, actor)
     items = await gathered(call, viewer)
     page = int(query.cursor or 1)
     chosen, following = fitted(items, query.budget_tokens, query.max_memories, page)

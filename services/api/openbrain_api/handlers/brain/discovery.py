@@ -18,14 +18,13 @@ from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
-from openbrain_api.memories.viewing import viewer_of
 
 
 @Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)
 async def search(call: Call[Nothing, SearchQuery]) -> Response:
     """Find memories by their words, with phrases, typos, highlights and facets."""
     started = time.perf_counter()
-    query, viewer = call.query, await viewer_of(call, call.query.session_id)
+    query, viewer = call.query, await call.viewer(call.query.session_id)
     seal = cursors.query_seal(viewer, query.criteria(), query.q, query.fuzzy, query.phrases)
     request = Search(
         query=parsed(query.q, phrases=query.phrases, fuzzy=query.fuzzy),
@@ -80,7 +79,7 @@ async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
 
 
 async def _visible(call: "Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]") -> AllOf:
-    return _condition(call, await viewer_of(call, call.query.session_id))
+    return _condition(call, await call.viewer(call.query.session_id))
 
 
 def _condition(

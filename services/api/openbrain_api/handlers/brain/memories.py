@@ -38,7 +38,6 @@ from openbrain_api.http.response import Response, not_modified, problem_fields, 
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING, may_see
 from openbrain_api.memories.rendering import Json, history_line, memory_json, named_memories
-from openbrain_api.memories.viewing import viewer_of
 from openbrain_api.memories.waiting import settled
 
 
@@ -101,7 +100,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     """The newest memories."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
-    viewer = await viewer_of(call, query.session_id)
+    viewer = await call.viewer(query.session_id)
     condition = visible(viewer, query.criteria(), now)
     rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
     data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
@@ -120,7 +119,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
 async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
     memory_id, now = parsing.memory_id(call.path), call.api.clock.now()
-    viewer = await viewer_of(call, call.query.session_id)
+    viewer = await call.viewer(call.query.session_id)
     row = (await call.api.store.memories.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):
         raise NotFound("no memory with this id")

@@ -19,7 +19,6 @@ from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
-from openbrain_api.memories.viewing import viewer_of
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Question, RecallResult
 
@@ -123,7 +122,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
     return Question(
         query=body.query,
         top_k=body.limit or body.top_k or limits.TOP_K_DEFAULT,
-        viewer=await viewer_of(call, body.session_id, actor),
+        viewer=await call.viewer(body.session_id, actor),
         criteria=criteria,
         keywords=body.keywords,
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,

@@ -29,12 +29,12 @@ from openbrain.ports.agents import Policy, Session
 from openbrain.ports.store.writes import Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, prepare
-from openbrain_api.context.gathering import HAND_OVER, last_hand_over
 from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import may_see
+from openbrain_api.memories.context.gathering import HAND_OVER, last_hand_over
 from openbrain_api.memories.rendering import Json, memory_json
 
 PROMOTED_AT_ONCE = 100

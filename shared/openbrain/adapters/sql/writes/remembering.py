@@ -11,8 +11,8 @@ from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
+from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
-from openbrain.adapters.sql.writes.session_policies import by_policy
 from openbrain.adapters.sql.writes.superseding import supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.domain.memory import Memory, Reason

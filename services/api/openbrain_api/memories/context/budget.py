@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from openbrain.contract.brain.context import ContextItem, Section
 from openbrain.domain.text.tokens import estimated_tokens
-from openbrain_api.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
+from openbrain_api.memories.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
 
 WHOLE = (Section.ALARMS, Section.HAND_OVER)
 """They may take all that is left; each other section half of it, so that none keeps the next ones out."""
