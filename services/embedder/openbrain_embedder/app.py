@@ -24,7 +24,8 @@ def service(container: Container) -> Service:
     """
 
     def embedding() -> Embedding:
-        return Embedding(container.store, container.embedders, container.clock, container.settings.embedding.batch)
+        batch = container.settings.embedding.batch
+        return Embedding(container.store, container.embedders, container.clock, batch, container.token_encoder)
 
     def handler(work: Callable[[Embedding, Events], Awaitable[Failures]], *, makes: bool) -> Handler[MemoryStored]:
         async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:

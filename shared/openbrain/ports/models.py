@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbrain.ports.index import Checked
 
@@ -61,6 +61,42 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release the model or the connection."""
+
+
+class Encoding(NamedTuple):
+    """A document's vector, and its token states as they are kept; b'' where none were made."""
+
+    vector: "array[float]"
+    states: bytes
+
+
+class QueryEncoding(NamedTuple):
+    """A question's vector and its token states, one behind the other; none where no model makes any."""
+
+    vector: "array[float]"
+    states: "array[float]"
+
+
+class TokenEncoder(Protocol):
+    """A model that also tells of each word that says something what it means in its context (token states)."""
+
+    @property
+    def version(self) -> bytes:
+        """What all states that it makes begin with; those of another version are of no use."""
+
+    async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
+        """Of exact model inputs, in order, in one pass; its own vectors, which are those of `Embedder.embed` where it
+        is one. Never b'' for states."""
+
+    async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+        """The same of questions."""
+
+    def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+        """How near each document (the states of its passages) is to a question, by their words in context: 1 at most.
+        None where it has no states. A word counts the less the more these documents share it."""
+
+    async def close(self) -> None:
+        """Release the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.models import Embedder, Reasoner
+from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
 from openbrain.ports.store.writes import ContentPolicy
@@ -130,6 +130,17 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
             keep_alive=chosen.tuning.keep_alive,
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def token_encoder(settings: Settings, first: Embedder) -> TokenEncoder | None:
+    """The embedded MiniLM for token states, which is `first` where that is one."""
+    from openbrain.adapters.embedding.minilm import MiniLM, available
+
+    if not settings.embedding.token_states:
+        return None
+    if isinstance(first, MiniLM):
+        return first
+    return MiniLM(threads=settings.embedding.threads) if available() else None
 
 
 def model_name(settings: Settings, name: str = "") -> str:

@@ -10,7 +10,7 @@ from openbrain.domain.errors import OpenBrainError, SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.models import Embedder, Reasoner
+from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
@@ -74,6 +74,11 @@ class Container:
             lambda name: adapters.embedder(settings, name),
             lambda name: adapters.model_name(settings, name),
         )
+
+    @cached_property
+    def token_encoder(self) -> TokenEncoder | None:
+        """The embedded model that gives token states; None where they are switched off, or it does not run here."""
+        return adapters.token_encoder(self.settings, self.embedder)
 
     @cached_property
     def wake(self) -> Wake:
@@ -196,6 +201,7 @@ class Container:
                 "text",
                 "vectors",
                 "embedders",
+                "token_encoder",
                 "embedder",
                 "wake",
                 "rates",

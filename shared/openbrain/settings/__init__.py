@@ -83,6 +83,11 @@ class Embedding(Group):
     )
     models_dir: Path | None = Field(None, description="Of installed models; else `models` in the data folder.")
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
+    token_states: bool = Field(
+        True,
+        description="Whether the embedded all-minilm keeps the words of a memory in their context beside its vector, "
+        "whichever model makes that: recall ranks by them. `openbrain reindex` makes those that are lacking.",
+    )
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")
     tuning: EmbeddingTuning = EmbeddingTuning()

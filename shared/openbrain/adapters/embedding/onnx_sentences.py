@@ -28,7 +28,11 @@ TOKENS_A_RUN = 512
 QUERY_TOKENS_A_RUN = 256
 """The same for questions: of many at once, some 20 short ones keep a single one waiting for 0.1 s."""
 
+PADDING = -1
+
 T = TypeVar("T")
+Texts = Sequence[list[list[int]]]
+"""The rows of each text: one, or where it is alone maybe several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ class OnnxSentences:
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
         pieces = await self._on(self._documents, self._all_pieces, inputs)
-        vectors = await self._vectors(self._documents, pieces, TOKENS_A_RUN)
+        vectors = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._vectors)
         return [vectors[text] for text in inputs]
 
     async def embed_query(self, query: str) -> "array[float]":
@@ -77,7 +81,7 @@ class OnnxSentences:
 
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
         inputs = [self._kind.model.query_prompt + query for query in queries]
-        vectors = await self._vectors(self._queries, self._all_pieces(inputs), QUERY_TOKENS_A_RUN)
+        vectors = await self._by_text(self._queries, self._all_pieces(inputs), QUERY_TOKENS_A_RUN, self._vectors)
         return [vectors[text] for text in inputs]
 
     async def check(self) -> Checked:
@@ -96,17 +100,21 @@ class OnnxSentences:
     async def _on(self, pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
-    async def _vectors(
-        self, pool: ThreadPoolExecutor, pieces: dict[str, list[list[int]]], tokens: int
-    ) -> dict[str, "array[float]"]:
+    async def _by_text(
+        self,
+        pool: ThreadPoolExecutor,
+        pieces: dict[str, list[list[int]]],
+        tokens: int,
+        work: Callable[[Texts], list[T]],
+    ) -> dict[str, T]:
         """Run by run, so that others who wait for the thread come in between."""
-        vectors: dict[str, array[float]] = {}
+        done: dict[str, T] = {}
         for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, tokens):
-            found = await self._on(pool, self._run, list(batch.values()))
-            vectors.update(zip(batch, found, strict=True))
-        for text in pieces.keys() - vectors.keys():
-            vectors[text] = await self._on(pool, self._mean, pieces[text])
-        return vectors
+            found = await self._on(pool, work, [pieces[text] for text in batch])
+            done.update(zip(batch, found, strict=True))
+        for text in pieces.keys() - done.keys():
+            (done[text],) = await self._on(pool, work, [pieces[text]])
+        return done
 
     def _loaded(self) -> Any:
         with self._loading:
@@ -116,13 +124,14 @@ class OnnxSentences:
                 self._session = session(path, self._threads)
             return self._session
 
-    def _mean(self, pieces: list[list[int]]) -> "array[float]":
-        """An input beyond the window counts with all its parts: the direction between their vectors."""
-        vectors = [vector for piece in pieces for vector in self._run([piece])]
-        return vectors[0] if len(vectors) == 1 else mean_direction(vectors)
+    def _vectors(self, texts: Texts) -> "list[array[float]]":
+        if len(texts) > 1 or len(texts[0]) == 1:
+            return unit_vectors(means(*self._run([pieces[0] for pieces in texts])))
+        # An input beyond the window counts with all its parts: the direction between their vectors.
+        return [mean_direction([self._vectors([[piece]])[0] for piece in texts[0]])]
 
-    def _run(self, rows: list[list[int]]) -> "list[array[float]]":
-        return unit_vectors(infer(self._loaded(), rows))
+    def _run(self, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[Any]"]:
+        return run(self._loaded(), rows)
 
     def _pieces(self, text: str) -> list[list[int]]:
         """The token numbers of an input: one list, or several where it is longer than the window."""
@@ -167,17 +176,27 @@ def session(path: Path, threads: int) -> Any:
         ) from None
 
 
-def infer(session: Any, rows: list[list[int]]) -> "NDArray[Any]":
-    """The mean of each row's token vectors, padding left out: (rows, dimensions)."""
+def run(session: Any, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[Any]"]:
+    """The states of all tokens (rows, tokens, dimensions), and the tokens (rows, tokens), padded with -1."""
     shape = len(rows), max(map(len, rows))
-    tokens, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    tokens = np.full(shape, PADDING, np.int64)
     for number, row in enumerate(rows):
         tokens[number, : len(row)] = row
-        mask[number, : len(row)] = 1
-    known = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-    (states,) = session.run(None, {each.name: known[each.name] for each in session.get_inputs()})
-    means: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask.astype(np.float32)) / mask.sum(axis=1, keepdims=True)
-    return means
+    there = tokens != PADDING
+    given = {
+        "input_ids": np.where(there, tokens, 0),
+        "attention_mask": there.astype(np.int64),
+        "token_type_ids": np.zeros_like(tokens),
+    }
+    (states,) = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
+    return states, tokens
+
+
+def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
+    """The mean of each row's states, padding left out: (rows, dimensions)."""
+    mask = (tokens != PADDING).astype(np.float32)
+    found: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
+    return found
 
 
 def _batches(rows: dict[str, list[int]], tokens: int) -> Iterator[dict[str, list[int]]]:

@@ -176,8 +176,8 @@ class PassageSet:
 class Vectors(Protocol):
     """The cache of embeddings and the passages that use them."""
 
-    async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
-        """Which model inputs already have a vector."""
+    async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
+        """Which model inputs already have a vector, and token states of this version where one is given."""
 
     async def save(
         self,
@@ -185,11 +185,12 @@ class Vectors(Protocol):
         embedded: Sequence[Embedded],
         model: str,
         *,
+        states: Mapping[str, bytes] | None = None,
         replace: bool = False,
     ) -> None:
-        """Add vectors by input hash (those already there stay, unless `replace`), replace the passages of each memory
-        whose row is still at that revision and alive, raise passages_high, announce those (`Embedded.bulk`). What was
-        erased meanwhile is purged."""
+        """Add vectors by input hash (those already there stay, unless `replace`) with their token states, replace the
+        passages of each memory whose row is still at that revision and alive, raise passages_high, announce those
+        (`Embedded.bulk`). What was erased meanwhile is purged."""
 
     async def count_inputs(self, model: str) -> int:
         """How many model inputs memories use whose vectors by this model are known."""
@@ -200,6 +201,9 @@ class Vectors(Protocol):
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """The vectors of these memories; absent where none were made."""
+
+    async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
+        """The token states of these memories' passages, in no order; absent where none were made."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """Remove the vectors of these model inputs that no passage uses, in small transactions, and with them those

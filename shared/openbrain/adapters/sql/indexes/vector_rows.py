@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.ports.store.index_entries import Embedded
 
-_VECTORS_IN_ONE = 256
+_VECTORS_IN_ONE = 64
+"""With their token states: of long inputs some megabytes a statement."""
 
 
 def to_bytes(vector: "array[float]") -> bytes:
@@ -31,24 +32,39 @@ def to_vector(stored: bytes) -> "array[float]":
 
 
 def add_embeddings(
-    connection: Connection, vectors: Mapping[str, "array[float]"], model: str, now: int, *, replace: bool = False
+    connection: Connection,
+    vectors: Mapping[str, "array[float]"],
+    states: Mapping[str, bytes],
+    model: str,
+    now: int,
+    *,
+    replace: bool = False,
 ) -> None:
-    """Those already there stay, for the same input gives the same vector; unless they are to be replaced. Marks of
-    `unused_vectors` are taken off."""
-    rows = [(input_hash, model, to_bytes(vector), now) for input_hash, vector in sorted(vectors.items())]
-    insert = "INSERT INTO embeddings (input_hash, model, vector, created_at) VALUES "
+    """Those already there stay, for the same input gives the same vector; unless they are to be replaced. Token states
+    that are given replace others. Marks of `unused_vectors` are taken off."""
+    rows = [
+        (input_hash, model, to_bytes(vector), states.get(input_hash), now)
+        for input_hash, vector in sorted(vectors.items())
+    ]
+    insert = "INSERT INTO embeddings (input_hash, model, vector, states, created_at) VALUES "
     for some in chunks(rows, _VECTORS_IN_ONE):
         if is_sqlite(connection):
-            at = "created_at = excluded.created_at"
-            kept = f"vector = excluded.vector, {at}" if replace else f"{at} WHERE created_at < 0"
-            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {kept}", list(some))
+            kept = "states = COALESCE(excluded.states, states), created_at = excluded.created_at"
+            new = "created_at < 0 OR (excluded.states IS NOT NULL AND states IS NOT excluded.states)"
+            kept = f"vector = excluded.vector, {kept}" if replace else f"{kept} WHERE {new}"
+            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {kept}", list(some))
         else:
             # As literals: the driver takes fifteen times as long over parameters of bytes.
-            values = ", ".join(f"(%s, %s, X'{vector.hex()}', %s)" for _, _, vector, _ in some)
-            given = tuple(value for input_hash, _, _, at in some for value in (input_hash, model, at))
+            values = ", ".join(f"(%s, %s, X'{row[2].hex()}', {_literal(row[3])}, %s)" for row in some)
+            given = tuple(value for input_hash, _, _, _, at in some for value in (input_hash, model, at))
             kept = "vector = VALUES(vector), " if replace else ""
+            kept += "states = COALESCE(VALUES(states), states), "
             kept += "created_at = IF(created_at < 0, VALUES(created_at), created_at)"
             connection.exec_driver_sql(f"{insert} {values} ON DUPLICATE KEY UPDATE {kept}", given)
+
+
+def _literal(states: bytes | None) -> str:
+    return "NULL" if states is None else f"X'{states.hex()}'"
 
 
 def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int], model: str) -> None:

@@ -30,6 +30,13 @@ from openbrain.usecases.auth import OPERATORS
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
+# Their first byte is their version.
+_WITH_STATES = _KNOWN + " AND SUBSTR(states, 1, 1) = {slot}"
+
+_STATES = """SELECT p.memory_id, e.states FROM memory_passages AS p
+ JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
+ WHERE p.model = {slot} AND p.memory_id IN ({these}) AND e.states IS NOT NULL"""
+
 _HELD = "SELECT input_hash, created_at FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
 _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_passages AS p
@@ -51,12 +58,15 @@ class SqlVectors:
         self._database = database
         self._clock = clock
 
-    async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
+    async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
         """Which of them need no model any more."""
         wanted = sorted(set(hashes))
         if not wanted:
             return frozenset()
-        found = await self._database.read(lambda connection: _for_each_chunk(connection, _KNOWN, wanted, model))
+        statement, behind = (_WITH_STATES, (states,)) if states else (_KNOWN, ())
+        found = await self._database.read(
+            lambda connection: _for_each_chunk(connection, statement, wanted, model, behind)
+        )
         return frozenset(row[0] for row in found)
 
     async def save(
@@ -65,6 +75,7 @@ class SqlVectors:
         embedded: Sequence[Embedded],
         model: str,
         *,
+        states: Mapping[str, bytes] | None = None,
         replace: bool = False,
     ) -> None:
         """One transaction. Of several revisions of a memory the highest counts."""
@@ -75,7 +86,7 @@ class SqlVectors:
         now = self._clock.now()
         if vectors or latest:
             await self._database.write(
-                lambda connection: _save(connection, vectors, latest, model, now, replace=replace)
+                lambda connection: _save(connection, vectors, latest, model, now, states=states or {}, replace=replace)
             )
 
     async def count_inputs(self, model: str) -> int:
@@ -102,6 +113,17 @@ class SqlVectors:
         found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
         sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: each for memory_id, each in sets.items() if each is not None}
+
+    async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        found: defaultdict[str, list[bytes]] = defaultdict(list)
+        for memory_id, states in await self._database.read(
+            lambda connection: _for_each_chunk(connection, _STATES, wanted, model)
+        ):
+            found[memory_id].append(states)
+        return found
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """As in the port. One look through all passages serves the purges that wait too."""
@@ -133,11 +155,13 @@ def unembedded(connection: Connection, model: str, until: int, after: str, limit
     return Lacking(connection.scalars(query).all(), end)
 
 
-def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str], model: str) -> Sequence[Any]:
+def _for_each_chunk(
+    connection: Connection, statement: str, these: Sequence[str], model: str, behind: tuple[object, ...] = ()
+) -> Sequence[Any]:
     found: list[Any] = []
     for some in chunks(these):
         told = statement.format(slot=slot(connection), these=slots(connection, len(some)))
-        found.extend(run(connection, told, (model, *some)).fetchall())
+        found.extend(run(connection, told, (model, *some, *behind)).fetchall())
     return found
 
 
@@ -156,10 +180,11 @@ def _save(
     model: str,
     now: int,
     *,
+    states: Mapping[str, bytes],
     replace: bool,
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
-    add_embeddings(connection, vectors, model, now, replace=replace)
+    add_embeddings(connection, vectors, states, model, now, replace=replace)
     _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model, now)
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some])

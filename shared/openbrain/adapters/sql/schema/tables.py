@@ -126,6 +126,8 @@ embeddings = Table(
     Column("input_hash", ascii_name(64), primary_key=True),
     Column("model", ascii_name(64), primary_key=True),
     Column("vector", long_bytes(), nullable=False),
+    # Of the input's tokens: made where token states are on, in whatever version.
+    Column("states", long_bytes()),
     Column("created_at", BigInteger, nullable=False),
 )
 

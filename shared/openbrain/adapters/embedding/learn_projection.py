@@ -1,0 +1,56 @@
+"""Learn the projection of token states: python -m openbrain.adapters.embedding.learn_projection FILE
+
+From the topics of the language reference that come with Python itself (`pydoc_data`, PSF License): 800 paragraphs of
+them are read by MiniLM, and the 64 main directions of the states of their content tokens are kept, as 16-bit floats.
+The shipped file was made by Python 3.11.
+"""
+
+import random
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from pydoc_data.topics import topics
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openbrain.adapters.embedding.minilm import KIND, installed_weights
+from openbrain.adapters.embedding.onnx_sentences import run, session
+from openbrain.adapters.embedding.token_states import DIMENSIONS, content_tokens
+from openbrain.adapters.embedding.wordpiece import ids
+
+PARAGRAPHS = 800
+SEED = 1
+
+
+def paragraphs() -> list[str]:
+    """Prose, no code, in an order that is always the same."""
+    found = [re.sub(r"\s+", " ", part).strip() for text in topics.values() for part in re.split(r"\n\s*\n", text)]
+    prose = [each for each in found if 60 < len(each) < 1200 and _letters(each) > 0.85 * len(each)]
+    random.Random(SEED).shuffle(prose)  # noqa: S311 - a choice of samples
+    return prose[:PARAGRAPHS]
+
+
+def learn() -> NDArray[Any]:
+    """(dimensions of the model, 64), the main direction first."""
+    states = np.concatenate(list(_states()))
+    states /= np.linalg.norm(states, axis=1, keepdims=True)
+    _, directions = np.linalg.eigh(states.T @ states)
+    return directions[:, ::-1][:, :DIMENSIONS].astype("<f2")
+
+
+def _states() -> Iterator[NDArray[Any]]:
+    model, most = session(installed_weights(), 1), KIND.model.token_limit - 2
+    for text in paragraphs():
+        states, tokens = run(model, [KIND.numbering.framed(ids(text)[:most])])
+        yield states[content_tokens()[tokens]].astype(np.float64)
+
+
+def _letters(text: str) -> int:
+    return sum(each.isalpha() or each == " " for each in text)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_bytes(learn().tobytes())

@@ -1,0 +1,105 @@
+"""Token states: one short vector for each word that says something, so that words are compared in their context.
+
+They come from the pass that a sentence model makes anyway: the state of each content token, projected to 64
+dimensions, of length 1. A document keeps them in 8 bits; of a question they are floats.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openbrain.adapters.embedding.wordpiece import tokenizer
+from openbrain.domain.errors import SetupError
+
+PROJECTION = "token_projection.f16"
+PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"
+DIMENSIONS = 64
+VERSION = b"\x01"
+"""First byte of what is kept: raised with the projection, or with what counts as content."""
+_SCALE = 127
+_RARE = 0.05
+"""A mean similarity below it says no more of a token."""
+
+_FUNCTION_WORDS = frozenset(
+    """a about above after again ain all also am an and any are aren as at be been before being below between both but
+    by can could couldn d did didn do does doesn doing don done down during each else few for from had hadn has hasn
+    have haven having he her here him his how i if in into is isn it its just ll m may me might more most must my no nor
+    not of off on only onto or other our out over own re s same shall she should shouldn so some such t than that the
+    their them then there these they this those through to too under up us ve very was wasn we were weren what when
+    where which who whom whose why will with would wouldn you your""".split()
+)
+
+Matrix = NDArray[np.float32]
+
+
+@cache
+def projection() -> Matrix:
+    """(dimensions of the model, 64). `SetupError` where the shipped file was changed."""
+    raw = (resources.files("openbrain.adapters.embedding") / "assets" / PROJECTION).read_bytes()
+    if hashlib.sha256(raw).hexdigest() != PROJECTION_SHA256:
+        raise SetupError(f"{PROJECTION} of this installation was changed: install openbrain-memory again")
+    return np.frombuffer(raw, "<f2").reshape(-1, DIMENSIONS).astype(np.float32)
+
+
+@cache
+def content_tokens() -> NDArray[np.bool_]:
+    """By token number: whether it is a word, or a part of one, that says something."""
+    known = tokenizer().get_vocab()
+    content = np.zeros(max(known.values()) + 2, np.bool_)
+    content[[number for token, number in known.items() if _says_something(token)]] = True
+    return content
+
+
+def _says_something(token: str) -> bool:
+    part = token.removeprefix("##")
+    special = part.startswith("[") and len(part) > 1
+    # `##s` is hardly more than an ending.
+    return part[0].isalnum() and not special and token != "##s" and part not in _FUNCTION_WORDS  # noqa: S105
+
+
+def projected(states: NDArray[Any], tokens: NDArray[Any]) -> tuple[Matrix, Sequence[int]]:
+    """Unit states of the content tokens of all rows, one behind the other, and how many each row has. `tokens`: the
+    numbers by row, padded with -1."""
+    wanted = content_tokens()[tokens]  # the last entry is for what pads
+    small = states[wanted] @ projection()
+    small /= np.maximum(np.linalg.norm(small, axis=1, keepdims=True), 1e-9)
+    return small, wanted.sum(axis=1).tolist()
+
+
+def pack(states: Matrix) -> bytes:
+    """As they are kept."""
+    return VERSION + np.rint(states * _SCALE).astype(np.int8).tobytes()
+
+
+def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+    """Of each document, a sequence of passages: the similarity of its best passage in -1..1; None without states.
+
+    A passage's is the mean over the question's tokens of that of its most similar token. A token counts the more the
+    less it is like these documents throughout: a name that all of them bear tells nothing.
+    """
+    passages = [(number, each) for number, some in enumerate(documents) for each in some if _readable(each)]
+    found: list[float | None] = [None] * len(documents)
+    if not passages or not question:
+        return found
+    counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
+    states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
+    asked = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
+    by_token = (states.astype(np.float32) @ asked.T) / _SCALE
+    best = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
+    weights = -np.log(np.clip(best.mean(axis=0), _RARE, 0.99))
+    scores = best @ (weights / weights.sum())
+    for (number, _), score in zip(passages, scores.tolist(), strict=True):
+        before = found[number]
+        found[number] = score if before is None else max(before, score)
+    return found
+
+
+def _readable(packed: bytes) -> bool:
+    """Of this version, and with at least one token."""
+    return len(packed) > len(VERSION) and packed.startswith(VERSION)

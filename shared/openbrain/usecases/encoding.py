@@ -1,0 +1,38 @@
+"""Vectors and token states together, whichever models they come from."""
+
+from array import array
+from collections.abc import Sequence
+
+from openbrain.ports.models import Embedder, Encoding, QueryEncoding, TokenEncoder
+
+
+class Encoder:
+    """One model for vectors, and maybe one for token states: where both are one, its pass is made once."""
+
+    def __init__(self, embedder: Embedder, tokens: TokenEncoder | None = None) -> None:
+        self._embedder, self._tokens = embedder, tokens
+
+    @property
+    def states_version(self) -> bytes:
+        """b'' where no token states are made."""
+        return b"" if self._tokens is None else self._tokens.version
+
+    async def documents(self, inputs: Sequence[str]) -> Sequence[Encoding]:
+        """Of exact model inputs, in order. Raises as `Embedder.embed`."""
+        if self._tokens is None:
+            return [Encoding(vector, b"") for vector in await self._embedder.embed(inputs)]
+        if self._tokens is self._embedder:
+            return await self._tokens.encode(inputs)
+        vectors = await self._embedder.embed(inputs)
+        states = [each.states for each in await self._tokens.encode(inputs)]
+        return [Encoding(*both) for both in zip(vectors, states, strict=True)]
+
+    async def queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+        """Of questions, in order. Raises as `Embedder.embed_queries`."""
+        if self._tokens is None:
+            return [QueryEncoding(vector, array("f")) for vector in await self._embedder.embed_queries(queries)]
+        if self._tokens is self._embedder:
+            return await self._tokens.encode_queries(queries)
+        vectors = await self._embedder.embed_queries(queries)
+        states = [each.states for each in await self._tokens.encode_queries(queries)]
+        return [QueryEncoding(*both) for both in zip(vectors, states, strict=True)]
