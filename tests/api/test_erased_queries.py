@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 
 from openbrain.domain.memory import MICROSECONDS
-from openbrain_api.recall.indexes.query_vectors import QueryVectors
+from openbrain.usecases.indexes.encoding import Encoder
+from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.waiting import until
 
@@ -58,13 +59,13 @@ async def test_a_replica_that_erased_nothing_forgets_too(brain: Brain) -> None:
 
 
 async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None:
-    kept = QueryVectors(8, idle_s=0.05)
-    await kept.vectors(["what opens the safe"], brain.embedder, "m")
+    kept = QueryEncodings(8, idle_s=0.05)
+    await kept.encodings(["what opens the safe"], Encoder(brain.embedder), "m")
     assert kept._known
     await until(lambda: _empty(kept))
 
 
-async def _empty(kept: QueryVectors) -> bool:
+async def _empty(kept: QueryEncodings) -> bool:
     return not kept._known
 
 

@@ -41,6 +41,7 @@ from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
 from openbrain_api.recall.indexes.serving import Serving, examined
+from openbrain_api.recall.late import LateInteraction
 from openbrain_api.recall.recording import Recorder
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}
@@ -81,6 +82,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         serving=serving,
         active_model=active_model,
         erasure_watch=ErasureWatch(store.writes, clock),
+        token_encoder=container.token_encoder,
         cache=settings.embedding.tuning.query_cache,
         timeout_s=timeout_s,
     )
@@ -106,7 +108,13 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
             lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1),
             pressure=container.pressure,
         ),
-        recaller=Recaller(indexes=indexes, memories=store.memories, clock=clock, settings=settings.recall),
+        recaller=Recaller(
+            indexes=indexes,
+            memories=store.memories,
+            clock=clock,
+            settings=settings.recall,
+            late=LateInteraction(store.vectors, container.token_encoder) if container.token_encoder else None,
+        ),
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
         chains=Chains(store.memories),

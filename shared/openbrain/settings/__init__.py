@@ -97,6 +97,13 @@ class Recall(Group):
     """How answers are put together."""
 
     text_weight: float = Field(0.6, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    late_weight: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Of late interaction (token states of a memory and of the question compared word by word) beside "
+        "the fusion of both indexes, where a memory has token states; 0 leaves it out.",
+    )
     neighbours: bool = Field(True, description="Whether turns beside a turn in its session add to its score.")
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),

@@ -276,3 +276,34 @@ async def test_it_is_known_what_a_model_has_not_embedded(store: SqlStore, databa
         1,
         0,
     )
+
+
+async def test_token_states_stand_beside_the_vector_they_were_made_with(store: SqlStore, database: Database) -> None:
+    row, other = memory(), memory()
+    await put(database, row, other)
+    await store.vectors.save({A: VECTORS[A], B: VECTORS[B]}, [of(row, A, B), of(other, B)], MODEL, states={A: b"\1a\0"})
+
+    assert await store.vectors.states([row.id, other.id, "unknown"], MODEL) == {row.id: [b"\1a\0"]}
+    assert await store.vectors.states([row.id], OTHER) == {}
+    assert await store.vectors.states([], MODEL) == {}
+    assert await store.vectors.known([A, B], MODEL) == {A, B}
+    assert await store.vectors.known([A, B], MODEL, b"\1") == {A}, "what lacks states is to be embedded again"
+    assert await store.vectors.known([A, B], MODEL, b"\2") == frozenset(), "as is what has them in another version"
+
+
+async def test_later_token_states_replace_others_and_none_takes_none_away(store: SqlStore, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await store.vectors.save({A: VECTORS[A], B: VECTORS[B]}, [of(row, A, B)], MODEL, states={A: b"\1old"})
+    await store.vectors.save({A: VECTORS[C], B: VECTORS[C]}, [], MODEL, states={A: b"\2new", B: b"\2late"})
+    await store.vectors.save({A: VECTORS[C]}, [], MODEL)
+
+    assert sorted((await store.vectors.states([row.id], MODEL))[row.id]) == [b"\2late", b"\2new"]
+    assert (await store.vectors.passages([row.id], MODEL))[row.id].vectors == (VECTORS[A], VECTORS[B])
+
+
+async def test_token_states_go_with_their_vector(store: SqlStore, database: Database) -> None:
+    await store.vectors.save({A: VECTORS[A]}, [], MODEL, states={A: b"\1" + bytes(64)})
+
+    assert await store.vectors.drop_embeddings([A]) == 1
+    assert await rows(database, "SELECT COUNT(*) AS n FROM embeddings") == [{"n": 0}]

@@ -97,6 +97,7 @@ class Brain:
             "text": self.text,
             "vectors": self.vectors,
             "embedders": the_one(embedder),
+            "token_encoder": small_model(),
             "clock": self.clock,
             "content_policy": OpenContentPolicy(),
             "wake": self.wake,
@@ -144,7 +145,10 @@ class Brain:
             found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
             if stored:
-                await embed_stored(stored, store=self.store, embedder=self.embedder, clock=self.clock, batch=32)
+                model = small_model()
+                await embed_stored(
+                    stored, store=self.store, embedder=self.embedder, clock=self.clock, batch=32, tokens=model
+                )
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
             await project_text(ids, store=self.store, index=self.text, generations=[text])
             await project_vector(ids, store=self.store, index=self.vectors, generations=[vector])

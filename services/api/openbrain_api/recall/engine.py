@@ -1,4 +1,7 @@
-"""Recall: search both indexes, fuse, add neighbours, verify, refill, order. One question is a batch of one."""
+"""Recall: search both indexes, fuse, mix in late interaction, add neighbours, verify, refill, order.
+
+One question is a batch of one. Each step is a function of scores in a file of its own.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +15,7 @@ from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
+from openbrain_api.recall.late import LateInteraction, mixed
 from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Question, RecallResult
@@ -29,6 +33,8 @@ class _Judged:
 
     hits: IndexHits
     fused: Scores
+    late: Scores
+    """Similarities of token states; of what has none it is absent."""
     neighbours: Scores
     candidates: Candidates
 
@@ -41,8 +47,17 @@ class _Judged:
 class Recaller:
     """Answers questions from two indexes and the truth."""
 
-    def __init__(self, *, indexes: Indexes, memories: Memories, clock: Clock, settings: Recall) -> None:
+    def __init__(
+        self,
+        *,
+        indexes: Indexes,
+        memories: Memories,
+        clock: Clock,
+        settings: Recall,
+        late: LateInteraction | None = None,
+    ) -> None:
         self._indexes = indexes
+        self._late = late
         self._memories = memories
         self._clock = clock
         self._settings = settings
@@ -78,12 +93,17 @@ class Recaller:
             number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
             for number in queries
         }
-        neighbours = await self._neighbours(fused, questions, queries)
+        late = await self._similarities(hits, fused, questions)
+        mixes = {
+            number: mixed(fused[number], late[number], self._late_weight(question))
+            for number, question in questions.items()
+        }
+        neighbours = await self._neighbours(mixes, questions, queries)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
             number: Candidates(
-                summed(fused[number], neighbours[number]),
+                summed(mixes[number], neighbours[number]),
                 question,
                 sees=sees[queries[number].condition],
                 now=now,
@@ -93,7 +113,8 @@ class Recaller:
         }
         await verify(list(candidates.values()), self._memories)
         return {
-            number: _Judged(hits[number], fused[number], neighbours[number], candidates[number]) for number in queries
+            number: _Judged(hits[number], fused[number], late[number], neighbours[number], candidates[number])
+            for number in queries
         }
 
     async def _scores(self, query: IndexQuery, hits: IndexHits, weight: float) -> Scores:
@@ -101,36 +122,56 @@ class Recaller:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, weight)
 
-    async def _neighbours(
-        self, fused: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+    async def _similarities(
+        self, hits: Mapping[int, IndexHits], fused: Mapping[int, Scores], questions: Mapping[int, Question]
     ) -> Mapping[int, Scores]:
-        if not self._settings.neighbours:
-            return {number: {} for number in questions}
-        asked = {number: (fused[number], each.top_k, queries[number].condition) for number, each in questions.items()}
-        return await neighbour_scores(asked, self._memories)
+        found: dict[int, Scores] = {number: {} for number in questions}
+        if self._late is not None:
+            asked = {
+                number: (tokens, list(fused[number]))
+                for number, question in questions.items()
+                if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
+            }
+            found |= await self._late.similarities(asked)
+        return found
+
+    async def _neighbours(
+        self, scores: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+    ) -> Mapping[int, Scores]:
+        asked = {
+            number: (scores[number], question.top_k, queries[number].condition)
+            for number, question in questions.items()
+            if (self._settings.neighbours if question.neighbours is None else question.neighbours)
+        }
+        return {number: {} for number in questions} | dict(await neighbour_scores(asked, self._memories))
 
     def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
         best = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)[
             : question.top_k
         ]
-        explanations = self._explained(best, judged, self._weight(question), now) if question.explain else {}
+        explanations = self._explained(best, judged, question, now) if question.explain else {}
         return RecallResult(ranked=tuple(best), degraded=judged.hits.degraded, now=now, explained=explanations)
 
     def _weight(self, question: Question) -> float:
         return self._settings.text_weight if question.text_weight is None else question.text_weight
 
+    def _late_weight(self, question: Question) -> float:
+        return self._settings.late_weight if question.late_weight is None else question.late_weight
+
     def _names(self, question: Question) -> tuple[str, ...]:
         weight = self._weight(question)
         return tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
 
-    def _explained(self, best: list[RankedMemory], judged: _Judged, weight: float, now: int) -> Mapping[str, Json]:
-        hits = judged.hits
+    def _explained(self, best: list[RankedMemory], judged: _Judged, question: Question, now: int) -> Mapping[str, Json]:
+        hits, weight = judged.hits, self._weight(question)
         return explained(
             best,
             text=hits.text,
             vectors=hits.vectors,
             fused=judged.fused,
+            late=judged.late,
+            late_weight=self._late_weight(question),
             neighbours=judged.neighbours,
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,

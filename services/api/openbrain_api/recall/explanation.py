@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
 from openbrain_api.recall.fuse import Scores, normalise
+from openbrain_api.recall.late import late_scores
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
 
@@ -15,6 +16,8 @@ def explained(
     text: Sequence[Hit] | None,
     vectors: Sequence[Hit] | None,
     fused: Scores,
+    late: Scores,
+    late_weight: float,
     neighbours: Scores,
     text_weight: float,
     now: int,
@@ -26,10 +29,20 @@ def explained(
         return {}
     lists = {"text": (text, text_weight), "vectors": (vectors, 1 - text_weight)}
     parts = {name: (_by_id(hits), normalise(hits or ()), weight) for name, (hits, weight) in lists.items()}
+    ranks = {memory_id: rank for rank, memory_id in enumerate(sorted(late, key=late.__getitem__, reverse=True), 1)}
+    normalised = late_scores(late)
     top = max(ranked.score for ranked in memories)
     return {
         ranked.memory.id: {
             **{name: _part(ranked.memory.id, *part) for name, part in parts.items()},
+            "late": {
+                "rank": ranks[ranked.memory.id],
+                "score": late[ranked.memory.id],
+                "normalised": normalised.get(ranked.memory.id, 0.0),
+                "weight": late_weight,
+            }
+            if ranked.memory.id in late
+            else None,
             "fused": fused.get(ranked.memory.id, 0.0),
             "neighbours": neighbours.get(ranked.memory.id, 0.0),
             "boosted": ranked.score,

@@ -32,6 +32,11 @@ class Question:
     text_weight: float | None = None
     """Of keywords in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
 
+    late_weight: float | None = None
+    """Of late interaction beside the fusion, 0..1; None takes the setting, 0 leaves it out."""
+    neighbours: bool | None = None
+    """Whether turns beside a turn count; None takes the setting."""
+
     @property
     def reads_content(self) -> bool:
         """Whether scores depend on the rows, so that every candidate's row is needed."""

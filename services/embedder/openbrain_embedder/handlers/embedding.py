@@ -22,7 +22,7 @@ from openbrain.ports.models import Embedder, Encoding, TokenEncoder
 from openbrain.ports.store.index_entries import Embedded, Vectors
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.store import Store
-from openbrain.usecases.encoding import Encoder
+from openbrain.usecases.indexes.encoding import Encoder
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]

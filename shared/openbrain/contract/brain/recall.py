@@ -52,6 +52,13 @@ class RecallBody(Filters):
         Confidence | None,
         Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
     ] = None
+    late_weight: Annotated[
+        Confidence | None,
+        Field(description="Of the comparison word by word in context, beside the fusion; 0 leaves it out."),
+    ] = None
+    neighbours: Annotated[
+        bool | None, Field(strict=True, description="Whether turns beside a turn in its session add to its score.")
+    ] = None
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
@@ -104,6 +111,10 @@ class Explanation(Answer):
     text: IndexShare | None = Field(description="null: the keywords did not find it.")
     vectors: IndexShare | None
     fused: float = Field(description="Both shares, weighed and added.")
+    late: IndexShare | None = Field(
+        description="The comparison word by word, each in its context: weight x normalised + (1 - weight) x fused goes "
+        "on. null: no token states are kept of it, and `fused` goes on."
+    )
     neighbours: float = Field(
         description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
     )

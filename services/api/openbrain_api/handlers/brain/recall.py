@@ -128,5 +128,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,
         boost_words=boost if isinstance(boost, tuple) else (),
         text_weight=body.text_weight,
+        late_weight=body.late_weight,
+        neighbours=body.neighbours,
         explain=body.explain,
     )

@@ -3,18 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
+from openbrain.ports.models import TokenEncoder
 from openbrain.ports.store.generations import IndexKind
+from openbrain.usecases.indexes.encoding import Encoder
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.breaker import Breaker
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
-from openbrain_api.recall.indexes.query_vectors import QueryVectors
+from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from openbrain_api.recall.indexes.serving import Serving
+from openbrain_api.recall.late import TokenQuestion
 
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
@@ -49,6 +53,8 @@ class IndexHits:
     searched: tuple[str, ...] = BOTH
     partial: frozenset[str] = frozenset()
     """Those that lost what they held and are being filled again."""
+    tokens: TokenQuestion | None = None
+    """The question for late interaction; None where no model makes token states, or vectors were not asked for."""
 
     @property
     def degraded(self) -> tuple[str, ...]:
@@ -76,6 +82,7 @@ class Indexes:
         serving: Serving,
         active_model: ActiveModel,
         erasure_watch: ErasureWatch,
+        token_encoder: TokenEncoder | None = None,
         cache: int,
         timeout_s: float,
     ) -> None:
@@ -84,26 +91,30 @@ class Indexes:
         self._serving = serving
         self._active_model = active_model
         self._erasure_watch = erasure_watch
-        self._query_vectors = QueryVectors(cache)
+        self._token_encoder = token_encoder
+        self._query_encodings = QueryEncodings(cache)
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
 
     async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:
         """The hits of each, in the time that they may take."""
         # The words first: their search goes to a thread at once, while that of embedded vectors holds the loop.
+        tokens: dict[str, TokenQuestion] = {}
         text, vectors = await asyncio.gather(
-            self._in_time("text", queries, self._search_text), self._in_time("vectors", queries, self._search_vectors)
+            self._in_time("text", queries, self._search_text),
+            self._in_time("vectors", queries, partial(self._search_vectors, tokens)),
         )
-        partial = await self._partial()
+        lost = await self._lost()
         return [
-            IndexHits(*item, partial) for item in zip(text, vectors, (query.names for query in queries), strict=True)
+            IndexHits(words, near, query.names, lost, tokens.get(query.text) if "vectors" in query.names else None)
+            for query, words, near in zip(queries, text, vectors, strict=True)
         ]
 
     def forget_queries(self) -> None:
         """Keep no recent query."""
-        self._query_vectors.forget_all()
+        self._query_encodings.forget_all()
 
-    async def _partial(self) -> frozenset[str]:
+    async def _lost(self) -> frozenset[str]:
         try:
             serving = {name: await self._serving.get(kind) for name, kind in _KINDS.items()}
         except TryLater:
@@ -117,14 +128,21 @@ class Indexes:
         searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
         return await self._text.search_many(generation.name, searches)
 
-    async def _search_vectors(self, queries: Sequence[IndexQuery], until: float) -> HitLists:
+    async def _search_vectors(
+        self, tokens: dict[str, TokenQuestion], queries: Sequence[IndexQuery], until: float
+    ) -> HitLists:
+        """Also adds the questions' token states to `tokens`."""
         model = await self._active_model.get()
         generation = model.generation
         if await self._erasure_watch.changed():
-            self._query_vectors.forget_all()
-        known = await self._query_vectors.vectors([query.text for query in queries], model.embedder, generation.model)
+            self._query_encodings.forget_all()
+        encoder = Encoder(model.embedder, self._token_encoder)
+        known = await self._query_encodings.encodings([query.text for query in queries], encoder, generation.model)
+        tokens |= {text: TokenQuestion(each.states, generation.model) for text, each in known.items() if each.states}
         searches = [
-            VectorSearch(known[query.text], query.condition, query.limit) for query in queries if query.text in known
+            VectorSearch(known[query.text].vector, query.condition, query.limit)
+            for query in queries
+            if query.text in known
         ]
         left_s = until - asyncio.get_running_loop().time()
         hits = iter(await self._vectors.search_many(generation.name, searches, within_s=left_s))

@@ -11,6 +11,8 @@ class Encoder:
 
     def __init__(self, embedder: Embedder, tokens: TokenEncoder | None = None) -> None:
         self._embedder, self._tokens = embedder, tokens
+        either: object = tokens
+        self._one_pass = either is embedder
 
     @property
     def states_version(self) -> bytes:
@@ -21,7 +23,7 @@ class Encoder:
         """Of exact model inputs, in order. Raises as `Embedder.embed`."""
         if self._tokens is None:
             return [Encoding(vector, b"") for vector in await self._embedder.embed(inputs)]
-        if self._tokens is self._embedder:
+        if self._one_pass:
             return await self._tokens.encode(inputs)
         vectors = await self._embedder.embed(inputs)
         states = [each.states for each in await self._tokens.encode(inputs)]
@@ -31,7 +33,7 @@ class Encoder:
         """Of questions, in order. Raises as `Embedder.embed_queries`."""
         if self._tokens is None:
             return [QueryEncoding(vector, array("f")) for vector in await self._embedder.embed_queries(queries)]
-        if self._tokens is self._embedder:
+        if self._one_pass:
             return await self._tokens.encode_queries(queries)
         vectors = await self._embedder.embed_queries(queries)
         states = [each.states for each in await self._tokens.encode_queries(queries)]

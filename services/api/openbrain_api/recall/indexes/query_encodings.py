@@ -1,53 +1,53 @@
-"""Vectors of recent queries."""
+"""Vectors and token states of recent queries."""
 
 import asyncio
-from array import array
 from collections.abc import Mapping, Sequence
 
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import NeverRetry
-from openbrain.ports.models import Embedder
+from openbrain.ports.models import QueryEncoding
+from openbrain.usecases.indexes.encoding import Encoder
 
-Vectors = Mapping[str, "array[float]"]
+Encodings = Mapping[str, QueryEncoding]
 IDLE_S = 60.0
 """How long they are kept while no question comes."""
 
 
-class QueryVectors:
+class QueryEncodings:
     """Embeds each query once while it is among the last `size` of its model, and while questions come."""
 
     def __init__(self, size: int, idle_s: float = IDLE_S) -> None:
         self._idle_s = idle_s
         self._idle: asyncio.TimerHandle | None = None
-        self._known: Lru[tuple[str, str], array[float]] = Lru(size)
+        self._known: Lru[tuple[str, str], QueryEncoding] = Lru(size)
 
-    async def vectors(self, queries: Sequence[str], embedder: Embedder, model: str) -> Vectors:
-        """The unit vector of each query by the embedder, whose identity has the key `model`; those that can't be
+    async def encodings(self, queries: Sequence[str], encoder: Encoder, model: str) -> Encodings:
+        """Of each query, by the encoder whose vectors' model has the key `model`; those that can't be
         embedded are absent, and where that is so of all, it raises why."""
-        vectors_by_query: dict[str, array[float]] = {}
+        by_query: dict[str, QueryEncoding] = {}
         for query in queries:
             known = self._known.recent((model, query))
             if known is not None:
-                vectors_by_query[query] = known
-        missing = [query for query in dict.fromkeys(queries) if query not in vectors_by_query]
+                by_query[query] = known
+        missing = [query for query in dict.fromkeys(queries) if query not in by_query]
         if missing:
-            fresh = await self._embedded(missing, embedder, alone=not vectors_by_query)
-            vectors_by_query |= fresh
-            self._known.update({(model, query): vector for query, vector in fresh.items()})
+            fresh = await self._encoded(missing, encoder, alone=not by_query)
+            by_query |= fresh
+            self._known.update({(model, query): encoding for query, encoding in fresh.items()})
         self._stay()
-        return vectors_by_query
+        return by_query
 
-    async def _embedded(self, queries: Sequence[str], embedder: Embedder, *, alone: bool) -> Vectors:
+    async def _encoded(self, queries: Sequence[str], encoder: Encoder, *, alone: bool) -> Encodings:
         """In one call; where the model refuses one of them, in halves, so that it hurts no other."""
         try:
-            return dict(zip(queries, await embedder.embed_queries(queries), strict=True))
+            return dict(zip(queries, await encoder.queries(queries), strict=True))
         except NeverRetry:
             if len(queries) == 1:
                 if alone:
                     raise
                 return {}
         half = len(queries) // 2
-        parts = [await self._embedded(part, embedder, alone=False) for part in (queries[:half], queries[half:])]
+        parts = [await self._encoded(part, encoder, alone=False) for part in (queries[:half], queries[half:])]
         return {**parts[0], **parts[1]}
 
     def _stay(self) -> None:

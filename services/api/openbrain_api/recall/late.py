@@ -1,0 +1,74 @@
+"""Late interaction: what the indexes found is compared with the question word by word, each word in its context.
+
+The token states of all candidates are read at once, by nothing but the ids that the indexes returned; who may see them
+is held against the truth afterwards, as for every candidate.
+"""
+
+import asyncio
+import heapq
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from openbrain.ports.index import Hit
+from openbrain.ports.models import TokenEncoder
+from openbrain.ports.store.index_entries import Vectors
+from openbrain_api.recall.fuse import Scores, normalise
+
+KEPT = 100
+"""So many of the best have a score above 0: what lies below says little of how near the others are."""
+A_THREAD_FROM = 1_000_000
+"""Bytes of states whose comparison takes some milliseconds: too long for the event loop."""
+
+
+class TokenQuestion(NamedTuple):
+    """A question's token states, and the model whose vectors the candidates' are kept beside."""
+
+    states: "array[float]"
+    model: str
+
+
+class LateInteraction:
+    """Compares questions with memories by their token states."""
+
+    def __init__(self, vectors: Vectors, encoder: TokenEncoder) -> None:
+        self._vectors, self._encoder = vectors, encoder
+
+    async def similarities(self, asked: Mapping[int, tuple[TokenQuestion, Sequence[str]]]) -> Mapping[int, Scores]:
+        """By question, of those of its candidates that have token states."""
+        ids: defaultdict[str, set[str]] = defaultdict(set)
+        for question, candidates in asked.values():
+            ids[question.model].update(candidates)
+        states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
+        return {
+            number: await self._compared(question.states, candidates, states[question.model])
+            for number, (question, candidates) in asked.items()
+        }
+
+    async def _compared(
+        self, question: "array[float]", candidates: Sequence[str], states: Mapping[str, Sequence[bytes]]
+    ) -> Scores:
+        # In one order always, so that sums of floats come out the same.
+        known = [memory_id for memory_id in sorted(candidates) if memory_id in states]
+        documents = [states[memory_id] for memory_id in known]
+        if sum(len(each) for passages in documents for each in passages) < A_THREAD_FROM:
+            found = self._encoder.similarities(question, documents)
+        else:
+            found = await asyncio.to_thread(self._encoder.similarities, question, documents)
+        return {memory_id: each for memory_id, each in zip(known, found, strict=True) if each is not None}
+
+
+def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
+    """`late_weight` x late + the rest x fused; a candidate without token states keeps what it had."""
+    late = late_scores(similar)
+    return {
+        memory_id: (1 - late_weight) * score + late_weight * late.get(memory_id, 0.0) if memory_id in similar else score
+        for memory_id, score in fused.items()
+    }
+
+
+def late_scores(similar: Scores) -> Scores:
+    """Of the best, normalised as an index's are."""
+    best = heapq.nsmallest(KEPT, similar, key=lambda memory_id: (-similar[memory_id], memory_id))
+    return normalise([Hit(memory_id, similar[memory_id]) for memory_id in best])

@@ -1,0 +1,66 @@
+"""Recall compares what it found word by word, in context; it works where some or all memories have no token states."""
+
+from typing import Any
+
+import httpx
+
+from openbrain.adapters.sql.store import SqlStore
+from tests.support.api.brain import Brain, http, remembered
+
+RECALL = "/v1/brain/recall"
+MONEY = "She took the cheque to the bank"
+RIVER = "They sat on the bank of the river"
+
+
+async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> dict[str, Any]:
+    response = await client.post(RECALL, json={"query": query, "explain": True, **more})
+    assert response.status_code == 200, response.text
+    body: dict[str, Any] = response.json()
+    return body
+
+
+async def test_late_interaction_is_told_and_can_be_left_out(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        money, river = await remembered(ada, MONEY, RIVER)
+        await brain.settle()
+        whole = await asked(ada, "which bank keeps her money")
+        without = await asked(ada, "which bank keeps her money", late_weight=0)
+        words = await asked(ada, "bank", text_weight=1)
+
+    late = whole["explained"][money]["late"]
+    assert (late["rank"], late["normalised"], late["weight"]) == (1, 1, 0.5)
+    fused = {each: whole["explained"][each]["fused"] for each in (money, river)}
+    assert whole["scores"][money] == round(0.5 + 0.5 * fused[money], 4)
+    for answer in (without, words):
+        assert [each["late"] for each in answer["explained"].values()] == [None, None]
+
+
+async def test_a_memory_without_token_states_is_found_beside_those_that_have_them(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        money, river = await remembered(ada, MONEY, RIVER)
+        await brain.settle()
+        await _take_states_of(brain.store, river)
+        answer = await asked(ada, "bank of the river")
+
+    assert answer["explained"][river]["late"] is None
+    assert answer["explained"][money]["late"] is not None
+    assert answer["memories"][0]["id"] == river
+    assert answer["scores"][river] == round(answer["explained"][river]["fused"], 4)
+
+
+async def test_where_token_states_are_switched_off_recall_goes_by_both_indexes(brain: Brain) -> None:
+    async with http(brain.app(token_encoder=None), await brain.key()) as ada:
+        (money,) = await remembered(ada, MONEY)
+        await brain.settle()
+        answer = await asked(ada, "bank")
+
+    assert answer["explained"][money]["late"] is None
+    assert answer["scores"] == {money: 1.0}
+
+
+async def _take_states_of(store: SqlStore, memory_id: str) -> None:
+    statement = (
+        "UPDATE embeddings SET states = NULL WHERE input_hash IN "
+        f"(SELECT input_hash FROM memory_passages WHERE memory_id = '{memory_id}')"
+    )
+    await store._database.write(lambda connection: connection.exec_driver_sql(statement))

@@ -1,0 +1,99 @@
+"""Token states: which words have one, and what they tell of a question and a document."""
+
+import hashlib
+from array import array
+from collections.abc import AsyncIterator, Sequence
+
+import numpy as np
+import pytest
+
+from openbrain.adapters.embedding import token_states
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.embedding.token_states import DIMENSIONS, VERSION, content_tokens, pack, similarities
+from openbrain.adapters.embedding.wordpiece import ids
+from openbrain.domain.errors import SetupError
+
+TEXT = "The otters of Lake Tahoe, in the rain!"
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[MiniLM]:
+    opened = MiniLM()
+    yield opened
+    await opened.close()
+
+
+def unit(*places: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+    """States that point along an axis each."""
+    return np.eye(DIMENSIONS, dtype=np.float32)[list(places)]
+
+
+def asked(*places: int) -> "array[float]":
+    return array("f", unit(*places).tobytes())
+
+
+async def test_only_words_that_say_something_have_a_state(model: MiniLM) -> None:
+    wanted = sum(content_tokens()[ids(TEXT)])
+    (encoding,) = await model.encode([TEXT])
+
+    assert wanted == len(ids("otter Lake Tahoe rain"))
+    assert len(encoding.states) == len(VERSION) + wanted * DIMENSIONS
+    assert (await model.encode(["of the, and!"]))[0].states == VERSION
+
+
+async def test_the_pass_gives_the_vector_that_it_gave_before(model: MiniLM) -> None:
+    texts = [TEXT, "short", "heron words " * 400]
+    before, encodings = await model.embed(texts), await model.encode(texts)
+
+    for vector, encoding in zip(before, encodings, strict=True):
+        assert list(encoding.vector) == pytest.approx(list(vector), abs=1e-6)
+    assert len(encodings[2].states) == len(VERSION) + 400 * len(ids("heron words")) * DIMENSIONS, (
+        "beyond the window too"
+    )
+
+
+async def test_a_word_is_compared_in_its_context(model: MiniLM) -> None:
+    (question,) = await model.encode_queries(["a bank account"])
+    documents = ["She took the cheque to the bank", "They sat on the bank of the river", "The soup was cold"]
+    found = similarities(question.states, [[each.states] for each in await model.encode(documents)])
+
+    told = [each for each in found if each is not None]
+    assert told[0] == max(told)
+
+
+def test_the_best_passage_counts_and_what_has_no_states_is_told_apart() -> None:
+    found = similarities(asked(1, 2), [[pack(unit(9)), pack(unit(1, 2))], [pack(unit(1))], [], [VERSION], [b"\xff12"]])
+
+    assert found[2:] == [None] * 3
+    assert found[0] == pytest.approx(1, abs=0.01)
+    assert found[1] == pytest.approx(0.27, abs=0.01), "half of the words, and that one the more common"
+    assert similarities(array("f"), [[pack(unit(1))]]) == [None]
+
+
+def test_a_name_that_all_documents_bear_tells_nothing() -> None:
+    documents = [[pack(unit(1, 2))], [pack(unit(1, 3))], [pack(unit(1, 4))]]
+    first, second, third = similarities(asked(1, 3), documents)
+
+    assert first == third
+    assert (first, second) == (pytest.approx(0, abs=0.05), pytest.approx(1, abs=0.05))
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_who_stands_beside_changes_no_comparison_within(size: int) -> None:
+    random = np.random.default_rng(size)
+
+    def document() -> Sequence[bytes]:
+        states = random.normal(size=(size, DIMENSIONS)).astype(np.float32)
+        return [pack(states / np.linalg.norm(states, axis=1, keepdims=True))]
+
+    documents = [document() for _ in range(5)]
+    there = [each or None for each in similarities(asked(1, 2, 3), documents)]
+    back = similarities(asked(1, 2, 3), documents[::-1])[::-1]
+    assert there == pytest.approx(back, abs=1e-5)
+
+
+def test_a_projection_that_was_changed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_states, "PROJECTION_SHA256", hashlib.sha256(b"other").hexdigest())
+
+    with pytest.raises(SetupError, match="install openbrain-memory again"):
+        token_states.projection.__wrapped__()

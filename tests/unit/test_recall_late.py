@@ -1,0 +1,32 @@
+"""Laws of the mix of late interaction with the fused scores."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain_api.recall.late import KEPT, late_scores, mixed
+
+ids = st.sampled_from("abcdefgh")
+scores = st.dictionaries(ids, st.floats(min_value=0, max_value=1), max_size=8)
+
+
+def test_what_has_no_states_keeps_its_score() -> None:
+    assert mixed({"a": 0.8, "b": 0.4, "c": 0.2}, {"b": 0.9, "c": 0.3}, 0.5) == {"a": 0.8, "b": 0.7, "c": 0.1}
+
+
+def test_only_the_best_have_a_score() -> None:
+    found = late_scores({str(number): number / 1000 for number in range(KEPT + 5)})
+
+    assert len(found) == KEPT
+    assert found[str(KEPT + 4)] == 1
+    assert found["5"] == 0
+
+
+@given(scores, scores, st.floats(min_value=0, max_value=1))
+def test_scores_stay_in_0_to_1_and_nothing_is_found_or_lost(
+    fused: dict[str, float], similar: dict[str, float], weight: float
+) -> None:
+    found = mixed(fused, similar, weight)
+
+    assert found.keys() == fused.keys()
+    assert all(0 <= score <= 1 + 1e-9 for score in found.values())
+    assert mixed(fused, similar, 0) == fused
