@@ -54,5 +54,6 @@ class ZeroCost:
 def zero_cost_parts(settings: Settings) -> Container:
     """For `openbrain_cli.system.embedded.pipeline.running`."""
     container = Container(settings, shared=True)
-    container.__dict__["embedder"] = ZeroCost()
+    # Token states cost a pass of the model: what is measured here is all but that.
+    container.__dict__.update(embedder=ZeroCost(), token_encoder=None)
     return container
