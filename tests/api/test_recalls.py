@@ -35,7 +35,10 @@ async def test_scores_are_explained_part_by_part(brain: Brain) -> None:
         shares = [part.weight * part.normalised for part in (parts.text, parts.vectors) if part is not None]
         assert parts.fused == pytest.approx(sum(shares))
         boost = 0.3 if "heron" in memory.content else 0.0
-        assert parts.boosted == pytest.approx(parts.fused + boost)
+        late = parts.late
+        assert late is not None
+        mixed = (1 - late.weight) * parts.fused + late.weight * late.normalised
+        assert parts.boosted == pytest.approx(mixed + boost)
         assert memory.score == pytest.approx(parts.boosted, abs=1e-4)
         assert parts.effective_confidence == pytest.approx(1.0)
     best = told.explained[told.memories[0].id]

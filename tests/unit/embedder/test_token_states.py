@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 import numpy as np
 import pytest
 
-from openbrain.adapters.embedding import token_states
 from openbrain.adapters.embedding.minilm import MiniLM
-from openbrain.adapters.embedding.token_states import DIMENSIONS, VERSION, content_tokens, pack, similarities
+from openbrain.adapters.embedding.token_states import states as token_states
+from openbrain.adapters.embedding.token_states.states import DIMENSIONS, VERSION, content_tokens, pack, similarities
 from openbrain.adapters.embedding.wordpiece import ids
 from openbrain.domain.errors import SetupError
 

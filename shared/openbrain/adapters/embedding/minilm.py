@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from openbrain.adapters.embedding import token_states
 from openbrain.adapters.embedding.models import MINILM, MODELS, SPLITTER_VERSION
 from openbrain.adapters.embedding.onnx_sentences import (
     QUERY_TOKENS_A_RUN,
@@ -19,6 +18,7 @@ from openbrain.adapters.embedding.onnx_sentences import (
     Texts,
     means,
 )
+from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.adapters.embedding.wordpiece import BERT
 from openbrain.domain.errors import SetupError

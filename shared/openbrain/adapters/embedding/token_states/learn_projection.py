@@ -1,4 +1,4 @@
-"""Learn the projection of token states: python -m openbrain.adapters.embedding.learn_projection FILE
+"""Learn the projection of token states: python -m openbrain.adapters.embedding.token_states.learn_projection FILE
 
 From the topics of the language reference that come with Python itself (`pydoc_data`, PSF License): 800 paragraphs of
 them are read by MiniLM, and the 64 main directions of the states of their content tokens are kept, as 16-bit floats.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from openbrain.adapters.embedding.minilm import KIND, installed_weights
 from openbrain.adapters.embedding.onnx_sentences import run, session
-from openbrain.adapters.embedding.token_states import DIMENSIONS, content_tokens
+from openbrain.adapters.embedding.token_states.states import DIMENSIONS, content_tokens
 from openbrain.adapters.embedding.wordpiece import ids
 
 PARAGRAPHS = 800

@@ -1,0 +1,1 @@
+"""Token states: what they are and how they are compared; how their projection was learned."""
