@@ -98,8 +98,8 @@ def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
         return [parameter.replace(kind=kind)]
     hints = get_type_hints(parameter.annotation, include_extras=True)
     return [
-        inspect.Parameter(each.name, kind, default=_default(each), annotation=hints[each.name])
-        for each in fields(parameter.annotation)
+        inspect.Parameter(field.name, kind, default=_default(field), annotation=hints[field.name])
+        for field in fields(parameter.annotation)
     ]
 
 

@@ -47,5 +47,5 @@ def brief(
 def _part(heading: str, items: "Sequence[BriefItem]") -> None:
     print(f"\n{heading}" if items else f"\n{heading}: nothing")
     if items:
-        rows = ((f"{each.at:%Y-%m-%d}", each.state, each.project or "", one_line(each.title)) for each in items)
+        rows = ((f"{item.at:%Y-%m-%d}", item.state, item.project or "", one_line(item.title)) for item in items)
         show(table("day", "", "project", "what", rows=rows))

@@ -85,8 +85,8 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
     if json:
         as_json(totals.as_data())
     else:
-        for each in totals.refusals:
-            say(f"refused: line {each['line']}: {one_line(each['message'])}")
+        for refusal in totals.refusals:
+            say(f"refused: line {refusal['line']}: {one_line(refusal['message'])}")
         print(totals.summary())
         if dry_run:
             print("nothing was changed: leave out --dry-run to do it")

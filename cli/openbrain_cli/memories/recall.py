@@ -76,7 +76,7 @@ def list_memories(to: Speaking, narrowed: Narrowed, limit: Limit = 20, json: AsJ
     filters = narrowed.filters(to.profile)
     memories = to.ask(lambda brain: _pages(brain, limit, filters))
     if json:
-        as_json({"memories": [each.model_dump(mode="json") for each in memories], "count": len(memories)})
+        as_json({"memories": [memory.model_dump(mode="json") for memory in memories], "count": len(memories)})
     else:
         _print(memories, "there are no memories here yet: openbrain remember ..., or openbrain import")
 

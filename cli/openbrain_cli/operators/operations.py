@@ -48,8 +48,13 @@ def list_operations(
 
 
 def _rows(operations: "Iterable[OperationAnswer]") -> "Iterable[tuple[str, ...]]":
-    for each in operations:
-        yield moment(each.created_at), one_line(each.kind), each.status.value, f"{each.id}\n{_how_far(each)}"
+    for operation in operations:
+        yield (
+            moment(operation.created_at),
+            one_line(operation.kind),
+            operation.status.value,
+            f"{operation.id}\n{_how_far(operation)}",
+        )
 
 
 def _how_far(operation: "OperationAnswer") -> str:

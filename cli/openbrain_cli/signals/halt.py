@@ -84,10 +84,10 @@ def status(
 
 
 def _rows(halts: "Iterable[HaltAnswer]") -> Iterator[tuple[str, ...]]:
-    for each in halts:
-        place = "/".join(part for part in (each.scope.value, each.org, each.project) if part)
-        about = f"{one_line(each.title)}\n{each.id}\n{one_line(place)} · {one_line(each.raised_by)}"
-        yield moment(each.raised_at), each.state.value, about
+    for halt in halts:
+        place = "/".join(part for part in (halt.scope.value, halt.org, halt.project) if part)
+        about = f"{one_line(halt.title)}\n{halt.id}\n{one_line(place)} · {one_line(halt.raised_by)}"
+        yield moment(halt.raised_at), halt.state.value, about
 
 
 def _stands(halt: "HaltStatus") -> None:

@@ -65,12 +65,12 @@ def inbox(
     """Show what the agent was sent and has not read, oldest first."""
     found = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
     if mark and found.messages:
-        to.ask(lambda brain: brain.mark_read([each.id for each in found.messages]))
+        to.ask(lambda brain: brain.mark_read([message.id for message in found.messages]))
     if json:
         as_json(found)
         return
     _shown(found.messages)
-    left = found.unread - sum(not each.read for each in found.messages)
+    left = found.unread - sum(not message.read for message in found.messages)
     say(f"{left} more unread" if left else "no messages" if not found.messages else "that is all")
 
 
@@ -90,12 +90,12 @@ def with_agent(other: To, to: Speaking, *, limit: Limit = 20, cursor: Cursor = N
 def _shown(messages: "Iterable[MessageAnswer]") -> None:
     rows = [
         (
-            str(each.seq),
-            moment(each.created_at),
-            f"{one_line(each.sender)} -> {one_line(each.recipient)}",
-            one_line(f"{each.subject}: {each.content}" if each.subject else each.content),
+            str(message.seq),
+            moment(message.created_at),
+            f"{one_line(message.sender)} -> {one_line(message.recipient)}",
+            one_line(f"{message.subject}: {message.content}" if message.subject else message.content),
         )
-        for each in messages
+        for message in messages
     ]
     if rows:
         show(table("", "sent", "who", "what", rows=rows))

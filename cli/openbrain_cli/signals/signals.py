@@ -117,11 +117,13 @@ def list_signals(
 
 
 def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
-    for each in signals:
-        place = "/".join(part for part in (each.org, each.project) if part)
-        about = " · ".join(one_line(part) for part in (each.state.value, each.source, place, f"x{each.count}") if part)
-        told = f"{one_line(each.title)}\n{each.id}\n{about}"
-        yield moment(each.first_raised_at), each.broadcast_severity.value, told
+    for signal in signals:
+        place = "/".join(part for part in (signal.org, signal.project) if part)
+        about = " · ".join(
+            one_line(part) for part in (signal.state.value, signal.source, place, f"x{signal.count}") if part
+        )
+        told = f"{one_line(signal.title)}\n{signal.id}\n{about}"
+        yield moment(signal.first_raised_at), signal.broadcast_severity.value, told
 
 
 @app.command("show")
@@ -217,8 +219,8 @@ def _said(news: "News") -> None:
 
 def _stands(state: "AmygdalaState") -> None:
     say(f"at {state.seq}: {len(state.signals)}{' or more' if state.more else ''} open, {len(state.halts)} halts")
-    for each in state.signals:
-        stands = f"{each.broadcast_severity.value:8}  {each.state.value:12}"
-        print(f"{each.seq:>6}  {stands}  {one_line(each.title)}  {each.id}")
+    for signal in state.signals:
+        stands = f"{signal.broadcast_severity.value:8}  {signal.state.value:12}"
+        print(f"{signal.seq:>6}  {stands}  {one_line(signal.title)}  {signal.id}")
     for halt in state.halts:
         print(f"{halt.seq:>6}  HALT {halt.scope.value}  {one_line(halt.title)}  {halt.id}")

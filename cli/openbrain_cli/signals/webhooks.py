@@ -40,11 +40,11 @@ def list_webhooks(to: Connection, *, json: AsJson = False) -> None:
     elif found.webhooks:
         rows = (
             (
-                "on" if each.enabled else "off",
-                str(each.cursor),
-                f"{one_line(each.url)}\n{each.id}" + (f"\n{one_line(each.error)}" if each.error else ""),
+                "on" if webhook.enabled else "off",
+                str(webhook.cursor),
+                f"{one_line(webhook.url)}\n{webhook.id}" + (f"\n{one_line(webhook.error)}" if webhook.error else ""),
             )
-            for each in found.webhooks
+            for webhook in found.webhooks
         )
         show(table("", "through", "webhook", rows=rows))
     else:

@@ -134,7 +134,11 @@ def search(words: Words, *, to: Speaking, path: Below = "", limit: Limit = 20, j
     if json:
         as_json(found)
     elif found.results:
-        show(table("page", "line", "", rows=((each.path, each.line, one_line(each.text)) for each in found.results)))
+        show(
+            table(
+                "page", "line", "", rows=((result.path, result.line, one_line(result.text)) for result in found.results)
+            )
+        )
     else:
         say("no page holds all of these words")
     if not found.complete:

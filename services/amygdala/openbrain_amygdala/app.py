@@ -47,9 +47,12 @@ def service(container: Container) -> Service:
 
     events = container.settings.events
     workspaces = (None, *container.settings.streams.bound_workspaces)
-    raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=each) for each in workspaces]
+    raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=workspace) for workspace in workspaces]
     # A fleet that acknowledges holds up no alarm.
-    acks = [Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=each, apart=True) for each in workspaces]
+    acks = [
+        Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=workspace, apart=True)
+        for workspace in workspaces
+    ]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
     return consumer_service(container, "amygdala", [*raises, *acks, *others], checks={"truth": container.store.check})
 

@@ -165,7 +165,7 @@ class OpenBrain(
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords)
-        asked = ({"query": each} if isinstance(each, str) else each for each in questions)
+        asked = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in asked]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 

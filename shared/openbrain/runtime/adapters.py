@@ -193,7 +193,7 @@ def embedded_folders(settings: Settings) -> list[Path]:
     """Where embedded parts keep their files."""
     urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
     inside = f"unix://{settings.data_dir.resolve()}/"
-    folders = [settings.data_dir] if any(each == EMBEDDED or each.startswith(inside) for each in urls) else []
+    folders = [settings.data_dir] if any(url == EMBEDDED or url.startswith(inside) for url in urls) else []
     if settings.truth.url.startswith("sqlite"):
         folders.append(Path(settings.truth.url.partition("///")[2]).absolute().parent)
     return folders

@@ -44,7 +44,7 @@ def consumer_service(
                 await container.close()
 
     async def paused() -> bool:
-        return group in {each.name for each in await container.store.groups.pauses()}
+        return group in {pause.name for pause in await container.store.groups.pauses()}
 
     return Service(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
 

@@ -73,6 +73,6 @@ class Tenants:
         """`NeverRetry` for a workspace that isn't there."""
         known, now = self._known.get(), self._clock()
         if known is None or workspace_id not in known:
-            known = self._known.set(frozenset(each.id for each in await self._workspaces.workspaces()), now)
+            known = self._known.set(frozenset(workspace.id for workspace in await self._workspaces.workspaces()), now)
         if workspace_id not in known:
             raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")

@@ -47,7 +47,7 @@ def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
 def _named(path: Path, wanted: Wanted) -> Iterable[Source]:
     if path != wanted.homes.home and (path / ".claude" / "projects").is_dir():
         return own_places(Homes(home=path, claude=path / ".claude", here=path))
-    within = [each for each in own_places(wanted.homes) if each.path.is_relative_to(path)]
+    within = [place for place in own_places(wanted.homes) if place.path.is_relative_to(path)]
     if within and (path == wanted.homes.home or path.name.startswith(".")):
         return within
     return [Source(path, partial(scans_of, path, wanted))]

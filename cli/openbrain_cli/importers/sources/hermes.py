@@ -55,7 +55,7 @@ def _has_entries(folder: Path) -> bool:
     for name in FILES:
         try:
             with (folder / name).open(encoding="utf-8", errors="replace") as file:
-                if any(each.strip() == "§" for each in file.read(64 * 1024).split("\n")):
+                if any(part.strip() == "§" for part in file.read(64 * 1024).split("\n")):
                     return True
         except OSError:
             continue

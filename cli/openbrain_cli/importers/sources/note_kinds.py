@@ -50,7 +50,7 @@ def has_pages(folder: Path) -> bool:
 
 def vault_of(path: Path) -> Path | None:
     """The vault that a file or a folder lies in."""
-    return next((each for each in path.parents if is_vault(each)), None)
+    return next((parent for parent in path.parents if is_vault(parent)), None)
 
 
 def markdown(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
@@ -70,10 +70,12 @@ def basic_memory(folder: Path, home: Path, only: Path | None = None) -> Iterator
 
 def _graph(section: Section) -> Mapping[str, Any]:
     relations = [
-        {"type": line(each["type"]) or "relates_to", "to": line(each["to"])}
-        for each in _RELATION.finditer(section.body)
+        {"type": line(match["type"]) or "relates_to", "to": line(match["to"])}
+        for match in _RELATION.finditer(section.body)
     ][:MAX_LINKS]
-    categories = list(dict.fromkeys(line(each["category"]) for each in _OBSERVATION.finditer(section.body)))[:MAX_LINKS]
+    categories = list(dict.fromkeys(line(match["category"]) for match in _OBSERVATION.finditer(section.body)))[
+        :MAX_LINKS
+    ]
     return {
         **({"relations": relations} if relations else {}),
         **({"categories": categories} if categories else {}),
@@ -94,7 +96,7 @@ def basic_memory_projects(home: Path) -> Iterator[Path]:
     known = _json(home / ".basic-memory" / "config.json").get("projects")
     named = list(known.values()) if isinstance(known, dict) else []
     paths = [each.get("path") if isinstance(each, dict) else each for each in named]
-    yield from dict.fromkeys([*(Path(each) for each in paths if isinstance(each, str)), home / "basic-memory"])
+    yield from dict.fromkeys([*(Path(path) for path in paths if isinstance(path, str)), home / "basic-memory"])
 
 
 def _json(path: Path) -> dict[str, Any]:

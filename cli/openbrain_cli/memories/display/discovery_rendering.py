@@ -25,7 +25,7 @@ def hits(found: "Sequence[SearchHit]") -> None:
 def _cell(hit: "SearchHit", width: int) -> "Text":
     from rich.text import Text
 
-    cell = Text("\n").join(_marked(each) for each in hit.highlights or ())
+    cell = Text("\n").join(_marked(highlight) for highlight in hit.highlights or ())
     if not cell:
         cell = Text(shortened(hit.content, width * _LINES))
     cell.append(f"\n{plain(filed(hit))}", style="dim")
@@ -54,14 +54,14 @@ def _flat(text: str) -> str:
 
 def counts(name: str, values: "Iterable[ValueCount]") -> None:
     """A table of values and how many hold each."""
-    show(table("memories", name, rows=((each.count, one_line(each.name or _NONE)) for each in values)))
+    show(table("memories", name, rows=((value.count, one_line(value.name or _NONE)) for value in values)))
 
 
 def scopes(found: "Sequence[ScopeCount]") -> None:
     """Orgs, and below each its projects."""
     rows = [
-        (each.count, one_line(scope.org or _NONE), one_line(each.name or _NONE))
+        (project.count, one_line(scope.org or _NONE), one_line(project.name or _NONE))
         for scope in found
-        for each in scope.projects
+        for project in scope.projects
     ]
     show(table("memories", "org", "project", rows=rows))

@@ -24,7 +24,7 @@ def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
         rows = ((at, f"{each.score or 0:.2f}", _cell(each, width - 4)) for at, each in enumerate(memories, 1))
         show(table("#", "score", "memory", rows=rows))
         return
-    show(table("created", "memory", rows=((day(each.created_at), _cell(each, width)) for each in memories)))
+    show(table("created", "memory", rows=((day(memory.created_at), _cell(memory, width)) for memory in memories)))
 
 
 def _cell(memory: "MemoryAnswer", width: int) -> "Text":

@@ -28,7 +28,7 @@ async def whole_id(brain: "OpenBrain", typed: str, *, session_id: str = "") -> s
     found: set[str] = set()
     for _ in range(_LOOKED_AT // 100):
         page = await brain.memories(limit=100, cursor=cursor, session_id=session_id)
-        found |= {each.id for each in page.memories if each.id.endswith(end)}
+        found |= {memory.id for memory in page.memories if memory.id.endswith(end)}
         cursor = page.next_cursor
         if cursor is None:
             break

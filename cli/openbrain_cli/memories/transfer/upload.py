@@ -33,8 +33,8 @@ class Totals:
         self.exact = answer.exact
         for name in ("created", "present", "skipped", "history", "lineage", "refused"):
             setattr(self, name, getattr(self, name) + getattr(answer, name))
-        for each in answer.refusals[: REFUSALS - len(self.refusals)]:
-            self.refusals.append({**each.model_dump(exclude_none=True), "line": each.line - 2 + first})
+        for refusal in answer.refusals[: REFUSALS - len(self.refusals)]:
+            self.refusals.append({**refusal.model_dump(exclude_none=True), "line": refusal.line - 2 + first})
 
     def as_data(self) -> dict[str, Any]:
         """For scripts."""

@@ -32,8 +32,13 @@ def list_indexes(to: Connection, json: AsJson = False) -> None:
         as_json(found)
         return
     rows = (
-        (each.index.value, each.status.value, moment(each.updated_at), f"{one_line(each.name)}\n{_made_by(each)}")
-        for each in found.generations
+        (
+            generation.index.value,
+            generation.status.value,
+            moment(generation.updated_at),
+            f"{one_line(generation.name)}\n{_made_by(generation)}",
+        )
+        for generation in found.generations
     )
     show(table("index", "status", "since", "name", rows=rows))
 
@@ -64,9 +69,9 @@ def drop(name: Name, to: Connection, dry_run: DryRun = False, json: AsJson = Fal
 
 
 async def _named(brain: "OpenBrain", name: str) -> "GenerationAnswer":
-    for each in (await brain.generations()).generations:
-        if each.name == name:
-            return each
+    for generation in (await brain.generations()).generations:
+        if generation.name == name:
+            return generation
     raise NotFound("there is no index of this name: `openbrain index list` shows those there are")
 
 

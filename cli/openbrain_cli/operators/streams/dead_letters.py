@@ -78,7 +78,7 @@ def list_dead(to: Connection, *, wanted: Wanted, limit: Limit = 50, cursor: Curs
         as_json(found)
         return
     if found.dead_letters:
-        show(table("died", "letter", rows=(_row(each) for each in found.dead_letters)))
+        show(table("died", "letter", rows=(_row(letter) for letter in found.dead_letters)))
     if found.next_cursor:
         say(f"there are more: --cursor {found.next_cursor}")
     elif not found.dead_letters:

@@ -64,11 +64,11 @@ def _losing(info: Mapping[str, Any], product: str, version: str) -> Sequence[str
 
 def _dead(letters: Sequence[Filled]) -> Sequence[str]:
     problems = []
-    for each in letters:
-        problem = f"{each.letters} dead letters of {each.box.stream} for {each.box.group}"
-        if each.share >= ALARM_AT:
-            what = "time" if each.time >= each.space else "space"
-            problem += f", and {each.share:.0%} of their {what} is used up: then the oldest are dropped"
+    for letter in letters:
+        problem = f"{letter.letters} dead letters of {letter.box.stream} for {letter.box.group}"
+        if letter.share >= ALARM_AT:
+            what = "time" if letter.time >= letter.space else "space"
+            problem += f", and {letter.share:.0%} of their {what} is used up: then the oldest are dropped"
         problems.append(f"{problem}: see `openbrain dead list`, replay or discard them")
     return problems
 

@@ -72,7 +72,7 @@ class Purging:
         told = None if name is None else await self._phase(name, phases[name], operation)
         if name is not None and told is not None:
             result[name] = told
-        done = sum(each in result for each in phases)
+        done = sum(phase in result for phase in phases)
         return Progress(done=done, total=len(phases), result=result, finished=done == len(phases))
 
     async def _phase(
@@ -111,17 +111,17 @@ class Purging:
             index, written = self._indexes[name]
             generations = [each.name for each in await written()]
             told = self._cleaned.setdefault((operation.id, name), {})
-            for each in generations:
-                if each not in told:
-                    cleaning = self._unclean.setdefault((operation.id, each), _Cleaning(index(), self._project))
-                    if (done := await cleaning.step(each)) is None:
+            for generation in generations:
+                if generation not in told:
+                    cleaning = self._unclean.setdefault((operation.id, generation), _Cleaning(index(), self._project))
+                    if (done := await cleaning.step(generation)) is None:
                         return None
-                    del self._unclean[operation.id, each]
-                    told[each] = done
+                    del self._unclean[operation.id, generation]
+                    told[generation] = done
             del self._cleaned[operation.id, name]
             if not generations:
                 return {"note": "there is no index yet"}
-            serving, *beside = (told[each] for each in generations)
+            serving, *beside = (told[generation] for generation in generations)
             return {**serving, "beside": beside} if beside else serving
 
         return clean

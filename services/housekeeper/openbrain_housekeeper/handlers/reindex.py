@@ -110,7 +110,9 @@ class Reindexing:
         if "generation" not in operation.result:
             return
         planned = generation_of(operation)
-        standing = {each.name: each for each in await self._store.generations.generations(planned.kind)}
+        standing = {
+            generation.name: generation for generation in await self._store.generations.generations(planned.kind)
+        }
         found = standing.get(planned.name, planned)
         if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
             return
@@ -136,7 +138,9 @@ class Reindexing:
     async def _wait_for_writers(self, operation: Operation) -> Progress:
         planned = generation_of(operation)
         unaware = [
-            each for each in await self._store.index_writers.writers(planned.kind) if planned.name not in each.names
+            writer
+            for writer in await self._store.index_writers.writers(planned.kind)
+            if planned.name not in writer.names
         ]
         if unaware:
             raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")

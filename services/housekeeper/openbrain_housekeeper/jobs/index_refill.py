@@ -64,17 +64,17 @@ class IndexRefill:
 
     async def _look(self) -> Generation | None:
         """One that is to be filled; those that are whole get an epoch now and then."""
-        for each in await self._own.store.generations.generations():
-            index = self._own.indexes[each.kind]()
-            if each.status == GenerationStatus.RETIRED or each.builder != index.builder:
+        for generation in await self._own.store.generations.generations():
+            index = self._own.indexes[generation.kind]()
+            if generation.status == GenerationStatus.RETIRED or generation.builder != index.builder:
                 continue
             try:
-                lost = await self._lost(index, each)
+                lost = await self._lost(index, generation)
             except TryLater:
                 continue  # it is away: services and API tell it
-            if lost and each.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
-                await self._own.store.generations.lost(each)
-        found = [each for each in await self._own.generations() if each.lost_at]
+            if lost and generation.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
+                await self._own.store.generations.lost(generation)
+        found = [generation for generation in await self._own.generations() if generation.lost_at]
         return found[0] if found else None
 
     async def _lost(self, index: Index, generation: Generation) -> bool:

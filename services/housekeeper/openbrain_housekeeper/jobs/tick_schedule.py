@@ -33,8 +33,8 @@ def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) ->
     since -= timedelta(days=since > slot)
     begins = round((since - _EPOCH).total_seconds()) * MICROSECONDS
     return not any(
-        each.job.extract and not each.job.dry_run and each.state is not TickState.FAILED and each.requested_at >= begins
-        for each in ticks
+        tick.job.extract and not tick.job.dry_run and tick.state is not TickState.FAILED and tick.requested_at >= begins
+        for tick in ticks
     )
 
 

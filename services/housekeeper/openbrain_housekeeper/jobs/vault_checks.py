@@ -37,8 +37,10 @@ class VaultCheck:
         """How many signals were raised or resolved."""
         if not self.workspaces:
             return 0
-        created = {each.id: each.created_at for each in await self.store.workspaces.workspaces()}
-        return sum([await self._check(each, created[each]) for each in self.workspaces if each in created])
+        created = {workspace.id: workspace.created_at for workspace in await self.store.workspaces.workspaces()}
+        return sum(
+            [await self._check(workspace, created[workspace]) for workspace in self.workspaces if workspace in created]
+        )
 
     async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
         """What is wrong in one."""
@@ -74,9 +76,9 @@ class VaultCheck:
     async def _resolve(self, workspace_id: str, standing: Collection[str]) -> int:
         asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
         over = [
-            each
-            for each in await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
-            if each.dedup_key not in standing
+            signal
+            for signal in await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
+            if signal.dedup_key not in standing
         ]
         return sum([await self._end(each) for each in over])
 

@@ -167,7 +167,7 @@ class Comparison:
             yield found
         # The marks stand in the store alone; those of these buckets were seen.
         async for rows in reconcile.unmarked(self._store.expected_entries, self._generation):
-            yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
+            yield [row for row in rows if bucket_of(row.memory_id) not in buckets]
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
         """Count what differs for good, remember what changed just now, repair where that is asked for."""

@@ -33,7 +33,9 @@ class Verifier:
 
     async def generations(self) -> Sequence[Generation]:
         """Those that are compared: what is being built is compared by who builds it."""
-        return [each for each in await self.store.generations.generations() if each.status in _COMPARED]
+        return [
+            generation for generation in await self.store.generations.generations() if generation.status in _COMPARED
+        ]
 
 
 class Verification:
@@ -59,23 +61,26 @@ class Verification:
     @property
     def seen(self) -> int:
         """Entries that should be, as far as they are added up."""
-        return sum(each.rows for each in self._tallies)
+        return sum(tally.rows for tally in self._tallies)
 
     def told(self) -> dict[str, Any]:
         """What was found by now."""
-        found = sum(each.faults.total() for each in self._tallies)
+        found = sum(tally.faults.total() for tally in self._tallies)
         return {
             "equal": not found,
             "differences": found,
-            "queued": sum(each.queued for each in self._tallies),
-            "repaired": sum(each.repaired for each in self._tallies),
-            "indexes": [each.told() for each in self._tallies],
+            "queued": sum(tally.queued for tally in self._tallies),
+            "repaired": sum(tally.repaired for tally in self._tallies),
+            "indexes": [tally.told() for tally in self._tallies],
         }
 
 
 async def lift(verifier: Verifier) -> AsyncIterator[int]:
     """The database was put back: raise every row above what any index has seen. Rows lifted, part by part."""
-    seen = [await verifier.indexes[each.kind]().highest(each.name) for each in await verifier.generations()]
+    seen = [
+        await verifier.indexes[generation.kind]().highest(generation.name)
+        for generation in await verifier.generations()
+    ]
     above = max(seen, default=0)
     lifted = 0
     async for after, until in comparison_sums.spans(verifier.store.expected_entries, LIFTED):

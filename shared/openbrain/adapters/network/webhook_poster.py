@@ -51,7 +51,7 @@ class HttpPoster:
         try:
             async with asyncio.timeout(self._settings.tuning.timeout_s):
                 addresses = await self._addresses(parts)
-                status = await self._send([self._request(webhook, seq, body, parts, each) for each in addresses])
+                status = await self._send([self._request(webhook, seq, body, parts, address) for address in addresses])
         except TimeoutError:
             raise TryLater(f"the webhook did not answer within {self._settings.tuning.timeout_s:g} s") from None
         except httpx.HTTPError as error:
@@ -73,7 +73,7 @@ class HttpPoster:
             addresses = ()
         if not addresses:
             raise TryLater("the webhook's host has no address now")
-        if not named(host, self._settings.private_hosts) and not all(is_public(each) for each in addresses):
+        if not named(host, self._settings.private_hosts) and not all(is_public(address) for address in addresses):
             raise NeverRetry(
                 "the webhook's host has a private address: an operator may allow it (OPENBRAIN_WEBHOOKS__PRIVATE_HOSTS)"
             )

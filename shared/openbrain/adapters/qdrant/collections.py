@@ -126,7 +126,7 @@ class Collections:
 
     async def _aliases(self) -> Mapping[str, str]:
         """The collection behind each."""
-        return {each.alias_name: each.collection_name for each in (await self._client.get_aliases()).aliases}
+        return {alias.alias_name: alias.collection_name for alias in (await self._client.get_aliases()).aliases}
 
     async def exists(self, generation: str) -> bool:
         """Whether its collection stands, asked of the server; what was known of one that does not is forgotten."""

@@ -31,7 +31,7 @@ class Accounts:
                 list(dict.fromkeys(ids)),
                 with_payload=models.PayloadSelectorInclude(include=_STANDING),
             )
-        return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+        return {str(record.id): _standing(str(record.id), record.payload or {}) for record in records}
 
     async def counts(self, collection: str) -> Mapping[int, Sum]:
         """Two facets: the server counts by the index of the field. Digests are not added up."""
@@ -48,13 +48,13 @@ class Accounts:
             found = await self._client.facet(
                 collection, "bucket", facet_filter=within, limit=BUCKETS, exact=True, timeout=LONG_S
             )
-        return {int(each.value): each.count for each in found.hits}
+        return {int(hit.value): hit.count for hit in found.hits}
 
     async def sums(self, collection: str) -> Mapping[int, Sum]:
         """Every point's bucket and digest come here."""
         found: dict[int, tuple[int, int, int]] = {}
         async for records in _scroll(self._client, collection, ["bucket", "digest"]):
-            for payload in (each.payload or {} for each in records):
+            for payload in (record.payload or {} for record in records):
                 entries, digests, removed = found.get(payload["bucket"], (0, 0, 0))
                 digest = payload.get("digest")
                 counted = (
@@ -67,7 +67,7 @@ class Accounts:
         """By the index of the field, a page at a time."""
         within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
         async for records in _scroll(self._client, collection, _STANDING, models.Filter(must=[within])):
-            yield [_standing(str(each.id), each.payload or {}) for each in records]
+            yield [_standing(str(record.id), record.payload or {}) for record in records]
 
     async def highest(self, collection: str) -> int:
         """By the index of the field."""
@@ -87,7 +87,7 @@ class Accounts:
         count = 0
         async for records in _scroll(self._client, collection, [], models.Filter(must=[old])):
             if records:
-                ids = models.HasIdCondition(has_id=[each.id for each in records])
+                ids = models.HasIdCondition(has_id=[record.id for record in records])
                 selected = models.FilterSelector(filter=models.Filter(must=[ids, old]))
                 with translated():
                     await self._client.delete(collection, selected, wait=True)
@@ -108,7 +108,7 @@ async def clear_tombstones(client: AsyncQdrantClient, collection: str) -> int:
     count = 0
     async for records in _scroll(client, collection, [], WITH_VECTOR):
         if records:
-            found = models.FilterSelector(filter=removed_among([str(each.id) for each in records]))
+            found = models.FilterSelector(filter=removed_among([str(record.id) for record in records]))
             with translated():
                 await client.delete_vectors(collection, [VECTOR], found, wait=True)
         count += len(records)

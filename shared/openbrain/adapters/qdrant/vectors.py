@@ -107,9 +107,9 @@ class QdrantVectors:
         """One request for all. The server is told how long it may take, in whole seconds."""
         collection = self.collection(name)
         ends = None if within_s is None else asyncio.get_running_loop().time() + within_s
-        for each in searches:
-            same_dimensions(len(each.vector), await self._collections.dimensions(name), collection)
-        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+        for search in searches:
+            same_dimensions(len(search.vector), await self._collections.dimensions(name), collection)
+        filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
             requests = [
@@ -127,7 +127,7 @@ class QdrantVectors:
                 answers = await self._client.query_batch_points(collection, requests=requests, timeout=_left_s(ends))
             return [[((each.payload or {})["memory_id"], each.score) for each in found.points] for found in answers]
 
-        return await best_passages(ask, [each.limit for each in searches])
+        return await best_passages(ask, [search.limit for search in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""

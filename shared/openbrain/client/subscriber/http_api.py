@@ -55,7 +55,7 @@ class HttpApi:
             # Either it came in between, or what was broadcast up to `last` is kept no longer.
             last, page = page.last, await self._brain.broadcasts(after, **self._place)
             through = page.through if page.through > after else last
-        return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=through)
+        return Missed(broadcasts=tuple(_broadcasts(broadcast.event for broadcast in page.broadcasts)), through=through)
 
     async def stream(self, after: int) -> AsyncIterator[News]:
         async with aclosing(self._brain.hear(after, **self._place)) as heard:
@@ -88,10 +88,10 @@ def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
 
 
 def _present(state: AmygdalaState, signals: Iterable[SignalAnswer]) -> Present:
-    halts = {each.signal_id: _halt(each) for each in state.halts}
+    halts = {halt.signal_id: _halt(halt) for halt in state.halts}
     return Present(
         seq=state.seq,
-        signals=tuple(_newest(each, halts.get(each.id)) for each in signals),
+        signals=tuple(_newest(signal, halts.get(signal.id)) for signal in signals),
         halts=tuple(halts.values()),
     )
 

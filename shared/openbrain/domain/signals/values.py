@@ -297,4 +297,9 @@ class Acknowledgement:
 def missing(halt: Halt, subscribers: Iterable[Subscriber], acks: Iterable[Acknowledgement]) -> tuple[str, ...]:
     """The agents in the halt's scope, of those that listen, that have not acknowledged it; by name."""
     known = {ack.agent_id for ack in acks}
-    return tuple(sorted({each.agent_id for each in subscribers if halt.concerns(each.org, each.project)} - known))
+    return tuple(
+        sorted(
+            {subscriber.agent_id for subscriber in subscribers if halt.concerns(subscriber.org, subscriber.project)}
+            - known
+        )
+    )

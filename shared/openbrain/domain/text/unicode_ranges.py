@@ -54,7 +54,7 @@ def coarse_class(*tables: str) -> str:
 
 
 def _ranges(tables: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for edges in (each.split("-") for table in tables for each in table.split()):
+    for edges in (part.split("-") for table in tables for part in table.split()):
         yield int(edges[0], 16), int(edges[-1], 16)
 
 

@@ -105,7 +105,7 @@ class ConsumerGroup:
 def whole(fields: Sequence[bytes]) -> list[bytes]:
     """The entry's own fields; those named like ours are set apart, and very many are put into one."""
     if len(fields) > _MOST_FIELDS:
-        return [_FOLDED, orjson.dumps([each.decode(errors="backslashreplace") for each in fields])]
+        return [_FOLDED, orjson.dumps([field.decode(errors="backslashreplace") for field in fields])]
     names = (b"entry." + name if name in DEAD_FIELDS else name for name in fields[::2])
     return [part for pair in zip(names, fields[1::2], strict=True) for part in pair]
 
@@ -116,4 +116,4 @@ def folded(fields: Mapping[bytes, bytes]) -> list[bytes]:
         parts = orjson.loads(fields.get(_FOLDED, b"[]"))
     except orjson.JSONDecodeError:
         return []
-    return [each.encode() for each in parts[1::2] if isinstance(each, str)] if isinstance(parts, list) else []
+    return [part.encode() for part in parts[1::2] if isinstance(part, str)] if isinstance(parts, list) else []

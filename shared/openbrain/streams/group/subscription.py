@@ -43,7 +43,7 @@ class Subscription:
 
 def as_event(spec: StreamSpec, entry: Entry) -> bytes:
     """An entry of another system's stream as an event of its type."""
-    texts = [each.decode(errors="replace") for each in entry.fields]
+    texts = [field.decode(errors="replace") for field in entry.fields]
     fields = dict(zip(texts[::2], texts[1::2], strict=True))
     event = {"id": entry.id, "source": spec.name, "type": spec.type, "data": {"fields": fields}}
     return orjson.dumps(event)

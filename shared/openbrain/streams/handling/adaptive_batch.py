@@ -30,7 +30,7 @@ class AdaptiveBatch:
             if full and seconds < self._target_s / 2:
                 self._grow()
             return
-        fewer = max((each for each in self._seconds if each < about), default=None)
+        fewer = max((second for second in self._seconds if second < about), default=None)
         # A large batch that was quick was so at another time.
         slow = (each for each, took in self._seconds.items() if each > about and took > self._target_s)
         more = min(slow, default=None)

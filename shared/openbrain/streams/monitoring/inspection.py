@@ -96,9 +96,9 @@ class Look:
 
     async def _consumers(self, stream: str, group: str) -> list[ConsumerState]:
         found = [
-            ConsumerState(name=each["name"].decode(), pending=each["pending"], idle_s=each["idle"] / 1000)
-            for each in await self.client.xinfo_consumers(stream, group)
-            if each["name"] != PARKED.encode()
+            ConsumerState(name=consumer["name"].decode(), pending=consumer["pending"], idle_s=consumer["idle"] / 1000)
+            for consumer in await self.client.xinfo_consumers(stream, group)
+            if consumer["name"] != PARKED.encode()
         ]
         return sorted(found, key=lambda each: (-each.pending, each.idle_s))[:SHOWN]
 

@@ -85,7 +85,10 @@ def _keys(names: Iterator[str] | Sequence[str]) -> str:
 
 
 def _rules(prefix: str, own: str, *selectors: str) -> str:
-    parts = [f"resetkeys resetchannels &{prefix}{WAKE} -@all {_GREETING} {own}", *(f"({each})" for each in selectors)]
+    parts = [
+        f"resetkeys resetchannels &{prefix}{WAKE} -@all {_GREETING} {own}",
+        *(f"({selector})" for selector in selectors),
+    ]
     return " ".join(" ".join(part.split()) for part in parts)
 
 

@@ -69,7 +69,7 @@ class Redelivery:
     async def discard(self, names: Sequence[str]) -> int:
         """Remove these for good; how many there were."""
         with answering("the work on dead letters"):
-            return sum([await listing.discard(self._client, *each) for each in self._by_box(names).items()])
+            return sum([await listing.discard(self._client, *item) for item in self._by_box(names).items()])
 
     async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
         """Take an entry out of a group's hands; again: as it was."""

@@ -36,7 +36,7 @@ class Publisher:
             return []
         streams = [self._prefix + stream for stream, _ in entries]
         ids = [entry_id(stream, event) for stream, event in entries]
-        if all(each == ANY for each in ids):
+        if all(id_ == ANY for id_ in ids):
             ids = []
         try:
             # A pipeline of commands costs redis-py six times as much.

@@ -42,8 +42,8 @@ async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None
         consumer.count("taken", len(taken))
         entries = [each.entry for each in taken if each.entry.id not in consumer.held]
         own = consumer.limit.own_account(entries)
-        await consumer.process([each for each in entries if each.id not in own], loop)
-        await consumer.process([each for each in entries if each.id in own], loop, counted=False)
+        await consumer.process([entry for entry in entries if entry.id not in own], loop)
+        await consumer.process([entry for entry in entries if entry.id in own], loop, counted=False)
 
 
 async def give_back(consumer: Consumer, loop: str) -> None:

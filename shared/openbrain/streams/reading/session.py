@@ -49,7 +49,7 @@ class Session:
         for subscription in subscriptions:
             self._add(subscription)
         self.client.listen(self.readers)
-        self._controls = Controls(self.runtime, self.client, [each.group.stream for each in self._replays], paused)
+        self._controls = Controls(self.runtime, self.client, [replay.group.stream for replay in self._replays], paused)
         self._keeper = Keeper(self.runtime, list(self.consumers.values()))
         self._keeping: asyncio.Task[None] | None = None
         self._reaping: list[asyncio.Task[Any]] = []
@@ -86,7 +86,7 @@ class Session:
         self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
         self._reaping = [
             asyncio.create_task(reaper.run(), name=f"{group} {reaper.loop}")
-            for reaper in (Reaper(each.runtime, each, self._keeper) for each in self.consumers.values())
+            for reaper in (Reaper(consumer.runtime, consumer, self._keeper) for consumer in self.consumers.values())
         ]
         self._reaping += [
             asyncio.create_task(reader.follow(), name=f"{group} {reader.loop}") for reader in self._replays

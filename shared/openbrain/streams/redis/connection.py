@@ -97,7 +97,7 @@ def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
     user, _, password = login.partition(":")
     service, _, db = parts.path.strip("/").partition("/")
     try:
-        places = [(host, int(port or 26379)) for host, _, port in (each.partition(":") for each in hosts.split(","))]
+        places = [(host, int(port or 26379)) for host, _, port in (part.partition(":") for part in hosts.split(","))]
         number = int(db or 0)
     except ValueError:
         places, number = [], 0

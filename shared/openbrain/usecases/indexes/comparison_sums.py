@@ -122,7 +122,9 @@ async def _ahead(
     expected_entries: ExpectedEntries, generation: Generation, tombstones: Sequence[Standing]
 ) -> Collection[int]:
     """The buckets of those whose revision their row has not come to."""
-    rows = await expected_entries.by_id(generation, {each.memory_id for each in tombstones})
+    rows = await expected_entries.by_id(generation, {tombstone.memory_id for tombstone in tombstones})
     return [
-        each.bucket for each in tombstones if each.memory_id in rows and rows[each.memory_id].revision < each.revision
+        tombstone.bucket
+        for tombstone in tombstones
+        if tombstone.memory_id in rows and rows[tombstone.memory_id].revision < tombstone.revision
     ]

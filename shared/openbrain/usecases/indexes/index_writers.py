@@ -62,15 +62,15 @@ class WritableIndexes:
         writable(await self._store.generations.written(self._kind), self._kind, builder)
 
     async def _ready(self, generations: Sequence[Generation]) -> Sequence[Generation]:
-        for each in generations:
-            if each.name not in self._prepared:
+        for generation in generations:
+            if generation.name not in self._prepared:
                 try:
-                    await self._prepare(each)
+                    await self._prepare(generation)
                 except (SetupError, NeverRetry) as error:
                     # Whoever refuses to make it refuses no entry: none of them may die of it.
                     raise TryLater(str(error)) from error
-                self._prepared.add(each.name)
-                _log.info("indexer.writes", kind=self._kind.value, generation=each.name, status=each.status)
+                self._prepared.add(generation.name)
+                _log.info("indexer.writes", kind=self._kind.value, generation=generation.name, status=generation.status)
         return generations
 
 
@@ -95,7 +95,7 @@ async def drop_generation(store: Store, index: Replaceable, generation: Generati
     known = any(each.name == generation.name for each in await store.generations.generations(generation.kind))
     if known:
         await store.generations.retire(generation.kind, generation.name)
-    if any(generation.name in each.names for each in await store.index_writers.writers(generation.kind)):
+    if any(generation.name in writer.names for writer in await store.index_writers.writers(generation.kind)):
         raise TryLater("this index is still being written: that ends within seconds")
     await index.drop(generation.name)
     await store.generations.drop(generation.kind, generation.name)

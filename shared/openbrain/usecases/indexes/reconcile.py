@@ -74,7 +74,7 @@ class Index(Accountable, Protocol):
 
 def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
     """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
-    standing = {each.id: each for each in entries}
+    standing = {entry.id: entry for entry in entries}
     if row is None:
         return [_difference(Fault.GHOST, None, each) for each in standing.values() if not each.tombstone]
     top = max(standing.values(), key=lambda each: each.revision, default=None)

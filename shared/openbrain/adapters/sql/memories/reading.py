@@ -45,7 +45,7 @@ class SqlMemories:
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """By id. What is no id has no row."""
-        known = sorted({each for each in ids if is_uuid(each)})
+        known = sorted({id_ for id_ in ids if is_uuid(id_)})
         if not known:
             return {}
         found = await self._database.read(lambda connection: read_rows(connection, known))
@@ -56,7 +56,7 @@ class SqlMemories:
         kept = self._recent.among(ids)
         if not kept:
             return await self.rows(ids)
-        known = sorted({each for each in ids if is_uuid(each)})
+        known = sorted({id_ for id_ in ids if is_uuid(id_)})
         found = await self._database.read(lambda connection: indexable(connection, known, kept))
         self._recent.settle(kept, found)
         return found
@@ -77,7 +77,7 @@ class SqlMemories:
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Two statements, where there are sessions."""
-        known = sorted({each for each in ids if is_uuid(each)})
+        known = sorted({id_ for id_ in ids if is_uuid(id_)})
         if not known:
             return {}
         return await self._database.read(lambda connection: read_turns(connection, known, condition, around))
@@ -175,6 +175,6 @@ def _related(connection: Connection, memory_id: str, limit: int, from_column: st
             .order_by(table.created_at.desc(), table[to_column])
             .limit(limit)
         )
-        ring = [each for each in connection.execute(statement).scalars() if each not in seen]
+        ring = [row for row in connection.execute(statement).scalars() if row not in seen]
         seen.update(dict.fromkeys(ring))
     return tuple(seen)[1 : limit + 1]

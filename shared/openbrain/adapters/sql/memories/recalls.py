@@ -24,8 +24,8 @@ _COUNT = (
 
 
 def record(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
-    known = set(connection.scalars(select(table.c.id).where(table.c.id.in_([each.id for each in recalls]))))
-    fresh = [each for each in recalls if each.id not in known]
+    known = set(connection.scalars(select(table.c.id).where(table.c.id.in_([recall.id for recall in recalls]))))
+    fresh = [recall for recall in recalls if recall.id not in known]
     insert_rows(connection, table, [_row(each) for each in fresh])
     _count(connection, fresh)
     relay.append(connection, [recalled(each) for each in fresh])
@@ -37,10 +37,10 @@ def _row(recall: RecallRecord) -> tuple[object, ...]:
 
 
 def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
-    times = Counter(memory_id for each in recalls for memory_id, _ in each.results)
+    times = Counter(memory_id for recall in recalls for memory_id, _ in recall.results)
     if not times:
         return
-    at = max(each.at for each in recalls)
+    at = max(recall.at for recall in recalls)
     # In one order in every process, so that two that count the same memories wait and don't lock each other out.
     found = sorted(times)
     insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0) for memory_id in found], missing=True)

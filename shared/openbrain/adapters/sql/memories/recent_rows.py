@@ -36,14 +36,14 @@ class RecentRows:
         """These were committed just now."""
         if not self._wanted:
             return
-        self._rows.update({each.id: each for each in memories if len(each.content) <= _LONG_CHARS})
+        self._rows.update({memory.id: memory for memory in memories if len(memory.content) <= _LONG_CHARS})
         while len(self._rows) > _MOST:
             del self._rows[next(iter(self._rows))]
 
     def among(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """Those that are kept."""
         self._wanted = True
-        return {each: row for each in ids if (row := self._rows.get(each)) is not None}
+        return {id_: row for id_ in ids if (row := self._rows.get(id_)) is not None}
 
     def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
         """What was kept and has moved on is kept no longer."""
@@ -64,7 +64,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
                 standing[memory_id] = row if row.passages_high == high else _with_high(row, high)
-    rest = [each for each in ids if each not in standing]
+    rest = [id_ for id_ in ids if id_ not in standing]
     return standing | {row.id: row for row in read_rows(connection, rest)} if rest else standing
 
 

@@ -143,7 +143,7 @@ def _config(connection: Connection | None = None) -> Config:
 @cache
 def _known() -> list[str | None]:
     """Every revision of this program, newest first, and None for an empty database."""
-    return [*(each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()), None]
+    return [*(revision.revision for revision in ScriptDirectory.from_config(_config()).walk_revisions()), None]
 
 
 def _revision(connection: Connection) -> str | None:

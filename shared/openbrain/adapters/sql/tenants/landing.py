@@ -67,7 +67,7 @@ class Landing:
         return Landed.CREATED if new.get(self._own(item.memory.id)) is item else Landed.PRESENT
 
     def _find_holders(self, ids: Iterable[str]) -> None:
-        self._others = {each: transfer_id(self._workspace, each) for each in ids}
+        self._others = {id_: transfer_id(self._workspace, id_) for id_ in ids}
         rows = self._among("SELECT id, workspace_id FROM memories WHERE id IN", {*self._others, *self._others.values()})
         self._holders = {row[0]: row[1] for row in rows}
 

@@ -148,7 +148,7 @@ def _told(
 ) -> tuple[Sequence[Told], tuple[str, int] | None]:
     table = memory_history.c
     name, line = after or ("", 0)
-    left = [each for each in ids if each >= name]
+    left = [id_ for id_ in ids if id_ >= name]
     new = or_(table.memory_id > name, and_(table.memory_id == name, table.id > line))
     query = (
         select(table.id, *_TOLD).where(table.memory_id.in_(left), new).order_by(table.memory_id, table.id).limit(limit)

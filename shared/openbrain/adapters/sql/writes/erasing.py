@@ -103,7 +103,7 @@ def blank(
     for table in (memory_usage,) if keep_passages else (memory_passages, memory_usage):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     standing = locked_reads.by_id(connection, ids)
-    blanked = [standing[each] for each in ids]
+    blanked = [standing[id_] for id_ in ids]
     journal = Journal(now)
     for row in blanked:
         journal.ended(row, Reason.ERASED, origin, note)

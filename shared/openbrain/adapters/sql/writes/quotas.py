@@ -143,7 +143,7 @@ def admit_more(connection: Connection, before: Memory, after: Memory, now: int) 
 
 def release(connection: Connection, rows: Sequence[Memory]) -> None:
     """Count what has just ended, given as it was before: what had ended already took nothing any more."""
-    ended = [each for each in rows if each.reason is None]
+    ended = [row for row in rows if row.reason is None]
     for name in sorted({each.workspace_id for each in ended}):
         freed = total([each for each in ended if each.workspace_id == name])
         _add(connection, name, Usage(-freed.memories, -freed.bytes))

@@ -58,7 +58,7 @@ class SqlMemoryWrites:
             outcomes = await self._database.write(lambda connection: self._remember(connection, writes, now))
         except _REFUSED:
             outcomes = await self._database.write(lambda connection: self._each(connection, writes, now))
-        self._recent.keep(each.memory for each in outcomes if each.status is Status.CREATED and each.memory)
+        self._recent.keep(outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory)
         return outcomes
 
     async def update(self, edit: Edit) -> Memory:
