@@ -27,11 +27,11 @@ def keyword_hits(words: Sequence[str], condition: ColumnElement[bool], scan: int
         .limit(scan)
         .subquery("looked_at")
     )
-    found = looked_at.c
+    candidate = looked_at.c
     return (
-        select(found.id, found.score)
-        .where(found.score > 0)
-        .order_by(found.score.desc(), found.created_at.desc(), found.id.desc())
+        select(candidate.id, candidate.score)
+        .where(candidate.score > 0)
+        .order_by(candidate.score.desc(), candidate.created_at.desc(), candidate.id.desc())
         .limit(limit)
     )
 

@@ -48,8 +48,8 @@ class SqlMemories:
         known = sorted({id_ for id_ in ids if is_uuid(id_)})
         if not known:
             return {}
-        found = await self._database.read(lambda connection: read_rows(connection, known))
-        return {memory.id: memory for memory in found}
+        memories = await self._database.read(lambda connection: read_rows(connection, known))
+        return {memory.id: memory for memory in memories}
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """What this process wrote a moment ago is not read again."""
@@ -57,9 +57,9 @@ class SqlMemories:
         if not kept:
             return await self.rows(ids)
         known = sorted({id_ for id_ in ids if is_uuid(id_)})
-        found = await self._database.read(lambda connection: indexable(connection, known, kept))
-        self._recent.settle(kept, found)
-        return found
+        memories = await self._database.read(lambda connection: indexable(connection, known, kept))
+        self._recent.settle(kept, memories)
+        return memories
 
     async def listing(
         self, condition: Condition, limit: int, before: tuple[int, str] | None = None, *, surest: bool = False

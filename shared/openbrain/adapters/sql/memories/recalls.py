@@ -42,9 +42,9 @@ def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
         return
     at = max(recall.at for recall in recalls)
     # In one order in every process, so that two that count the same memories wait and don't lock each other out.
-    found = sorted(times)
-    insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0) for memory_id in found], missing=True)
-    connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in found])
+    ids = sorted(times)
+    insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0) for memory_id in ids], missing=True)
+    connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in ids])
 
 
 def purge(connection: Connection, before: int, limit: int) -> int:

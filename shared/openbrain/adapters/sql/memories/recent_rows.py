@@ -48,7 +48,7 @@ class RecentRows:
     def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
         """What was kept and has moved on is kept no longer."""
         for memory_id, row in kept.items():
-            if (found := now.get(memory_id)) is None or (found.revision, found.updated_at) != (
+            if (current := now.get(memory_id)) is None or (current.revision, current.updated_at) != (
                 row.revision,
                 row.updated_at,
             ):
@@ -57,15 +57,15 @@ class RecentRows:
 
 def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Memory]) -> dict[str, Memory]:
     """The rows by id: those kept where they still stand so, else as they are read."""
-    standing: dict[str, Memory] = {}
+    fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
         statement = _STANDING.format(these=slots(connection, len(some)))
         for memory_id, revision, version, updated_at, high in run(connection, statement, tuple(some)).fetchall():
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
-                standing[memory_id] = row if row.passages_high == high else _with_high(row, high)
-    rest = [id_ for id_ in ids if id_ not in standing]
-    return standing | {row.id: row for row in read_rows(connection, rest)} if rest else standing
+                fresh[memory_id] = row if row.passages_high == high else _with_high(row, high)
+    rest = [id_ for id_ in ids if id_ not in fresh]
+    return fresh | {row.id: row for row in read_rows(connection, rest)} if rest else fresh
 
 
 def _with_high(row: Memory, high: int) -> Memory:

@@ -40,12 +40,12 @@ def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[M
 def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
     """Whole, in no order."""
     columns = memory_text(connection)
-    found: list[Memory] = []
+    memories: list[Memory] = []
     for some in chunks(ids):
         # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
         statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
-        found.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
-    return found
+        memories.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
+    return memories
 
 
 def _unpacked(packed: str) -> list[Any]:

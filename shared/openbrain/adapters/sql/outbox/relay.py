@@ -69,10 +69,10 @@ class SqlOutbox:
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
         """A transaction for each part, so that nobody waits long for the outbox."""
         now = self._clock.now()
-        told = 0
+        announced = 0
         for some in chunks(sorted(ids)):
-            told += await self._database.write(partial(announce_rows, ids=some, generation=generation, now=now))
-        return told
+            announced += await self._database.write(partial(announce_rows, ids=some, generation=generation, now=now))
+        return announced
 
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
         await self._database.write(lambda connection: append(connection, entries))
@@ -100,8 +100,8 @@ def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
 def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
     """What can't wait, and the highest id that there was before we looked."""
     top = connection.scalar(select(func.max(outbox.c.id))) or 0
-    found = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
-    return [OutboxEntry(*row) for row in found], top
+    rows = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
+    return [OutboxEntry(*row) for row in rows], top
 
 
 def _waiting(connection: Connection, limit: int) -> int:

@@ -64,10 +64,10 @@ def _collation_problems(connection: Connection) -> Sequence[str]:
 
 
 def _schema_problems(connection: Connection) -> Sequence[str]:
-    standing = inspect(connection)
-    tables = set(standing.get_table_names())
+    inspector = inspect(connection)
+    tables = set(inspector.get_table_names())
     for name, table in metadata.tables.items():
-        columns = {column["name"] for column in standing.get_columns(name)} if name in tables else set()
+        columns = {column["name"] for column in inspector.get_columns(name)} if name in tables else set()
         if not columns.issuperset(table.columns.keys()):
             return [NOT_PREPARED]
     return []

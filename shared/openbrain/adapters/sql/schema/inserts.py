@@ -52,12 +52,12 @@ def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
         return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_TOLD)))
     # MariaDB's counts tell nothing, but it returns what now stands for each row: one round trip less than asking.
     before, values, after = text.partition(_one_row(rows))
-    found: set[str] = set()
+    inserted: set[str] = set()
     for some in _slices(rows):
         statement = f"{before}{', '.join([values] * len(some))}{after} RETURNING {_NEW_TEXT}"
         flat = tuple(value for row in some for value in row)
-        found.update(row[0] for row in run(connection, statement, flat).fetchall())
-    return found & ids
+        inserted.update(row[0] for row in run(connection, statement, flat).fetchall())
+    return inserted & ids
 
 
 def _insert(connection: Connection, text: str, rows: Sequence[Row]) -> int:
@@ -68,11 +68,11 @@ def _insert(connection: Connection, text: str, rows: Sequence[Row]) -> int:
 def _slices(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Parts whose statement stays far below what a server takes at once (16 MiB unless set otherwise)."""
     start = size = 0
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         size += len(row[_CONTENT]) + 2000
         if size > _STATEMENT_CHARS:
-            yield rows[start:place]
-            start, size = place, len(row[_CONTENT]) + 2000
+            yield rows[start:index]
+            start, size = index, len(row[_CONTENT]) + 2000
     yield rows[start:]
 
 

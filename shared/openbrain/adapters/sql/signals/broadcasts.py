@@ -32,8 +32,8 @@ class SqlBroadcasts:
 
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
         columns = workspaces.c.id, workspaces.c.signal_seq
-        told = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
-        query = select(*columns).where(*told).order_by(workspaces.c.id).limit(limit)
+        broadcasting = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
+        query = select(*columns).where(*broadcasting).order_by(workspaces.c.id).limit(limit)
         return await self._database.read(lambda connection: [(row[0], row[1]) for row in connection.execute(query)])
 
     async def last_seq(self, workspace_id: str) -> int:
@@ -98,13 +98,13 @@ def _upsert(connection: Connection) -> Insert:
         }
         said = {name: given.excluded[name] for name in ("via", "org", "project")}
         return given.on_conflict_do_update(index_elements=["workspace_id", "agent_id"], set_=values | said)
-    told = mysql.insert(table)
-    return told.on_duplicate_key_update(
-        cursor_seq=func.greatest(table.c.cursor_seq, told.inserted.cursor_seq),
-        seen_at=func.greatest(table.c.seen_at, told.inserted.seen_at),
-        via=told.inserted.via,
-        org=told.inserted.org,
-        project=told.inserted.project,
+    insert = mysql.insert(table)
+    return insert.on_duplicate_key_update(
+        cursor_seq=func.greatest(table.c.cursor_seq, insert.inserted.cursor_seq),
+        seen_at=func.greatest(table.c.seen_at, insert.inserted.seen_at),
+        via=insert.inserted.via,
+        org=insert.inserted.org,
+        project=insert.inserted.project,
     )
 
 

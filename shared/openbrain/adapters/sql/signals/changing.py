@@ -89,8 +89,8 @@ def resume(
         raise no_halt()
     after = resumed(halt, actor, note, now)
     if after != halt:
-        told = log.signal(signal, after, Step.RESUMED, actor, note=note)
-        after = replace(after, seq=told.seq)
+        logged = log.signal(signal, after, Step.RESUMED, actor, note=note)
+        after = replace(after, seq=logged.seq)
         save_halt(connection, after, new=False)
         log.write()
     return veil(after, viewer)

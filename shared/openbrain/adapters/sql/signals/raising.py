@@ -40,17 +40,17 @@ def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: 
     outcomes: dict[int, RaiseOutcome] = {}
     # In one order, so that no two transactions wait for each other's workspaces.
     for workspace_id in sorted({each.workspace_id for each in raises}):
-        mine = [place for place, each in enumerate(raises) if each.workspace_id == workspace_id]
+        mine = [index for index, each in enumerate(raises) if each.workspace_id == workspace_id]
         try:
             log = BroadcastLog(connection, workspace_id, now, times)
         except OpenBrainError as error:
-            outcomes |= {place: RaiseOutcome(RaiseStatus.REFUSED, error=error) for place in mine}
+            outcomes |= {index: RaiseOutcome(RaiseStatus.REFUSED, error=error) for index in mine}
             continue
-        batch = _Batch(connection, log, [raises[place] for place in mine])
-        done = {place: batch.take(raises[place]) for place in mine}
+        batch = _Batch(connection, log, [raises[index] for index in mine])
+        done = {index: batch.take(raises[index]) for index in mine}
         batch.finish()
-        outcomes |= {place: batch.settled(outcome) for place, outcome in done.items()}
-    return [outcomes[place] for place in range(len(raises))]
+        outcomes |= {index: batch.settled(outcome) for index, outcome in done.items()}
+    return [outcomes[index] for index in range(len(raises))]
 
 
 class _Touched:
@@ -132,8 +132,8 @@ class _Batch:
             self._new_keys.append((given.workspace_id, key_hash, signal_id, raised_hash, expires_at))
 
     def _touch(self, given: Raise) -> tuple[_Touched, RaiseStatus]:
-        if standing := self._standing(identity(given), given):
-            return self._merge(standing, given), RaiseStatus.MERGED
+        if touched := self._standing(identity(given), given):
+            return self._merge(touched, given), RaiseStatus.MERGED
         if not self._too_many(given):
             return self._open(given, storm=False), RaiseStatus.CREATED
         storm = self._standing(storm_identity(given), given)
@@ -191,22 +191,22 @@ class _Batch:
             return
         step = Step.HALTED if halts and before is not None and touched.step is Step.RAISED else touched.step
         new = before is None
-        told = self._log.signal(signal, halt, step, given.actor, new=new, traceparent=given.traceparent)
-        touched.signal = told
+        logged = self._log.signal(signal, halt, step, given.actor, new=new, traceparent=given.traceparent)
+        touched.signal = logged
         if halt is not None and halts:
-            touched.halt = replace(halt, seq=told.seq)
+            touched.halt = replace(halt, seq=logged.seq)
             save_halt(self._connection, touched.halt, new=touched.halt_before is None)
 
 
 def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
     """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
     hashes = sorted({joined_hash(each.key) for each in raises if each.key})
-    found: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, str]] = {}
     for some in chunks(hashes):
         columns = signal_keys.c.key_hash, signal_keys.c.signal_id, signal_keys.c.raised_hash
         this = signal_keys.c.workspace_id == workspace_id, signal_keys.c.key_hash.in_(some)
-        found |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
-    return found
+        known |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
+    return known
 
 
 def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str, Signal], dict[str, Halt]]:
@@ -224,11 +224,11 @@ def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str,
 def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
     """Those that these may add to, by identity."""
     wanted = {name for each in raises for name in (identity(each), storm_identity(each))}
-    found: dict[str, Signal] = {}
+    by_identity: dict[str, Signal] = {}
     for some in chunks(sorted(open_key(workspace_id, each) for each in wanted)):
         rows = connection.execute(select(*SIGNAL).where(signals.c.open_key.in_(some))).mappings()
-        found |= {row["identity"]: to_signal(row) for row in rows}
-    return found
+        by_identity |= {row["identity"]: to_signal(row) for row in rows}
+    return by_identity
 
 
 def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:

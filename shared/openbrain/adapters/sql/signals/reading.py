@@ -72,10 +72,10 @@ class SqlSignals:
         return await self._database.read(lambda connection: one_signal(connection, this))
 
     async def signals(
-        self, viewer: Viewer, asked: SignalFilter, limit: int, before: tuple[int, str] | None = None
+        self, viewer: Viewer, wanted: SignalFilter, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Signal]:
         newest = signals.c.first_raised_at.desc(), signals.c.id.desc()
-        query = select(*SIGNAL).where(of_viewer(viewer), *_asked(asked)).order_by(*newest).limit(limit)
+        query = select(*SIGNAL).where(of_viewer(viewer), *_asked(wanted)).order_by(*newest).limit(limit)
         return await self._database.read(
             lambda connection: _signals(connection, _behind(query, signals.c.first_raised_at, signals.c.id, before))
         )
@@ -116,8 +116,8 @@ class SqlHalts:
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
         this = and_(halts.c.id == halt_id, halts_of(viewer))
-        found = await self._database.read(lambda connection: one_halt(connection, this))
-        return None if found is None else veil(found, viewer)
+        halt = await self._database.read(lambda connection: one_halt(connection, this))
+        return None if halt is None else veil(halt, viewer)
 
     async def halts(
         self,
@@ -127,9 +127,9 @@ class SqlHalts:
         states: Collection[HaltState] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Halt]:
-        asked = [halts.c.state.in_(sorted(state.value for state in states))] if states else []
+        conditions = [halts.c.state.in_(sorted(state.value for state in states))] if states else []
         newest = halts.c.raised_at.desc(), halts.c.id.desc()
-        query = select(*HALT).where(halts_of(viewer), *asked).order_by(*newest).limit(limit)
+        query = select(*HALT).where(halts_of(viewer), *conditions).order_by(*newest).limit(limit)
         return await self._database.read(
             lambda connection: _halts(connection, viewer, _behind(query, halts.c.raised_at, halts.c.id, before))
         )
@@ -195,15 +195,15 @@ def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
     # The number first: what is told while we read is in the state and after the number, and never in neither.
     seq = last_seq(connection, viewer.workspace_id)
     burning = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
-    found = _signals(connection, burning)
-    standing = halts_of(viewer), halts.c.state == HaltState.OPEN.value
-    halted = select(*HALT).where(*standing).order_by(halts.c.raised_at, halts.c.id).limit(HALTS_SHOWN)
+    burning_signals = _signals(connection, burning)
+    open_halts = halts_of(viewer), halts.c.state == HaltState.OPEN.value
+    halted = select(*HALT).where(*open_halts).order_by(halts.c.raised_at, halts.c.id).limit(HALTS_SHOWN)
     return Present(
         workspace_id=viewer.workspace_id,
         seq=seq,
-        signals=tuple(found[:limit]),
+        signals=tuple(burning_signals[:limit]),
         halts=tuple(_halts(connection, viewer, halted)),
-        more=len(found) > limit,
+        more=len(burning_signals) > limit,
     )
 
 

@@ -89,8 +89,8 @@ def _end_halt(connection: Connection, log: BroadcastLog, halt_id: str) -> bool:
     if halt is None or signal is None:
         return False
     after = halt_expired(halt, log.now)
-    told = log.signal(signal, after, Step.HALT_EXPIRED, TIME)
-    save_halt(connection, replace(after, seq=told.seq), new=False)
+    logged = log.signal(signal, after, Step.HALT_EXPIRED, TIME)
+    save_halt(connection, replace(after, seq=logged.seq), new=False)
     return True
 
 

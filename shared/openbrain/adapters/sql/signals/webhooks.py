@@ -31,10 +31,10 @@ class SqlWebhooks:
         return await self._database.read(lambda connection: _one(connection, workspace_id, webhook_id))
 
     async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
-        place = (webhooks.c.created_at, webhooks.c.id)
-        query = select(webhooks).where(webhooks.c.workspace_id == workspace_id).order_by(*place).limit(limit)
+        order = (webhooks.c.created_at, webhooks.c.id)
+        query = select(webhooks).where(webhooks.c.workspace_id == workspace_id).order_by(*order).limit(limit)
         if after is not None:
-            query = query.where(tuple_(*place) > after)
+            query = query.where(tuple_(*order) > after)
         return await self._database.read(
             lambda connection: [_read(row) for row in connection.execute(query).mappings()]
         )
@@ -50,10 +50,10 @@ class SqlWebhooks:
 
         def enable(connection: Connection) -> Webhook:
             connection.execute(change)
-            found = _one(connection, workspace_id, webhook_id)
-            if found is None:
+            webhook = _one(connection, workspace_id, webhook_id)
+            if webhook is None:
                 raise NotFound("no webhook of this workspace has this id")
-            return found
+            return webhook
 
         return await self._database.write(enable)
 
@@ -136,8 +136,8 @@ class SqlWebhookLetters:
 
     async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
         letters = webhook_dead_letters
-        place = (letters.c.webhook_id, letters.c.seq)
-        waiting = select(letters).where(letters.c.at == 0).order_by(*place).limit(limit)
+        key = (letters.c.webhook_id, letters.c.seq)
+        waiting = select(letters).where(letters.c.at == 0).order_by(*key).limit(limit)
         live = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
@@ -146,12 +146,12 @@ class SqlWebhookLetters:
 
         def read(connection: Connection) -> list[tuple[Webhook, WebhookDeadLetter]]:
             of_live = waiting.where(letters.c.webhook_id.in_(live.with_only_columns(webhooks.c.id)))
-            found = [WebhookDeadLetter(**row) for row in connection.execute(of_live).mappings()]
-            if not found:
+            dead = [WebhookDeadLetter(**row) for row in connection.execute(of_live).mappings()]
+            if not dead:
                 return []
-            named = live.where(webhooks.c.id.in_({each.webhook_id for each in found}))
+            named = live.where(webhooks.c.id.in_({each.webhook_id for each in dead}))
             known = {each.id: each for each in map(_read, connection.execute(named).mappings())}
-            return [(known[each.webhook_id], each) for each in found if each.webhook_id in known]
+            return [(known[each.webhook_id], each) for each in dead if each.webhook_id in known]
 
         return await self._database.read(read)
 
@@ -168,12 +168,12 @@ class SqlWebhookLetters:
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         table = webhook_dead_letters
-        place = (table.c.webhook_id, table.c.seq)
+        key = (table.c.webhook_id, table.c.seq)
 
         def purge(connection: Connection) -> int:
-            past = select(*place).where(table.c.at > 0, table.c.at < before).order_by(table.c.at).limit(limit)
+            past = select(*key).where(table.c.at > 0, table.c.at < before).order_by(table.c.at).limit(limit)
             old = [tuple(row) for row in connection.execute(past)]
-            return connection.execute(delete(table).where(tuple_(*place).in_(old))).rowcount if old else 0
+            return connection.execute(delete(table).where(tuple_(*key).in_(old))).rowcount if old else 0
 
         return await self._database.write(purge)
 

@@ -42,13 +42,13 @@ class SqlApiKeys:
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
         statement = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
 
-        def found(connection: Connection) -> frozenset[str]:
+        def open_ids(connection: Connection) -> frozenset[str]:
             parts = [ids[start : start + _KEYS_AT_ONCE] for start in range(0, len(ids), _KEYS_AT_ONCE)]
             return frozenset(
                 id for part in parts for id in connection.scalars(statement.where(api_keys.c.id.in_(part)))
             )
 
-        return await self._database.read(found)
+        return await self._database.read(open_ids)
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
         """Whatever its state."""

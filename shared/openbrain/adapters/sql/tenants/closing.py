@@ -80,8 +80,8 @@ def close(connection: Connection, workspace_id: str, operation: Operation, now: 
         raise NotFound("no workspace with this id")
     if row.deleted_at is None:
         connection.execute(update(workspaces).where(this).values(deleted_at=now))
-    standing = queue.open_ones(connection, operation.workspace_id, operation.kind)
-    return next((each for each in standing if each.request == operation.request), None) or queue.start(
+    open_operations = queue.open_ones(connection, operation.workspace_id, operation.kind)
+    return next((each for each in open_operations if each.request == operation.request), None) or queue.start(
         connection, operation, now
     )
 
@@ -108,8 +108,8 @@ def _next_few(connection: Connection, workspace_id: str, limit: int) -> _Few:
     mine = memories.c.workspace_id == workspace_id
     # The next few, free or not: while the indexes are behind, each look at all of them would take longer.
     oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
-    found = connection.execute(oldest).all()
-    return _Few([memory_id for memory_id, free in found if free], len(found))
+    rows = connection.execute(oldest).all()
+    return _Few([memory_id for memory_id, free in rows if free], len(rows))
 
 
 def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:

@@ -57,9 +57,9 @@ class Landing:
         kept = {self._own(item.memory.id): item for item in items if isinstance(item, StoredMemory)}
         new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
         self._insert_memories(new)
-        told = self._insert_history([item for item in items if isinstance(item, Told)], new)
+        histories = self._insert_history([item for item in items if isinstance(item, Told)], new)
         linked = self._insert_links([item for item in items if isinstance(item, Link)], new)
-        rest: Mapping[type, Iterator[Landed]] = {Told: iter(told), Link: iter(linked)}
+        rest: Mapping[type, Iterator[Landed]] = {Told: iter(histories), Link: iter(linked)}
         return [self._landed(item, new) if isinstance(item, StoredMemory) else next(rest[type(item)]) for item in items]
 
     def _landed(self, item: StoredMemory, new: Mapping[str, StoredMemory]) -> Landed:
@@ -122,13 +122,13 @@ class Landing:
         rows: list[tuple[Any, ...]] = []
         landed: list[Landed] = []
         for line, owner in zip(lines, owners, strict=True):
-            told = (owner, line.version, line.revision, line.action, line.at)
+            entry = (owner, line.version, line.revision, line.action, line.at)
             if not self._here(owner, new):
                 landed.append(Landed.MISSING_PARENT)
-            elif told in known or (owner in erased and not _proves(line)):
+            elif entry in known or (owner in erased and not _proves(line)):
                 landed.append(Landed.PRESENT)
             else:
-                known.add(told)
+                known.add(entry)
                 rows.append(self._history_row(owner, line))
                 landed.append(Landed.CREATED)
         insert_rows(self._connection, memory_history, rows)
@@ -162,8 +162,8 @@ class Landing:
         query = select(memory_lineage.c.child_id, memory_lineage.c.parent_id)
         known: set[tuple[str, str]] = set()
         for some in chunks(sorted({child for child, _ in pairs if child not in new})):
-            found = self._connection.execute(query.where(memory_lineage.c.child_id.in_(some)))
-            known.update((child, parent) for child, parent in found)
+            lineage = self._connection.execute(query.where(memory_lineage.c.child_id.in_(some)))
+            known.update((child, parent) for child, parent in lineage)
         rows: list[tuple[Any, ...]] = []
         landed: list[Landed] = []
         for link, pair in zip(links, pairs, strict=True):

@@ -75,10 +75,10 @@ class SqlTransfer:
 
     async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
         now, this = self._clock.now(), operations.c.id == transfer_id(workspace_id, export_id)
-        told = {"done": sum(stored.values()), "result": json_text(stored), "updated_at": now}
+        progress = {"done": sum(stored.values()), "result": json_text(stored), "updated_at": now}
 
         def note(connection: Connection) -> bool:
-            connection.execute(update(operations).where(this, _RUNNING).values(told))
+            connection.execute(update(operations).where(this, _RUNNING).values(progress))
             return bool(connection.scalar(select(operations.c.cancel_requested).where(this)))
 
         if await self._database.write(note):
@@ -123,8 +123,8 @@ class SqlTransfer:
         now = self._clock.now()
         due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= now)
         held = select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(keys), ~due)
-        found = await self._database.read(lambda connection: set(connection.scalars(held)))
-        return [key in found for key in keys]
+        stored = await self._database.read(lambda connection: set(connection.scalars(held)))
+        return [key in stored for key in keys]
 
 
 def _following(after: Position | None) -> ColumnElement[bool]:
@@ -139,8 +139,8 @@ def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> li
     unique = memories.c.dedupe_key.is_not(None)
     query = select(unique, *memory_columns(connection)).where(wanted).order_by(*_OLDEST).limit(limit)
     rows = connection.execute(query).all()
-    found = to_memories(connection, (row[1:] for row in rows))
-    return [StoredMemory(memory, bool(row[0])) for memory, row in zip(found, rows, strict=True)]
+    stored = to_memories(connection, (row[1:] for row in rows))
+    return [StoredMemory(memory, bool(row[0])) for memory, row in zip(stored, rows, strict=True)]
 
 
 def _told(
@@ -159,13 +159,13 @@ def _told(
 
 
 def _give_up(connection: Connection, silent: ColumnElement[bool], limit: int, now: int) -> int:
-    found = connection.execute(select(operations.c.id, operations.c.cancel_requested).where(silent).limit(limit)).all()
-    for name, cancelled in found:
+    rows = connection.execute(select(operations.c.id, operations.c.cancel_requested).where(silent).limit(limit)).all()
+    for name, cancelled in rows:
         values = _ended(OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED, now)
         values["error"] = "" if cancelled else "no more of the file came: send it again, and it does the rest"
         # Unless a line came in between.
         connection.execute(update(operations).where(operations.c.id == name, silent).values(values))
-    return len(found)
+    return len(rows)
 
 
 def _ended(status: OperationStatus, now: int) -> dict[str, Any]:

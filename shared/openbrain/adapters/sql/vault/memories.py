@@ -83,10 +83,10 @@ def _replace(
 
 
 def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+    by_arc: dict[str, dict[str, None]] = {}
     for some in chunks(names):
         mine = and_(table.c.workspace_id == workspace_id, table.c.arc.in_(some))
         query = select(table.c.arc, table.c.memory_id).where(mine).order_by(table.c.arc, table.c.memory_id)
         for arc, memory_id in connection.execute(query):
-            found.setdefault(arc, {})[memory_id] = None
-    return {arc: tuple(ids) for arc, ids in found.items()}
+            by_arc.setdefault(arc, {})[memory_id] = None
+    return {arc: tuple(ids) for arc, ids in by_arc.items()}

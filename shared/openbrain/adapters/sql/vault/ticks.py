@@ -145,14 +145,14 @@ def _finish(connection: Connection, tick_id: str, holder: str, report: Mapping[s
         "finished_at": now,
     }
     connection.execute(update(table).where(table.c.id == tick_id).values(values))
-    told = {name: value for name, value in report.items() if name != _PRIVATE}
+    public = {name: value for name, value in report.items() if name != _PRIVATE}
     data = TickCompleted(
         workspace_id=row["workspace_id"],
         slot=row["slot"] or tick_id,
         job_id=tick_id,
         state=state.value,
         error=error[:ERROR_CHARS] or None,
-        report=told,
+        report=public,
     )
     body = encode(TICK_COMPLETED.name, data, event_id=uuid7(now), at=now, subject=tick_id)
     append(connection, [(TICK_COMPLETED.name, body)])

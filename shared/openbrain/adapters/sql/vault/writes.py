@@ -15,17 +15,17 @@ def claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
     key_hash = joined_hash(write.key)
     row = (write.workspace_id, key_hash, write.content_hash, write.path, write.at, write.expires_at, False)
     insert_rows(connection, table, [row], missing=True)
-    found = connection.execute(select(table).where(row_of(write))).one()
-    if found.content_hash != write.content_hash:
+    claimed = connection.execute(select(table).where(row_of(write))).one()
+    if claimed.content_hash != write.content_hash:
         raise Conflict("this idempotency key was used for other content: take a new key for something new")
     return VaultWrite(
         workspace_id=write.workspace_id,
         key=write.key,
-        content_hash=found.content_hash,
-        path=found.path,
-        at=found.at,
-        expires_at=found.expires_at,
-        done=bool(found.done),
+        content_hash=claimed.content_hash,
+        path=claimed.path,
+        at=claimed.at,
+        expires_at=claimed.expires_at,
+        done=bool(claimed.done),
     )
 
 

@@ -51,10 +51,10 @@ class SqlOperations:
         statuses: Collection[OperationStatus] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Operation]:
-        asked = [table.c.workspace_id == workspace_id, _following(before)]
-        asked += [table.c.kind.in_(sorted(kinds))] if kinds else []
-        asked += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
-        query = select(*_SHOWN).where(*asked).order_by(*_NEWEST).limit(limit)
+        conditions = [table.c.workspace_id == workspace_id, _following(before)]
+        conditions += [table.c.kind.in_(sorted(kinds))] if kinds else []
+        conditions += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
+        query = select(*_SHOWN).where(*conditions).order_by(*_NEWEST).limit(limit)
         return await self._database.read(
             lambda connection: [_operation(row) for row in connection.execute(query).mappings()]
         )
@@ -142,8 +142,8 @@ def one(connection: Connection, workspace_id: str, operation_id: str) -> Operati
 
 def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
     """Those of a kind that have not ended."""
-    standing = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
-    return [_operation(row) for row in connection.execute(standing).mappings()]
+    query = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
+    return [_operation(row) for row in connection.execute(query).mappings()]
 
 
 def _one(connection: Connection, where: ColumnElement[bool]) -> Operation | None:

@@ -102,8 +102,8 @@ def blank(
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
     for table in (memory_usage,) if keep_passages else (memory_passages, memory_usage):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
-    standing = locked_reads.by_id(connection, ids)
-    blanked = [standing[id_] for id_ in ids]
+    by_id = locked_reads.by_id(connection, ids)
+    blanked = [by_id[id_] for id_ in ids]
     journal = Journal(now)
     for row in blanked:
         journal.ended(row, Reason.ERASED, origin, note)
@@ -137,23 +137,23 @@ def _queue(
 
 def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
     """Hashes of everything that these memories ever said."""
-    found = {row.content_hash for row in rows if row.content_hash}
+    hashes = {row.content_hash for row in rows if row.content_hash}
     for some in chunks([row.id for row in rows]):
         lines = select(memory_history.c.before, memory_history.c.after).where(memory_history.c.memory_id.in_(some))
         for parts in connection.execute(lines):
-            told = [orjson.loads(part).get("content") for part in parts if part is not None]
-            found |= {content_hash(text) for text in told if isinstance(text, str)}
-    return sorted(found)
+            texts = [orjson.loads(part).get("content") for part in parts if part is not None]
+            hashes |= {content_hash(text) for text in texts if isinstance(text, str)}
+    return sorted(hashes)
 
 
 def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
     """Hashes of the model inputs of these memories."""
-    found: set[str] = set()
+    inputs: set[str] = set()
     for some in chunks(ids):
-        found |= set(
+        inputs |= set(
             connection.scalars(select(memory_passages.c.input_hash).where(memory_passages.c.memory_id.in_(some)))
         )
-    return sorted(found)
+    return sorted(inputs)
 
 
 def _matched(bulk: Bulk) -> ColumnElement[bool]:

@@ -25,9 +25,9 @@ class Claims:
         self._connection = connection
         self._writes = writes
         self._journal = journal
-        self._rows = {place: _row(write) for place, write in enumerate(writes) if write.idempotency_key}
+        self._rows = {index: _row(write) for index, write in enumerate(writes) if write.idempotency_key}
         self._keyed = list(self._rows)
-        self._mine = {write.memory.id: place for place, write in enumerate(writes)}
+        self._mine = {write.memory.id: index for index, write in enumerate(writes)}
 
     def take(self) -> tuple[dict[int, Outcome], dict[int, int]]:
         """Claim every key. Returns the outcomes of writes that a key answers already, and those that repeat an
@@ -44,32 +44,32 @@ class Claims:
         known = locked_reads.by_id(self._connection, [row[2] for row in held.values() if row[2] not in self._mine])
         answered: dict[int, Outcome] = {}
         repeats: dict[int, int] = {}
-        for place in self._keyed:
-            row = self._rows[place]
+        for index in self._keyed:
+            row = self._rows[index]
             holder = held[row[:2]]
             if holder[2] == row[2]:
                 continue
             if holder[2] in self._mine:
-                answered |= _conflict(place) if holder[3] != row[3] else {}
-                repeats |= {place: self._mine[holder[2]]} if holder[3] == row[3] else {}
+                answered |= _conflict(index) if holder[3] != row[3] else {}
+                repeats |= {index: self._mine[holder[2]]} if holder[3] == row[3] else {}
             elif holder[4] <= self._journal.now or holder[2] not in known:
                 self._move(row, row)
                 held[row[:2]] = row
             # Of an erased memory nothing is known any more: the key alone says that it is the same.
             elif holder[3] not in ("", row[3]):
-                answered |= _conflict(place)
+                answered |= _conflict(index)
             else:
-                self._journal.duplicate(known[holder[2]], self._writes[place].origin)
-                answered[place] = Outcome(Status.DUPLICATE, known[holder[2]])
+                self._journal.duplicate(known[holder[2]], self._writes[index].origin)
+                answered[index] = Outcome(Status.DUPLICATE, known[holder[2]])
         return answered, repeats
 
     def settle(self, outcomes: Mapping[int, Outcome]) -> None:
         """Point claims at the memories that stand for them; give back those of refused writes."""
-        for place in self._keyed:
-            outcome, write = outcomes[place], self._writes[place]
+        for index in self._keyed:
+            outcome, write = outcomes[index], self._writes[index]
             if outcome.memory is not None and outcome.memory.id == write.memory.id:
                 continue
-            row = self._rows[place]
+            row = self._rows[index]
             mine = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1], keys.c.memory_id == row[2])
             if outcome.memory is None:
                 self._connection.execute(delete(keys).where(mine))
@@ -97,19 +97,19 @@ def _row(write: Write) -> _Row:
     return memory.workspace_id, key_hash, memory.id, memory.content_hash, write.idempotency_expires_at
 
 
-def _conflict(place: int) -> dict[int, Outcome]:
+def _conflict(index: int) -> dict[int, Outcome]:
     error = Conflict("this idempotency key was used for other content: take a new key for a new memory")
-    return {place: Outcome(Status.REFUSED, error=error)}
+    return {index: Outcome(Status.REFUSED, error=error)}
 
 
 def blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
     keys = idempotency_keys.c
-    found: list[str] = []
+    key_hashes: list[str] = []
     for some in chunks(ids):
         mine = and_(keys.workspace_id == workspace_id, keys.memory_id.in_(some))
-        found += connection.scalars(select(keys.key_hash).where(mine))
-    for some in chunks(sorted(found)):
+        key_hashes += connection.scalars(select(keys.key_hash).where(mine))
+    for some in chunks(sorted(key_hashes)):
         # By the primary key: a walk through the workspace's keys must lock nobody out.
         those = and_(keys.workspace_id == workspace_id, keys.key_hash.in_(some))
         connection.execute(update(idempotency_keys).where(those).values(content_hash=""))
-    return found
+    return key_hashes

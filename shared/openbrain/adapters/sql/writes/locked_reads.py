@@ -42,8 +42,8 @@ def head(connection: Connection, memory_id: str) -> Memory | None:
         )
     )
     living = memories.c.id.in_(select(chain.c.child_id)), memories.c.reason.is_(None)
-    found = _all(connection, *living)
-    return found[0] if found else None
+    rows = _all(connection, *living)
+    return rows[0] if rows else None
 
 
 def _all(connection: Connection, *where: ColumnElement[bool]) -> list[Memory]:

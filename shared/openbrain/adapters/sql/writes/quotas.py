@@ -222,5 +222,5 @@ def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
 
 def usages(connection: Connection, ids: Sequence[str]) -> dict[str, Usage]:
     """As last counted, without waiting for writers."""
-    found = connection.execute(select(workspace_usage).where(workspace_usage.c.workspace_id.in_(ids)))
-    return {row.workspace_id: Usage(row.memories, row.bytes) for row in found}
+    rows = connection.execute(select(workspace_usage).where(workspace_usage.c.workspace_id.in_(ids)))
+    return {row.workspace_id: Usage(row.memories, row.bytes) for row in rows}

@@ -25,17 +25,17 @@ def remember(connection: Connection, writes: Sequence[Write], now: int) -> list[
     journal = Journal(now)
     claims = Claims(connection, writes, journal)
     outcomes, repeats = claims.take()
-    places = [place for place in range(len(writes)) if place not in outcomes and place not in repeats]
-    for replacing, run in groupby(places, key=lambda place: writes[place].memory.supersedes_id is not None):
+    indexes = [index for index in range(len(writes)) if index not in outcomes and index not in repeats]
+    for replacing, run in groupby(indexes, key=lambda index: writes[index].memory.supersedes_id is not None):
         if replacing:
-            outcomes |= {place: _replace(connection, journal, writes[place]) for place in run}
+            outcomes |= {index: _replace(connection, journal, writes[index]) for index in run}
         else:
-            outcomes |= Additions(connection, journal, {place: writes[place] for place in run}).outcomes()
-    for place, first in repeats.items():
-        outcomes[place] = _repeated(journal, writes[place], outcomes[first])
+            outcomes |= Additions(connection, journal, {index: writes[index] for index in run}).outcomes()
+    for index, first in repeats.items():
+        outcomes[index] = _repeated(journal, writes[index], outcomes[first])
     claims.settle(outcomes)
     journal.write(connection)
-    return [outcomes[place] for place in range(len(writes))]
+    return [outcomes[index] for index in range(len(writes))]
 
 
 def _replace(connection: Connection, journal: Journal, write: Write) -> Outcome:
@@ -62,54 +62,54 @@ class Additions:
         self._connection = connection
         self._journal = journal
         self._writes = writes
-        self._keys = {place: _key(write) for place, write in writes.items()}
+        self._keys = {index: _key(write) for index, write in writes.items()}
 
     def outcomes(self) -> dict[int, Outcome]:
         """Insert what is new, and find what stands for the rest."""
-        firsts = {key: place for place, key in reversed(self._keys.items()) if key is not None}
-        own = [place for place, key in self._keys.items() if key is None or firsts[key] == place]
+        firsts = {key: index for index, key in reversed(self._keys.items()) if key is not None}
+        own = [index for index, key in self._keys.items() if key is None or firsts[key] == index]
         missing = self._insert(own)
-        done = {place: self._created(place) for place in own if place not in missing}
+        done = {index: self._created(index) for index in own if index not in missing}
         done |= self._standing(missing) if missing else {}
-        for place, key in self._keys.items():
-            if key is not None and place not in done:
-                done[place] = _repeated(self._journal, self._writes[place], done[firsts[key]])
+        for index, key in self._keys.items():
+            if key is not None and index not in done:
+                done[index] = _repeated(self._journal, self._writes[index], done[firsts[key]])
         return done
 
-    def _insert(self, places: Sequence[int]) -> list[int]:
+    def _insert(self, indexes: Sequence[int]) -> list[int]:
         """Insert, and return the places whose row was not taken."""
         # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
-        ordered = sorted(places, key=lambda place: (self._keys[place] or "", self._writes[place].memory.id))
-        rows = [row_from_memory(self._writes[place].memory, self._keys[place]) for place in ordered]
+        ordered = sorted(indexes, key=lambda index: (self._keys[index] or "", self._writes[index].memory.id))
+        rows = [row_from_memory(self._writes[index].memory, self._keys[index]) for index in ordered]
         new = insert_memories(self._connection, rows)
-        return [place for place in places if self._writes[place].memory.id not in new]
+        return [index for index in indexes if self._writes[index].memory.id not in new]
 
-    def _created(self, place: int) -> Outcome:
-        write = self._writes[place]
+    def _created(self, index: int) -> Outcome:
+        write = self._writes[index]
         self._journal.created(write.memory, write.origin)
         return Outcome(Status.CREATED, write.memory)
 
-    def _standing(self, places: Iterable[int]) -> dict[int, Outcome]:
-        places = list(places)
-        by_key = locked_reads.holders(self._connection, [key for place in places if (key := self._keys[place])])
-        by_id = locked_reads.by_id(self._connection, [self._writes[place].memory.id for place in places])
+    def _standing(self, indexes: Iterable[int]) -> dict[int, Outcome]:
+        indexes = list(indexes)
+        by_key = locked_reads.holders(self._connection, [key for index in indexes if (key := self._keys[index])])
+        by_id = locked_reads.by_id(self._connection, [self._writes[index].memory.id for index in indexes])
         done: dict[int, Outcome] = {}
         due: dict[int, Memory] = {}
-        for place in places:
-            memory = self._writes[place].memory
-            holder = by_id.get(memory.id) or by_key.get(self._keys[place] or "")
+        for index in indexes:
+            memory = self._writes[index].memory
+            holder = by_id.get(memory.id) or by_key.get(self._keys[index] or "")
             if holder is None:
                 raise TryLater("the memory that was in the way has just gone: try again")
             if holder.id == memory.id:
-                done[place] = Outcome(Status.CREATED, holder)
+                done[index] = Outcome(Status.CREATED, holder)
             elif holder.alive(self._journal.now):
-                self._journal.duplicate(holder, self._writes[place].origin)
-                done[place] = Outcome(Status.DUPLICATE, holder)
+                self._journal.duplicate(holder, self._writes[index].origin)
+                done[index] = Outcome(Status.DUPLICATE, holder)
             else:
-                due[place] = holder
+                due[index] = holder
         if due:
             end(self._connection, self._journal, list(due.values()), Reason.EXPIRED, SYSTEM_ACTOR)
-            again = {place: self._writes[place] for place in due}
+            again = {index: self._writes[index] for index in due}
             done |= Additions(self._connection, self._journal, again).outcomes()
         return done
 

@@ -11,15 +11,15 @@ def kept(connection: Connection) -> dict[str, object]:
         f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(['%s'] * len(_ASKED))})",
         _ASKED,
     )
-    found = {str(name): str(value) for name, value in rows}
+    settings = {str(name): str(value) for name, value in rows}
     advice = []
-    if found.get("innodb_immediate_scrub_data_uncompressed") != "ON":
+    if settings.get("innodb_immediate_scrub_data_uncompressed") != "ON":
         advice.append(
             "freed space of InnoDB is overwritten only when it is used again: "
             "set innodb_immediate_scrub_data_uncompressed=ON, and run OPTIMIZE TABLE on memories and memory_history"
         )
-    if found.get("log_bin") == "ON":
-        seconds = int(float(found.get("binlog_expire_logs_seconds", "0")))
+    if settings.get("log_bin") == "ON":
+        seconds = int(float(settings.get("binlog_expire_logs_seconds", "0")))
         until = f"for {seconds} seconds" if seconds else "until PURGE BINARY LOGS, for nothing expires them"
         advice.append(f"the binary log keeps the statements that stored it {until}")
-    return {"product": "MariaDB", "settings": found, "left_to_the_operator": advice}
+    return {"product": "MariaDB", "settings": settings, "left_to_the_operator": advice}
