@@ -124,7 +124,7 @@ async def compared(side: Side, store: SqlStore, *, full: bool = False) -> Mappin
     )
     async for _ in verification.pieces():
         pass
-    return verification.told()
+    return verification.summary()
 
 
 async def begin(side: Side, store: SqlStore) -> Sequence[Generation]:

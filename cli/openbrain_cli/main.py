@@ -107,7 +107,7 @@ SECTIONS = {
     },
 }
 """What `--help` shows, in its order: section -> command -> (module:function, what it does)."""
-COMMANDS = {name: told for section in SECTIONS.values() for name, told in section.items()}
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 
 app = new_app(
     cls=group_of(SECTIONS),

@@ -17,7 +17,7 @@ from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
 
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
-Told = Callable[..., Awaitable[Any]]
+HistoryRow = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture

@@ -254,13 +254,13 @@ async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
     here = [replace(each, digest=each.digest + by) for each, by in zip(of, (3, -3), strict=True)]
     assert sum(each.digest for each in of) == sum(each.digest for each in here)
 
-    class Told(Small):
+    class HistoryRow(Small):
         async def marks(self, *_: object) -> Sequence[int]:
             return [ids.mark(each.bucket, each.digest) for each in of]
 
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
     for entries, differing in ((of, frozenset()), (here, frozenset({bucket(ID)}))):
-        told: Any = Told([], entries)
+        told: Any = HistoryRow([], entries)
         assert [each async for each in comparison_sums.closer(told, told, text)][-1].differing == differing
 
 

@@ -112,7 +112,7 @@ async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
         verification = Verification(verifier(store, index, clock), Asked(repair=repair, patient=False))
         async for _ in verification.pieces():
             pass
-        found = verification.told()
+        found = verification.summary()
         told.append((found["equal"], found["indexes"][0]["faults"]["vector"], found["repaired"]))
     assert told == [(False, 3, 0), (False, 3, 3), (True, 0, 0)]
     assert not any((await client.holding("ob-first")).values())
@@ -159,8 +159,8 @@ async def test_an_index_of_another_database_is_left_alone(
         async for waits in run.pieces():
             if waits:
                 clock.advance(61 * MICROSECONDS)
-        (told,) = run.told()["indexes"]
-        return {**told, "equal": run.told()["equal"]}
+        (told,) = run.summary()["indexes"]
+        return {**told, "equal": run.summary()["equal"]}
 
     for written in ([], [memory("written into the wrong database")]):
         await put(database, *written)

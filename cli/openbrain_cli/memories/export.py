@@ -63,10 +63,10 @@ async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, pa
     with Progress(*columns, console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
         task = progress.add_task("exporting", total=None)
 
-        def told(counts: "Counts") -> None:
+        def show_progress(counts: "Counts") -> None:
             progress.update(task, completed=counts["memories"])
 
-        return await save(brain, target, filters, packed=packed, progress=told)
+        return await save(brain, target, filters, packed=packed, progress=show_progress)
 
 
 def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> int:

@@ -107,8 +107,8 @@ def _erase(
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
     found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
     past = "erased" if what == "erase" else "forgotten"
-    told = f"{found.id}  is {found.state.value}; would be {past}: {one_line(found.content)[:200]}"
-    as_json({f"would_{what}": found.model_dump(mode="json")}) if json else print(told)
+    text = f"{found.id}  is {found.state.value}; would be {past}: {one_line(found.content)[:200]}"
+    as_json({f"would_{what}": found.model_dump(mode="json")}) if json else print(text)
 
 
 def _forget_matching(
@@ -118,9 +118,9 @@ def _forget_matching(
     if dry_run or not yes:
         found = to.ask(lambda brain: brain.forget_matching(erase=erase, **asked))
         if dry_run:
-            as_json(found) if json else _told(found, what)
+            as_json(found) if json else _show(found, what)
             return
-        _told(found, what)
+        _show(found, what)
         if not found.count:
             return
         confirmed(f"{'Erase' if erase else 'Forget'} {found.count} memories?")
@@ -148,7 +148,7 @@ async def _ended(brain: "OpenBrain", asked: Mapping[str, Any], *, reason: str, e
     return begun.model_copy(update={"operation": operation})
 
 
-def _told(found: "BulkEnded", what: str) -> None:
+def _show(found: "BulkEnded", what: str) -> None:
     print(f"{found.count} would be {what}")
     for each in found.sample:
         print(f"  {each}")

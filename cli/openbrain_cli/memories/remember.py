@@ -72,7 +72,7 @@ def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, jso
     if json:
         as_json(stored)
     else:
-        print(_told(stored))
+        print(_summary(stored))
 
 
 def read_text(argument: str) -> str:
@@ -90,7 +90,7 @@ def read_text(argument: str) -> str:
         raise Invalid("content", "standard input is not UTF-8 text") from None
 
 
-def _told(stored: "Remembered") -> str:
+def _summary(stored: "Remembered") -> str:
     if stored.duplicate:
         return f"{stored.id}  was there already"
     return f"{stored.id}  {'stored and found' if stored.indexed else 'stored'}"

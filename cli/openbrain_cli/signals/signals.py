@@ -122,8 +122,8 @@ def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
         about = " · ".join(
             one_line(part) for part in (signal.state.value, signal.source, place, f"x{signal.count}") if part
         )
-        told = f"{one_line(signal.title)}\n{signal.id}\n{about}"
-        yield moment(signal.first_raised_at), signal.broadcast_severity.value, told
+        cell = f"{one_line(signal.title)}\n{signal.id}\n{about}"
+        yield moment(signal.first_raised_at), signal.broadcast_severity.value, cell
 
 
 @app.command("show")

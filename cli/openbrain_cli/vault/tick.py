@@ -81,13 +81,13 @@ async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) 
     from uuid import uuid4
 
     asked = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
-    told = None
+    shown = None
     while not (seen := await brain.tick(asked.job_id, wait=LOOK_S)).status.ended:
         if seen.error is None:
             continue
-        if seen.error != told:
-            told = seen.error
-            say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {told}")
+        if seen.error != shown:
+            shown = seen.error
+            say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {shown}")
         await asyncio.sleep(PAUSE_S)
     return seen
 

@@ -33,10 +33,10 @@ _NESTED = "filter"
 
 def sentence(tool: str, error: ValidationError) -> str:
     """What is wrong with each argument, without what was sent."""
-    told: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for each in error.errors(include_input=False, include_url=False):
-        told.setdefault(_argument(each["loc"]), _problem(each["type"], each["msg"], each.get("ctx") or {}))
-    return f"{tool}: {'; '.join(f'{argument} {problem}' for argument, problem in told.items())}"
+        problems.setdefault(_argument(each["loc"]), _problem(each["type"], each["msg"], each.get("ctx") or {}))
+    return f"{tool}: {'; '.join(f'{argument} {problem}' for argument, problem in problems.items())}"
 
 
 def _argument(location: tuple[int | str, ...]) -> str:

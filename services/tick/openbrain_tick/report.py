@@ -32,13 +32,13 @@ class Report:
     @contextmanager
     def phase(self, name: str) -> Iterator[dict[str, Any]]:
         """The phase's members; its duration is added."""
-        told: dict[str, Any] = {}
-        self.phases[name] = told
+        figures: dict[str, Any] = {}
+        self.phases[name] = figures
         began = time.perf_counter()
         try:
-            yield told
+            yield figures
         finally:
-            told["duration_ms"] = _ms(began)
+            figures["duration_ms"] = _ms(began)
 
     def changed(self, changes: Sequence[Change]) -> None:
         """Files of one writing; a tick may write twice."""

@@ -40,8 +40,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return QuotaExceeded(
                 str(problem.get("field") or ""), int(problem.get("limit") or 0), int(problem.get("used") or 0)
             )
-        case 429 if isinstance(told := problem.get("rate_limit"), dict):
-            limited = RateLimited(int(told.get("limit") or 0), float(told.get("retry_after") or 1))
+        case 429 if isinstance(rate_limit := problem.get("rate_limit"), dict):
+            limited = RateLimited(int(rate_limit.get("limit") or 0), float(rate_limit.get("retry_after") or 1))
             limited.args = (message,)  # of the key, or of the address
             return limited
         case 503 if problem.get("error") == Backlogged.code:

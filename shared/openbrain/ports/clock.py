@@ -16,5 +16,5 @@ class Follower(Protocol):
     def begin(self) -> int | None:
         """Asked before a transaction: a mark to give to `follow` where the server is to be asked, else None."""
 
-    def follow(self, told: int, begun: int) -> None:
+    def follow(self, reported: int, begun: int) -> None:
         """What the server said (microseconds since 1970) after `begun`."""

@@ -193,7 +193,7 @@ class Checked:
 class Scrubbed:
     """What an engine did so that removed text leaves its files."""
 
-    told: Mapping[str, object]
+    details: Mapping[str, object]
     parts: tuple[str, ...] = ()
     """Parts of its files that still hold removed entries; none: it is done."""
     again: tuple[str, ...] = ()

@@ -13,9 +13,9 @@ def kept(viewer: Viewer, criteria: Criteria) -> dict[str, Any]:
     return {"viewer": asdict(viewer), "criteria": asdict(criteria)}
 
 
-def condition(told: Mapping[str, Any], now: int) -> AllOf:
+def condition(stored: Mapping[str, Any], now: int) -> AllOf:
     """The condition of what `kept` told. Raises `KeyError` or `ValueError` for what is none."""
-    viewer, criteria = dict(told["viewer"]), dict(told["criteria"])
+    viewer, criteria = dict(stored["viewer"]), dict(stored["criteria"])
     if viewer["orgs"] is not None:
         viewer["orgs"] = tuple(viewer["orgs"])
     criteria = {name: tuple(value) if isinstance(value, list) else value for name, value in criteria.items()}

@@ -14,7 +14,7 @@ from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Mark
-from openbrain.ports.store.transfer import Landed, Told
+from openbrain.ports.store.transfer import HistoryRow, Landed
 from openbrain.ports.store.writes import PURGE, Bulk, Edit, Living, Status
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
@@ -63,7 +63,7 @@ async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(store: S
     memory = await stored(store.writes, SECRET)
     await store.writes.erase(memory.id, viewer(), origin(), "")
     before = await store.memories.history(memory.id)
-    line = Told(
+    line = HistoryRow(
         memory_id=memory.id,
         version=9,
         revision=9,

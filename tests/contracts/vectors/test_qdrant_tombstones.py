@@ -110,8 +110,8 @@ async def test_what_earlier_versions_left_is_counted_and_cleared(
 async def test_an_erasure_looks_for_them(merging: tuple[Merging, QdrantVectors]) -> None:
     client, index = merging
     await left_by_an_earlier_version(client, "ob-first", EAST, 2)
-    assert (await index.scrub("first")).told["vectors_removed"] == 2
-    assert (await index.scrub("first")).told["vectors_removed"] == 0
+    assert (await index.scrub("first")).details["vectors_removed"] == 2
+    assert (await index.scrub("first")).details["vectors_removed"] == 0
 
 
 async def test_an_upgraded_collection_is_swept_once_and_loses_the_index_that_nobody_asks(

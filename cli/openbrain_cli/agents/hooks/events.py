@@ -61,7 +61,7 @@ def prompt(hook: Hook) -> str:
     hook.known.alarms = burning
     if hook.option("recall_prompts") and hook.asked.prompt.strip():
         found = _recall(hook, brain, hook.asked.prompt[:2000], PROMPT_MEMORIES)
-        parts.append(shown.fenced(_untold(hook, [memory for memory, score in found if score >= FLOOR])))
+        parts.append(shown.fenced(_unseen(hook, [memory for memory, score in found if score >= FLOOR])))
     return hook.asked.adding("\n\n".join(filter(None, parts)))
 
 
@@ -77,7 +77,7 @@ def file(hook: Hook) -> str:
         found = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
         about += [memory for memory, score in found if score >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
     hook.known.files += files
-    return hook.asked.adding(shown.fenced(_untold(hook, about)))
+    return hook.asked.adding(shown.fenced(_unseen(hook, about)))
 
 
 def harvest(hook: Hook) -> str:
@@ -119,7 +119,7 @@ def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> lis
     return [(memory, float(scores.get(memory["id"], 0))) for memory in found.get("memories", ())]
 
 
-def _untold(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _unseen(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that this session was not shown yet."""
     new = {memory["id"]: memory for memory in memories if memory["id"] not in hook.known.memories}
     hook.known.memories += new

@@ -33,8 +33,8 @@ def alarms(state: Mapping[str, Any]) -> str:
     if lines:
         lines.append("Stop: begin nothing new until it is resumed; `brain` tools still answer.")
     for signal in _items(state, "signals"):
-        told = f"{signal.get('broadcast_severity', '')} from {one_line(str(signal.get('source', '')))}"
-        lines.append(f"Alarm ({told}): {one_line(str(signal.get('title', '')))}")
+        origin = f"{signal.get('broadcast_severity', '')} from {one_line(str(signal.get('source', '')))}"
+        lines.append(f"Alarm ({origin}): {one_line(str(signal.get('title', '')))}")
     return "\n".join(lines)
 
 

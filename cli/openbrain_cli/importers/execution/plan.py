@@ -145,13 +145,13 @@ def _add_new(found: Sequence[FoundMemory], steps: dict[Key, Step], target: Targe
         org, project = target.org_of(step.existing), target.project_of(step.found, step.existing)
         return step.found.content_digest, step.found.scope, org, project
 
-    told = {readers(step) for step in steps.values()}
+    readers_known = {readers(step) for step in steps.values()}
     for each in found:
         if each.key in steps:
             continue
         step = Step(Action.CREATE, each)
-        steps[each.key] = Step(Action.DUPLICATE, each) if readers(step) in told else step
-        told.add(readers(step))
+        steps[each.key] = Step(Action.DUPLICATE, each) if readers(step) in readers_known else step
+        readers_known.add(readers(step))
 
 
 def _distinct(found: Iterable[FoundMemory]) -> tuple[list[FoundMemory], list[Note]]:

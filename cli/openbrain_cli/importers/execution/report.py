@@ -51,9 +51,9 @@ def steps(plan: Plan) -> None:
         row = _WOULD[step.action], _shown(step.found)
         rows[row] = rows.get(row, 0) + 1
     if rows:
-        told = [(would, place if many == 1 else f"{place} ({many} messages)") for (would, place), many in rows.items()]
-        show(table("would", "section", rows=told[:_ROWS]))
-        _rest(told)
+        cells = [(would, place if many == 1 else f"{place} ({many} messages)") for (would, place), many in rows.items()]
+        show(table("would", "section", rows=cells[:_ROWS]))
+        _rest(cells)
 
 
 def vanished(plan: Plan) -> None:
@@ -76,8 +76,11 @@ def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
     counts = _counts(plan, sent)
     if not plan.steps and not plan.vanished:
         return ["nothing to import was found"]
-    told = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
-    return [told or "nothing to do", *(["nothing was changed: leave out --dry-run to do it"] if sent is None else [])]
+    summary = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
+    return [
+        summary or "nothing to do",
+        *(["nothing was changed: leave out --dry-run to do it"] if sent is None else []),
+    ]
 
 
 def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, Any]:

@@ -142,8 +142,8 @@ def _page(path: Path, wanted: Wanted) -> Scans:
     if client := client_of(path):
         return named_file(path, homes.home, client)
     if path.suffix.lower() not in ENDINGS:
-        told = "is a ZIP archive: unpack it, and name the folder" if path.suffix.lower() == ".zip" else "is no notes"
-        return [Scan(notes=(Note(str(path), told),))]
+        reason = "is a ZIP archive: unpack it, and name the folder" if path.suffix.lower() == ".zip" else "is no notes"
+        return [Scan(notes=(Note(str(path), reason),))]
     if vault is not None:
         return note_kinds.obsidian(vault, homes.home, path)
     notes = note_kinds.basic_memory if note_kinds.is_basic_page(path) else note_kinds.markdown

@@ -17,8 +17,8 @@ def without_memories(named: Iterable[Path], found: Iterable[Path]) -> list[Path]
 
 def reasons(paths: Iterable[Path], client: Client, notes: Sequence[Note]) -> list[Note]:
     """One note a path; a file whose note says already why it was not read needs no second one."""
-    told = {Path(note.path).name for note in notes}
-    return [Note(str(path), _reason(path, client)) for path in paths if path.is_dir() or path.name not in told]
+    noted = {Path(note.path).name for note in notes}
+    return [Note(str(path), _reason(path, client)) for path in paths if path.is_dir() or path.name not in noted]
 
 
 def _reason(path: Path, client: Client) -> str:

@@ -61,7 +61,7 @@ def gather(
 ) -> Scan:
     """All that the places hold of that client, read one file after the other; `seen` hears of each place once."""
 
-    told = seen or _to_nobody
+    report = seen or _to_nobody
 
     def each() -> Iterator[Scan]:
         for source in places:
@@ -71,7 +71,7 @@ def gather(
                 _count(kept, files)
                 yield kept
             for name, sections in files.items():
-                told(Seen(source.path, name, len(sections), sum(sections.values())))
+                report(Seen(source.path, name, len(sections), sum(sections.values())))
 
     return together(each(), put_away)
 

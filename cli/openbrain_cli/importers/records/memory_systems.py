@@ -31,8 +31,8 @@ def _from_mem0(record: Mapping[str, Any]) -> bool:
 
 
 def _from_hindsight(record: Mapping[str, Any]) -> bool:
-    told = record.get("fact_type") or record.get("type")
-    return isinstance(record.get("text"), str) and "id" in record and told in _HINDSIGHT_TYPES
+    fact_type = record.get("fact_type") or record.get("type")
+    return isinstance(record.get("text"), str) and "id" in record and fact_type in _HINDSIGHT_TYPES
 
 
 def _from_anyone(_: Mapping[str, Any]) -> bool:

@@ -109,5 +109,5 @@ def _said(message: Mapping[str, Any]) -> str:
     if not isinstance(content, dict):
         return ""
     parts = content.get("parts")
-    told = parts if isinstance(parts, list) else [content.get("text")]
-    return "\n\n".join(part for part in told if isinstance(part, str) and part.strip())
+    texts = parts if isinstance(parts, list) else [content.get("text")]
+    return "\n\n".join(part for part in texts if isinstance(part, str) and part.strip())

@@ -50,8 +50,8 @@ class Totals:
             "links": self.lineage,
             "refused": self.refused,
         }
-        told = ", ".join(f"{count} {name}" for name, count in named.items() if count) or "nothing to do"
-        return f"{told}{' (as they were)' if self.exact else ''}"
+        summary = ", ".join(f"{count} {name}" for name, count in named.items() if count) or "nothing to do"
+        return f"{summary}{' (as they were)' if self.exact else ''}"
 
 
 async def send(

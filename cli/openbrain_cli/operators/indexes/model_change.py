@@ -56,8 +56,8 @@ def change(
     if json:
         as_json(begun.model_copy(update={"operation": ended}))
     elif ended.status.value == "done":
-        told = ended.result
-        print(f"{begun.to.model} serves: {ended.done} memories in {told.get('seconds', 0)} s")
+        result = ended.result
+        print(f"{begun.to.model} serves: {ended.done} memories in {result.get('seconds', 0)} s")
         say(f"the index of {begun.serving.model} is kept current: `openbrain index list` shows it")
     failed(ended)
 

@@ -32,7 +32,7 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
     from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS
 
     in_use = model_in_use(data)
-    found = [_told(each, data, in_use) for each in EMBEDDED_MODELS]
+    found = [_row(each, data, in_use) for each in EMBEDDED_MODELS]
     if json:
         as_json({"models": found, "serving": in_use.serving, "setting": in_use.setting})
         return
@@ -64,8 +64,8 @@ def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson
     if not (plan.installed or dry_run):
         _install(folder, plan.download, quiet=json)
     if json:
-        told = _told(model, data, model_in_use(data))
-        as_json({"plan": {**asdict(plan), "folder": str(folder)}, "model": told, "dry_run": dry_run})
+        row = _row(model, data, model_in_use(data))
+        as_json({"plan": {**asdict(plan), "folder": str(folder)}, "model": row, "dry_run": dry_run})
     elif plan.installed:
         print(f"{model.name} is installed and whole: {folder}")
     elif dry_run:
@@ -123,7 +123,7 @@ def _installable(name: str) -> "EmbeddedModel":
     return model
 
 
-def _told(model: "EmbeddedModel", data: Path | None, in_use: "ModelInUse") -> dict[str, Any]:
+def _row(model: "EmbeddedModel", data: Path | None, in_use: "ModelInUse") -> dict[str, Any]:
     problem = model.problem(_models(data))
     there = model.weights(model.folder(_models(data))).exists() if problem else True
     return {
@@ -142,12 +142,12 @@ def _told(model: "EmbeddedModel", data: Path | None, in_use: "ModelInUse") -> di
     }
 
 
-def _state(told: dict[str, Any]) -> str:
+def _state(model: dict[str, Any]) -> str:
     """In a word; the whole problem where the file is not the one that was checked."""
-    if told["state"] == "ready":
-        return "serves" if told["serves"] else "in use" if told["used"] else "ready"
-    state = told["problem"] if told["state"] == "damaged" else "missing"
-    return f"{state}, in use" if told["used"] else str(state)
+    if model["state"] == "ready":
+        return "serves" if model["serves"] else "in use" if model["used"] else "ready"
+    state = model["problem"] if model["state"] == "damaged" else "missing"
+    return f"{state}, in use" if model["used"] else str(state)
 
 
 def _models(data: Path | None) -> Path:

@@ -83,7 +83,7 @@ def reindex(
         as_json(done)
     for each in done:
         if not json:
-            print(_told(each))
+            print(_summary(each))
         if each.operation is not None and each.operation.status.value in {"failed", "cancelled"}:
             from openbrain_cli.operators.operations import failed
 
@@ -132,7 +132,7 @@ async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "Opera
     return ended
 
 
-def _told(each: "Reindexed") -> str:
+def _summary(each: "Reindexed") -> str:
     where = "again in place" if each.in_place else "into a new index"
     if each.operation is None:
         return f"{each.index.value}: {each.total} memories would be written {where}"

@@ -55,12 +55,12 @@ def replay(
         return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
 
     done = to.ask(work, admin=True)
-    as_json(done) if json else _told(done)
+    as_json(done) if json else _show(done)
     if done.operation is not None and not detach:
         failed(done.operation)
 
 
-def _told(done: "Replayed") -> None:
+def _show(done: "Replayed") -> None:
     begins = f"begins at {done.begins_id} ({moment(done.begins_at)})" if done.begins_id else "is empty"
     say(f"{done.stream} {begins}")
     readers = ", ".join(done.groups)

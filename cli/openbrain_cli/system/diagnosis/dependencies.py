@@ -43,7 +43,7 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
     reachable = {name for name, (url, _) in direct.items() if url != adapters.EMBEDDED}
     if here and (Path(settings.data_dir) / FILE).is_file():
         reachable.add("truth")
-    return {name: check if name in reachable else _told(name, ready, parts) for name, (_, check) in direct.items()}
+    return {name: check if name in reachable else _unreached(name, ready, parts) for name, (_, check) in direct.items()}
 
 
 async def _asked(name: str, make: Callable[[], _Part]) -> CheckResult:
@@ -96,7 +96,7 @@ async def _embedder(settings: Settings) -> CheckResult:
     return found("embedder", checked.product, checked.version, ms, red=checked.problems, yellow=yellow)
 
 
-def _told(name: str, ready: Mapping[str, Any], parts: Mapping[str, str]) -> Check:
+def _unreached(name: str, ready: Mapping[str, Any], parts: Mapping[str, str]) -> Check:
     async def check() -> CheckResult:
         known = (ready.get("dependencies") or {}).get(name)
         if known is not None:

@@ -39,12 +39,12 @@ def refusing(shortage: Callable[[], str]) -> Starlette:
         path = request.url.path
         if path == "/live":
             return JSONResponse({"live": True, "stuck": {}})
-        told: dict[str, Any] = {"error": "backlog_full", "message": why, "retry_after": 5}
+        body: dict[str, Any] = {"error": "backlog_full", "message": why, "retry_after": 5}
         if path == "/ready":
-            told = {"ready": False, "failing": {"api": {"disk": why}}, "paused": [], "dependencies": {}, "writes": why}
+            body = {"ready": False, "failing": {"api": {"disk": why}}, "paused": [], "dependencies": {}, "writes": why}
         elif path == "/v1/health":
-            told = {"status": "down", "version": openbrain.__version__, "parts": {}, "writes": why}
-        return JSONResponse(told, 503, headers={"Retry-After": "5"})
+            body = {"status": "down", "version": openbrain.__version__, "parts": {}, "writes": why}
+        return JSONResponse(body, 503, headers={"Retry-After": "5"})
 
     every = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
     return Starlette(routes=[Route("/{path:path}", answer, methods=every)], lifespan=_nothing)

@@ -17,7 +17,7 @@ from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned
 from openbrain.ports.store.signals import Signals
 from openbrain.settings.events import Events
-from openbrain_amygdala.handlers.signal_raised import happened, told
+from openbrain_amygdala.handlers.signal_raised import happened, raise_counted
 
 _log = structlog.get_logger(__name__)
 _WORD = re.compile(r"\w+")
@@ -47,7 +47,7 @@ async def raise_foreign(found: Sequence[Foreign], *, signals: Signals, rules: Ev
             _log.warning("events.refused", stream=each.event.source, entry=each.id, message=str(error))
         else:
             raises += [given] if given else []
-    for outcome in await told(raises, signals=signals):
+    for outcome in await raise_counted(raises, signals=signals):
         if outcome.error is not None:
             _log.warning("events.not_raised", error=type(outcome.error).__name__, message=str(outcome.error))
 

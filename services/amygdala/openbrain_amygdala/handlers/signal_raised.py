@@ -37,11 +37,11 @@ async def raise_all(raised: Sequence[Raised], *, signals: Signals, now: int) -> 
             results.append(error)
         else:
             results.append(None)
-    outcomes = iter(await told(raises, signals=signals))
+    outcomes = iter(await raise_counted(raises, signals=signals))
     return [next(outcomes).error if result is None else result for result in results]
 
 
-async def told(raises: Sequence[Raise], *, signals: Signals) -> Sequence[RaiseOutcome]:
+async def raise_counted(raises: Sequence[Raise], *, signals: Signals) -> Sequence[RaiseOutcome]:
     """Raise and count them."""
     outcomes = await signals.raise_signals(raises) if raises else ()
     for given, outcome in zip(raises, outcomes, strict=True):

@@ -40,9 +40,9 @@ class Closing:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts memories twice, blanked and removed."""
-        workspace_id, told = str(operation.request["workspace"]), dict(operation.result)
-        step = Progress(done=operation.done, total=operation.total, result=told)
-        if "blanked" not in told:
+        workspace_id, result = str(operation.request["workspace"]), dict(operation.result)
+        step = Progress(done=operation.done, total=operation.total, result=result)
+        if "blanked" not in result:
             return await self._blank(operation, step, workspace_id)
         dropped = await self._store.workspaces.drop_rows(workspace_id, CHUNK)
         done = operation.done + dropped.rows
@@ -51,30 +51,30 @@ class Closing:
             return step
         if dropped.waiting:
             # For the indexes, or one came in after all: that is blanked too.
-            return replace(step, waits=True, result={name: each for name, each in told.items() if name != "blanked"})
+            return replace(step, waits=True, result={name: each for name, each in result.items() if name != "blanked"})
         return await self._rest(operation, step, workspace_id)
 
     async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
-        told = {name: value for name, value in step.result.items() if name != REACHED}
+        result = {name: value for name, value in step.result.items() if name != REACHED}
         since = step.result.get(REACHED)
         ended = await self._store.workspaces.erase_all(workspace_id, CHUNK, since)
         if ended.rows:
             done = step.done + ended.rows
-            told[REACHED] = ended.reached
-            return replace(step, done=done, total=max(step.total or 0, done), result=told)
+            result[REACHED] = ended.reached
+            return replace(step, done=done, total=max(step.total or 0, done), result=result)
         if since is not None:
             # What came in meanwhile, with whatever time: once more from the beginning.
-            return replace(step, result=told)
+            return replace(step, result=result)
         if self._clock.now() - operation.created_at < self._settle:
             return replace(step, waits=True)
         return replace(step, result={**step.result, "blanked": True})
 
     async def _rest(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
-        told: dict[str, Any] = dict(step.result)
-        if "streams" not in told:
+        result: dict[str, Any] = dict(step.result)
+        if "streams" not in result:
             swept = await self._streams.sweep(purge_traces.of_workspace(workspace_id))
-            told["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
-            return replace(step, result=told)
+            result["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
+            return replace(step, result=result)
         if await self._store.operations.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
             # What its erasures left elsewhere is named by them alone.
             return replace(step, waits=True)
@@ -86,5 +86,5 @@ class Closing:
             actor=operation.actor,
             request={"ids": []},
         )
-        told |= {"rows": dict(rows), "purge": (await self._store.operations.start_operation(purge)).id}
-        return replace(step, total=step.done, result=told, finished=True)
+        result |= {"rows": dict(rows), "purge": (await self._store.operations.start_operation(purge)).id}
+        return replace(step, total=step.done, result=result, finished=True)

@@ -26,10 +26,10 @@ class Forgetting:
         asked = operation.request
         erase = bool(asked["erase"])
         # A filter may quote what is to leave no trace.
-        told = asked[TRACES] if erase else asked
+        stored = asked[TRACES] if erase else asked
         reached = operation.result.get(REACHED)
         made_by = int(asked["made_by"] if reached is None else reached)
-        bulk = Bulk(condition=stored_criteria.condition(told, self._clock.now()), made_by=made_by)
+        bulk = Bulk(condition=stored_criteria.condition(stored, self._clock.now()), made_by=made_by)
         origin = Origin(actor=operation.actor)
         ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
         done = operation.done + ended.rows

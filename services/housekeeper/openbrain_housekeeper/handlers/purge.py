@@ -69,9 +69,9 @@ class Purging:
         }
         result = dict(operation.result)
         name = next((name for name in phases if name not in result), None)
-        told = None if name is None else await self._phase(name, phases[name], operation)
-        if name is not None and told is not None:
-            result[name] = told
+        outcome = None if name is None else await self._phase(name, phases[name], operation)
+        if name is not None and outcome is not None:
+            result[name] = outcome
         done = sum(phase in result for phase in phases)
         return Progress(done=done, total=len(phases), result=result, finished=done == len(phases))
 
@@ -110,18 +110,18 @@ class Purging:
         async def clean(operation: Operation) -> object:
             index, written = self._indexes[name]
             generations = [each.name for each in await written()]
-            told = self._cleaned.setdefault((operation.id, name), {})
+            cleaned = self._cleaned.setdefault((operation.id, name), {})
             for generation in generations:
-                if generation not in told:
+                if generation not in cleaned:
                     cleaning = self._unclean.setdefault((operation.id, generation), _Cleaning(index(), self._project))
                     if (done := await cleaning.step(generation)) is None:
                         return None
                     del self._unclean[operation.id, generation]
-                    told[generation] = done
+                    cleaned[generation] = done
             del self._cleaned[operation.id, name]
             if not generations:
                 return {"note": "there is no index yet"}
-            serving, *beside = (told[generation] for generation in generations)
+            serving, *beside = (cleaned[generation] for generation in generations)
             return {**serving, "beside": beside} if beside else serving
 
         return clean
@@ -144,16 +144,16 @@ class _Cleaning:
             self._written += len(some)
             return None
         began = time.monotonic()
-        found = await self._index.scrub(name, self._parts)
-        self._parts, self._again = found.parts, list(found.again)
+        scrubbed = await self._index.scrub(name, self._parts)
+        self._parts, self._again = scrubbed.parts, list(scrubbed.again)
         self._rounds += 1
-        told = {**found.told, "written_again": self._written, "seconds": round(time.monotonic() - began, 3)}
-        if not found.parts:
-            return told
+        figures = {**scrubbed.details, "written_again": self._written, "seconds": round(time.monotonic() - began, 3)}
+        if not scrubbed.parts:
+            return figures
         if not self._again:
             raise TryLater("the index still holds what was removed: it is merged away in a moment")
         if self._rounds >= ROUNDS or self._project is None:
-            return told | {"left": len(found.parts)}
+            return figures | {"left": len(scrubbed.parts)}
         return None
 
 

@@ -54,25 +54,25 @@ class Replaying:
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts what the groups have settled."""
         asked = operation.request
-        told: dict[str, dict[str, Any]] = dict(operation.result.get("groups", {}))
+        groups: dict[str, dict[str, Any]] = dict(operation.result.get("groups", {}))
         moved = waiting = 0
         for group in asked["groups"]:
-            state = told.get(group, {"handed": 0, CURSOR: None, "more": True})
+            state = groups.get(group, {"handed": 0, CURSOR: None, "more": True})
             if state["more"]:
                 start = f"({state[CURSOR]}" if state[CURSOR] else asked["from"]
                 most = _most(asked["rate"])
                 step = await self._streams.hand_over(asked["stream"], group, start, asked["to"], most)
                 handed = state["handed"] + step.entries
-                told[group] = {"handed": handed, CURSOR: step.last_id or state[CURSOR], "more": step.more}
+                groups[group] = {"handed": handed, CURSOR: step.last_id or state[CURSOR], "more": step.more}
                 moved, waiting = moved + step.entries, waiting + step.waiting
             else:
                 waiting += await self._streams.unsettled(asked["stream"], group)
         if moved and asked["rate"]:
             await self._sleep(moved / asked["rate"])
-        more = any(state["more"] for state in told.values())
-        handed = sum(state["handed"] for state in told.values())
+        more = any(state["more"] for state in groups.values())
+        handed = sum(state["handed"] for state in groups.values())
         done = max(operation.done, handed - waiting)
-        result: dict[str, Any] = {"groups": told}
+        result: dict[str, Any] = {"groups": groups}
         if not moved and waiting:
             result[WAITS_FOR] = f"{waiting} entries are not settled yet: live entries go first, and a group may rest"
         total = max(operation.total or 0, handed) if more else handed
@@ -91,28 +91,28 @@ class Sorting:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts what was looked at; the result what became of it."""
-        asked, told = operation.request, dict(operation.result)
+        asked, result = operation.request, dict(operation.result)
         most = min(AT_ONCE, _most(asked["rate"]))
         if asked["letters"]:
-            place = int(told.get(CURSOR, 0))
+            place = int(result.get(CURSOR, 0))
             letters: Sequence[DeadLetter] = await self._streams.letters(asked["letters"][place : place + most])
-            told[CURSOR] = place + most
+            result[CURSOR] = place + most
             more, seen = place + most < len(asked["letters"]), min(place + most, len(asked["letters"])) - place
         else:
-            told.setdefault(UNTIL, min(asked["until"] or 2**60, await self._streams.now() + 1))
-            letters, after = await self._streams.dead(_filter(asked, told[UNTIL]), most, told.get(CURSOR, ""))
+            result.setdefault(UNTIL, min(asked["until"] or 2**60, await self._streams.now() + 1))
+            letters, after = await self._streams.dead(_filter(asked, result[UNTIL]), most, result.get(CURSOR, ""))
             more, seen = after is not None, len(letters)
-            told[CURSOR] = after
+            result[CURSOR] = after
         counts = await self._act(letters) if letters else {}
         for name, number in counts.items():
-            told[name] = told.get(name, 0) + number
+            result[name] = result.get(name, 0) + number
         if letters and asked["rate"] and more:
             await self._sleep(len(letters) / asked["rate"])
         done = operation.done + seen
         total = max(operation.total or 0, done) if more else done
         if not more:
-            told = {name: value for name, value in told.items() if name not in (CURSOR, UNTIL)}
-        return Progress(done=done, total=total, result=told, finished=not more)
+            result = {name: value for name, value in result.items() if name not in (CURSOR, UNTIL)}
+        return Progress(done=done, total=total, result=result, finished=not more)
 
 
 class Burying:

@@ -126,8 +126,8 @@ class Reindexing:
         if serving is None:
             raise Conflict(f"there is no {kind} index yet: it is made when its room first starts, and nothing is in it")
         planned = await self._targets[kind].plan(operation)
-        told = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
-        return _next(operation, "begin", generation=told, began_at=self._clock.now(), replaces=serving.name)
+        result = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
+        return _next(operation, "begin", generation=result, began_at=self._clock.now(), replaces=serving.name)
 
     async def _begin(self, operation: Operation) -> Progress:
         planned = generation_of(operation)
@@ -146,11 +146,11 @@ class Reindexing:
             raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
         return await self._counted(operation, {})
 
-    async def _counted(self, operation: Operation, told: Mapping[str, Any]) -> Progress:
+    async def _counted(self, operation: Operation, changes: Mapping[str, Any]) -> Progress:
         # Without an end, a walk of a bounded rate would never catch up with many writers. No clock tells the end: who
         # stored what stands here may have another, and nobody but this walk writes that into the new index.
         measured = await self._store.expected_entries.measure_extent(extent_of(operation))
-        return replace(_next(operation, "scan", **told, until=measured.until), total=measured.rows)
+        return replace(_next(operation, "scan", **changes, until=measured.until), total=measured.rows)
 
     async def _scan(self, operation: Operation) -> Progress:
         extent, rate = extent_of(operation), int(operation.request.get("rate") or 0)
@@ -165,8 +165,8 @@ class Reindexing:
         if len(rows) == page:
             return replace(_next(operation, "scan", cursor=rows[-1].id), done=operation.done + len(rows))
         following = "drain" if operation.request.get("in_place") else "compare"
-        told = _next(operation, following, since=self._clock.now(), rounds=0)
-        return replace(told, done=operation.done + len(rows))
+        result = _next(operation, following, since=self._clock.now(), rounds=0)
+        return replace(result, done=operation.done + len(rows))
 
     async def _announce(self, rows: Sequence[Listed], operation: Operation) -> None:
         name = None if operation.request.get("in_place") else generation_of(operation).name
@@ -195,18 +195,18 @@ class Reindexing:
         return False
 
     async def _compare(self, operation: Operation) -> Progress:
-        told = operation.result
-        if told.get("announced_by") is None:
+        result = operation.result
+        if result.get("announced_by") is None:
             return await self._all_announced(operation)
         most = ON_THEIR_WAY if MODEL in operation.request else None
-        quiet = await self._until_done(operation, told["announced_by"], most)
+        quiet = await self._until_done(operation, result["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
-        if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
+        if not quiet and now - result.get("compared_at", 0) < self._patience / 10:
             raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
         account = await comparison_sums.account(self._store.expected_entries, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
-        young = told["since"] if quiet else now - self._grace
+        young = result["since"] if quiet else now - self._grace
         lacking: set[str] = set()
         async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
             settled = [each for each in some if reconcile.stamp(each.changed_at, now) < young]
@@ -216,9 +216,9 @@ class Reindexing:
         if MODEL in operation.request:
             lacking.update(await lacking_vectors(self._store, generation, young, again=quiet))
         failed = await self._store.index_marks.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
-        rounds = int(told["rounds"]) + quiet
+        rounds = int(result["rounds"]) + quiet
         left = sorted(lacking - failed)
-        stuck = _stuck(left, told.get(LEFT, ()))
+        stuck = _stuck(left, result.get(LEFT, ()))
         if not left or (rounds > ROUNDS and len(stuck) <= int(operation.request.get("max_failures") or 0)):
             failures = len(lacking) - len(left) + len(stuck)
             return _next(operation, "swap", failures=failures, compared=account.due.entries, **{LEFT: []})
@@ -273,9 +273,9 @@ class Reindexing:
             await self._store.outbox.announce_again([each.memory_id for each in found])
 
     async def _complete(self, operation: Operation) -> Progress:
-        now, told = self._clock.now(), operation.result
-        failures = int(told.get("failures", 0))
-        seconds = round((now - told["began_at"]) / MICROSECONDS, 3)
+        now, result = self._clock.now(), operation.result
+        failures = int(result.get("failures", 0))
+        seconds = round((now - result["began_at"]) / MICROSECONDS, 3)
         total = max(operation.done, operation.total or 0)
         data = ReindexCompleted(
             workspace_id=operation.request.get("workspace_id") or None,
@@ -304,5 +304,5 @@ def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
     return left if len(before) >= MOST_LEFT else [each for each in left if each in before]
 
 
-def _next(operation: Operation, phase: str, **told: object) -> Progress:
-    return Progress(done=operation.done, total=operation.total, result={**operation.result, **told, "phase": phase})
+def _next(operation: Operation, phase: str, **changes: object) -> Progress:
+    return Progress(done=operation.done, total=operation.total, result={**operation.result, **changes, "phase": phase})

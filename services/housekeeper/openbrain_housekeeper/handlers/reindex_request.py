@@ -11,8 +11,8 @@ from openbrain.ports.store.operations import Operation
 
 def generation_of(operation: Operation) -> Generation:
     """The one that it builds."""
-    told = operation.result["generation"]
-    return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **told)
+    fields = operation.result["generation"]
+    return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **fields)
 
 
 def extent_of(operation: Operation) -> Extent:

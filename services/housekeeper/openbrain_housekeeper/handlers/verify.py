@@ -25,16 +25,16 @@ class Verifying:
             run = Verification(self._verifier, self._asked(request))
             self._runs[operation.id] = run, run.pieces()
         run, pieces = self._runs[operation.id]
-        told = {name: value for name, value in operation.result.items() if name == "lifted"}
+        kept = {name: value for name, value in operation.result.items() if name == "lifted"}
         try:
             waits = await anext(pieces)
         except StopAsyncIteration:
             await self.undo(operation)
-            return Progress(done=run.seen, total=run.seen, result=told | run.told(), finished=True)
+            return Progress(done=run.seen, total=run.seen, result=kept | run.summary(), finished=True)
         except BaseException:
             await self.undo(operation)
             raise
-        return Progress(done=run.seen, result=told | run.told(), waits=waits)
+        return Progress(done=run.seen, result=kept | run.summary(), waits=waits)
 
     async def _lift(self, operation: Operation) -> Progress:
         lifts = self._lifts.setdefault(operation.id, lift(self._verifier))

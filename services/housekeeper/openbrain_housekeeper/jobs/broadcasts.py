@@ -33,7 +33,7 @@ class Broadcasting:
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
         """Where the streams ended that did not hold all, when they were looked at last."""
-        self._told_again: dict[str, int] = {}
+        self._resent: dict[str, int] = {}
         """Up to which number what waited was told again under others; without it it would be once more, no worse."""
 
     async def settle(self, entry: OutboxEntry) -> None:
@@ -42,7 +42,7 @@ class Broadcasting:
         workspace, number = broadcast_writer.workspace_of(entry.stream), broadcast_writer.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
         held = await broadcast_writer.held(self._client, stream, number)
-        if held == entry.body or number <= self._told_again.get(workspace, 0):
+        if held == entry.body or number <= self._resent.get(workspace, 0):
             return
         (reached,) = await broadcast_writer.tops(self._client, [stream])
         last = await self._broadcasts.last_seq(workspace)
@@ -53,7 +53,7 @@ class Broadcasting:
         if held is None and last >= reached:
             return
         await self._broadcasts.renumber(workspace, number, reached)
-        self._told_again[workspace] = last
+        self._resent[workspace] = last
         _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, first=number, last=last)
 
     async def ahead(self) -> int:

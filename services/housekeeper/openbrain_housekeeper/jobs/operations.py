@@ -72,7 +72,7 @@ class Worker:
     async def _steps(self, held: Operation, lost: asyncio.Event) -> Progress:
         time = self._time or asyncio.get_running_loop().time
         step, until = self._kinds[held.kind], time() + self._pace_s
-        held = replace(held, result={name: told for name, told in held.result.items() if name != WAITS_FOR})
+        held = replace(held, result={name: result for name, result in held.result.items() if name != WAITS_FOR})
         while True:
             try:
                 progress = await step(held)
@@ -81,8 +81,8 @@ class Worker:
                     raise
                 why = error_text(error)
                 _log.info("operation.waits", id=held.id, kind=held.kind, message=why)
-                told = {**held.result, WAITS_FOR: why}
-                return Progress(done=held.done, total=held.total, result=told, waits=True)
+                result = {**held.result, WAITS_FOR: why}
+                return Progress(done=held.done, total=held.total, result=result, waits=True)
             if progress.finished or progress.waits or lost.is_set() or time() >= until:
                 return progress
             held = replace(held, done=progress.done, total=progress.total, result=progress.result)
@@ -112,8 +112,8 @@ class Worker:
             if undo is not None:
                 await undo(held)
         except TryLater as reason:
-            told = {**held.result, WAITS_FOR: f"{error or status.value}; {reason}"}
-            waiting = Progress(done=held.done, total=held.total, result=told, waits=True)
+            result = {**held.result, WAITS_FOR: f"{error or status.value}; {reason}"}
+            waiting = Progress(done=held.done, total=held.total, result=result, waits=True)
             await self._operations.advance_operation(held.id, self._holder, waiting)
             return 0
         await self._operations.end_operation(held.id, self._holder, status, error)

@@ -70,8 +70,8 @@ class VaultCheck:
         young = self.clock.now() - self._began() < GRACE
         due = [each for each in found if each.check == "signal" or not young]
         outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, each) for each in due])
-        told = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
-        return told + await self._resolve(workspace_id, {each.key for each in found})
+        raised = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
+        return raised + await self._resolve(workspace_id, {each.key for each in found})
 
     async def _resolve(self, workspace_id: str, standing: Collection[str]) -> int:
         asked = SignalFilter(states=OPEN_STATES, source=SOURCE)

@@ -73,11 +73,11 @@ class Tally:
     removed_tombstones: int = 0
     note: str = ""
 
-    def told(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """As it stands in a result."""
         names = ("name", "kind", "status", "rows", "entries", "tombstones", "differing_buckets", "queued", "repaired")
-        told = {name: getattr(self, name) for name in (*names, "removed_tombstones", "note")}
-        return told | {"faults": {fault.value: self.faults[fault] for fault in Fault}}
+        figures = {name: getattr(self, name) for name in (*names, "removed_tombstones", "note")}
+        return figures | {"faults": {fault.value: self.faults[fault] for fault in Fault}}
 
 
 class Comparison:

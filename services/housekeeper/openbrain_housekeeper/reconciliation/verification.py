@@ -63,7 +63,7 @@ class Verification:
         """Entries that should be, as far as they are added up."""
         return sum(tally.rows for tally in self._tallies)
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """What was found by now."""
         found = sum(tally.faults.total() for tally in self._tallies)
         return {
@@ -71,7 +71,7 @@ class Verification:
             "differences": found,
             "queued": sum(tally.queued for tally in self._tallies),
             "repaired": sum(tally.repaired for tally in self._tallies),
-            "indexes": [tally.told() for tally in self._tallies],
+            "indexes": [tally.figures() for tally in self._tallies],
         }
 
 

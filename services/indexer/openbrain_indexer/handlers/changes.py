@@ -43,7 +43,7 @@ def _changed(batch: Sequence[Changed]) -> Mapping[tuple[str | None, str | None],
     found: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for delivery in batch:
         # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
-        told = vars(delivery.event.data)
-        if told.get("change") is not Change.DUPLICATE:
-            found[told.get("generation"), told.get("model")].append(told["memory_id"])
+        fields = vars(delivery.event.data)
+        if fields.get("change") is not Change.DUPLICATE:
+            found[fields.get("generation"), fields.get("model")].append(fields["memory_id"])
     return found

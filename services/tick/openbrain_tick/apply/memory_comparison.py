@@ -84,7 +84,7 @@ def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
 def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     """What the pages say. Nothing of one that was merged into another: its marks went along."""
     found: dict[tuple[str, str], Marked] = {}
-    told: list[Problem] = []
+    refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
     pages = list(pages)
     projects = _Projects(pages)
@@ -99,11 +99,11 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
                 continue
             if len(content) > limits.CONTENT_CHARS:
                 reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
-                told.append(Problem(arc.path, marker.line_start, reason))
+                refused.append(Problem(arc.path, marker.line_start, reason))
                 continue
             made = _made(arc, marker, content, projects)
             found.setdefault((made.arc, made.content_hash), made)
-    return Pages(tuple(found.values()), frozenset(unsure), tuple(told))
+    return Pages(tuple(found.values()), frozenset(unsure), tuple(refused))
 
 
 class _Projects:

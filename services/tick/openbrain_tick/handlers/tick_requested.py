@@ -85,7 +85,7 @@ async def handle(
         ours = await ticks.put_off_tick(job.id, holder, begun_s, str(failure))
     else:
         outcome = "failed" if failure else "dry_run" if job.dry_run else "completed"
-        ours = await ticks.finish_tick(job.id, holder, report, _told(failure, job) if failure else "")
+        ours = await ticks.finish_tick(job.id, holder, report, _reason(failure, job) if failure else "")
     TICKS.labels(outcome=outcome).inc()
     if not ours:
         _log.warning("tick.lost", workspace=job.workspace_id, tick=job.id)
@@ -113,7 +113,7 @@ async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception |
         return {}, error
 
 
-def _told(failure: Exception, job: TickJob) -> str:
+def _reason(failure: Exception, job: TickJob) -> str:
     """What is written down of it: no contents."""
     if isinstance(failure, OpenBrainError):
         _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(failure))

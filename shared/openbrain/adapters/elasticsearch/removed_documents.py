@@ -36,11 +36,11 @@ async def scrub(client: AsyncElasticsearch, index: str, parts: Sequence[str] | N
     await patient.indices.forcemerge(index=index, only_expunge_deletes=True)
     await client.indices.flush(index=index, force=True, wait_if_ongoing=True)
     await client.indices.put_settings(index=index, settings=dict.fromkeys(_HURRY))
-    return Scrubbed(told={"product": "Elasticsearch", "merged": True})
+    return Scrubbed(details={"product": "Elasticsearch", "merged": True})
 
 
 def _held(last: int) -> Scrubbed:
-    return Scrubbed(told={"product": "Elasticsearch"}, parts=(str(last),))
+    return Scrubbed(details={"product": "Elasticsearch"}, parts=(str(last),))
 
 
 async def _shards(client: AsyncElasticsearch, index: str) -> Sequence[Mapping[str, Any]]:

@@ -38,8 +38,8 @@ def close_with_seal(folder: Path) -> None:
     """Note what the files are. Where that can't be written there is no seal, and the next start looks closer."""
     unfinished = folder / f".{SEAL}"
     with suppress(OSError):
-        told = {str(path.relative_to(folder)): _noted(path) for path in _files(folder)}
-        unfinished.write_text(json.dumps(told), encoding="utf-8")
+        digests = {str(path.relative_to(folder)): _noted(path) for path in _files(folder)}
+        unfinished.write_text(json.dumps(digests), encoding="utf-8")
         unfinished.replace(folder / SEAL)
 
 

@@ -169,7 +169,7 @@ class QdrantVectors:
         removed = await self.left_vectors(name, clear=True)
         left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
         return Scrubbed(
-            told={
+            details={
                 "product": "Qdrant",
                 "holds": "no text",
                 "vectors_removed": removed,

@@ -64,10 +64,10 @@ def _examine(shard: EdgeShard) -> None:
     while True:
         found, after = shard.scroll(ScrollRequest(offset=after, limit=_PAGE, with_payload=True, with_vector=True))
         for each in found:
-            told = each.payload or {}
-            if "revision" not in told or "mark" not in told:
+            payload = each.payload or {}
+            if "revision" not in payload or "mark" not in payload:
                 raise DamagedError("an entry has lost its fields")
-            if TERMS in told:
+            if TERMS in payload:
                 living = each.vector
                 if not living or not any(living):
                     raise DamagedError("an entry has lost its vector")

@@ -209,7 +209,7 @@ class Shard:
         with engine():
             found, following = self._shard.scroll(asked)
             every = [(each.id, each.payload or {}) for each in found]
-        standing = [_standing(str(point), told) for point, told in every if told["mark"] % _BUCKETS in buckets]
+        standing = [_standing(str(point), stored) for point, stored in every if stored["mark"] % _BUCKETS in buckets]
         return standing, _text(following)
 
     def drop_tombstones(self, before: int) -> int:

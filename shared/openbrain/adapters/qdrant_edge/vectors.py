@@ -180,7 +180,7 @@ class QdrantEdgeVectors:
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
         """It holds no text; of names it holds hashes."""
-        return Scrubbed(told={"product": "qdrant-edge", "holds": "no text"})
+        return Scrubbed(details={"product": "qdrant-edge", "holds": "no text"})
 
     async def expose(self, name: str) -> None:
         """Nobody else can read it."""

@@ -155,7 +155,7 @@ class TantivyText:
         if found.tombstones:
             await self.write(name, found.tombstones)
             found = await asyncio.to_thread(generation.unclean, found.segments)
-        return Scrubbed(told={"product": "tantivy"}, parts=found.segments, again=found.memories)
+        return Scrubbed(details={"product": "tantivy"}, parts=found.segments, again=found.memories)
 
     async def expose(self, name: str) -> None:
         """Nobody else can read it."""

@@ -31,7 +31,7 @@ class Halts:
 
     def present(self, seq: int, halts: Iterable[Halt], *, rewound: bool = False) -> None:
         """All that is open at `seq`. `rewound`: what was heard after it never was, for the truth was put back."""
-        later = {} if rewound else {name: told for name, told in self._known.items() if told[0] > seq}
+        later = {} if rewound else {name: known for name, known in self._known.items() if known[0] > seq}
         here = [halt for halt in halts if halt.concerns(self._org, self._project)]
         self._known = {**{halt.id: (seq, halt) for halt in here}, **later}
         self._floor = seq if rewound else max(seq, self._floor)

@@ -39,11 +39,11 @@ class HttpApi:
 
     async def _others(self, state: AmygdalaState) -> list[SignalAnswer]:
         """What is open beside those in the state."""
-        told = {signal.id for signal in state.signals}
+        present = {signal.id for signal in state.signals}
         others: list[SignalAnswer] = []
         page = await self._brain.signals(state=sorted(OPEN_STATES))
         while True:
-            others += [signal for signal in page.signals if signal.id not in told]
+            others += [signal for signal in page.signals if signal.id not in present]
             if page.next_cursor is None:
                 return others
             page = await self._brain.signals(state=sorted(OPEN_STATES), cursor=page.next_cursor)
@@ -96,20 +96,20 @@ def _present(state: AmygdalaState, signals: Iterable[SignalAnswer]) -> Present:
     )
 
 
-def _halt(told: HaltAnswer) -> Halt:
+def _halt(answer: HaltAnswer) -> Halt:
     return Halt(
-        id=told.id,
+        id=answer.id,
         workspace_id="",
-        signal_id=told.signal_id,
-        scope=told.scope,
-        org=told.org or "",
-        project=told.project or "",
-        state=told.state,
-        title=told.title,
-        raised_by=told.raised_by,
-        raised_at=from_datetime(told.raised_at),
-        expires_at=None if told.expires_at is None else from_datetime(told.expires_at),
-        seq=told.seq,
+        signal_id=answer.signal_id,
+        scope=answer.scope,
+        org=answer.org or "",
+        project=answer.project or "",
+        state=answer.state,
+        title=answer.title,
+        raised_by=answer.raised_by,
+        raised_at=from_datetime(answer.raised_at),
+        expires_at=None if answer.expires_at is None else from_datetime(answer.expires_at),
+        seq=answer.seq,
     )
 
 

@@ -63,8 +63,8 @@ class BroadcastStream:
             if is_gone(error):
                 return 0
             raise
-        told = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
-        return _number(told.get("last-generated-id") or told[b"last-generated-id"])
+        info = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+        return _number(info.get("last-generated-id") or info[b"last-generated-id"])
 
     async def close(self) -> None:
         """Give the connection back."""

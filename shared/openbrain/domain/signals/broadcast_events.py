@@ -12,7 +12,9 @@ from openbrain.domain.times import to_iso
 VEILED = ("title", "content", "source", "actor", "org", "project")
 
 
-def told(signal: Signal, halt: Halt | None, change: Step, actor: str, at: int, traceparent: str | None = None) -> bytes:
+def broadcast_event(
+    signal: Signal, halt: Halt | None, change: Step, actor: str, at: int, traceparent: str | None = None
+) -> bytes:
     """The event about a signal as it stands, with the seq that it has, and its halt."""
     data = Broadcast(
         seq=signal.seq,
@@ -56,7 +58,7 @@ def veiled(body: bytes) -> bytes:
 
 
 def renumbered(body: bytes, seq: int, at: int) -> bytes:
-    """The same event told again, under another number."""
+    """The same event once more, under another number."""
     event = orjson.loads(body)
     event["data"]["seq"] = seq
     return orjson.dumps({**event, "id": uuid7(at)})

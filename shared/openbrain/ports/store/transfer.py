@@ -22,7 +22,7 @@ class StoredMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class HistoryRow:
     """A line of the audit; `before` and `after` are JSON objects as text."""
 
     memory_id: str
@@ -46,7 +46,7 @@ class Link:
     created_at: int
 
 
-Item = StoredMemory | Told | Link
+Item = StoredMemory | HistoryRow | Link
 
 
 class Landed(StrEnum):
@@ -69,9 +69,9 @@ class Transfer(Protocol):
     async def links(self, ids: Sequence[str]) -> Sequence[Link]:
         """To the parents of these memories."""
 
-    async def told(
+    async def history(
         self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
-    ) -> tuple[Sequence[Told], tuple[str, int] | None]:
+    ) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
         """The audit of these memories, each oldest first, by pages; and where the next page begins, None at the end."""
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:

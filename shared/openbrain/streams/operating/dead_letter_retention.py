@@ -69,7 +69,7 @@ class DeadKeeping:
 
     def __init__(self, settings: Streams, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings, self._clock = settings, clock
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
         """Since when there is an alarm, by box."""
 
     async def round(self, client: Redis) -> int:
@@ -90,7 +90,7 @@ class DeadKeeping:
             labels = (self._settings.prefix + each.box.stream, each.box.group)
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(each.share)
         for key, each in near.items():
-            if key not in self._told:
+            if key not in self._reported:
                 _log.error(
                     "streams.dead_letters_near_limit",
                     dead_letters=key,
@@ -99,10 +99,10 @@ class DeadKeeping:
                     oldest_days=round(each.age_s / 86_400, 1),
                     filled=round(each.share, 2),
                 )
-        self._told = {key: self._told.get(key, self._clock()) for key in near}
+        self._reported = {key: self._reported.get(key, self._clock()) for key in near}
 
     def _ripe(self, key: str) -> bool:
-        return self._clock() - self._told[key] >= self._settings.tuning.dead_alarm_s
+        return self._clock() - self._reported[key] >= self._settings.tuning.dead_alarm_s
 
     async def _drop(self, client: Redis, ripe: Sequence[Filled]) -> dict[str, int]:
         """First what is too old, then what is too much."""

@@ -18,13 +18,13 @@ _log = structlog.get_logger(__name__)
 
 
 class Outage:
-    """Told by the first link that meets it, and told to be over by the last."""
+    """HistoryRow by the first link that meets it, and told to be over by the last."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failing: weakref.WeakKeyDictionary[Link, float] = weakref.WeakKeyDictionary()
         """When each reported a failure last. A loop that ends in trouble is out of it."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def failed(self, link: "Link", error: Exception) -> None:
         """Tell it, unless it was told."""
@@ -32,11 +32,11 @@ class Outage:
             self._failing[link] = self._clock()
         self._forget()
         if not self._failing:
-            self._told.clear()
+            self._reported.clear()
         self._failing[link] = self._clock()
         name = "away" if isinstance(error, _GONE) else type(error).__name__
-        if name not in self._told:
-            self._told.add(name)
+        if name not in self._reported:
+            self._reported.add(name)
             _log.warning("streams.redis_trouble", loop=link.loop, error=type(error).__name__, message=words(error))
 
     def answered(self, link: "Link") -> None:

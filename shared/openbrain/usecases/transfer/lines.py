@@ -41,7 +41,7 @@ from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 from openbrain.domain.text.control_characters import cleaned_json, plain_json, plain_text, without_c1
 from openbrain.domain.times import from_datetime
-from openbrain.ports.store.transfer import Link, StoredMemory, Told
+from openbrain.ports.store.transfer import HistoryRow, Link, StoredMemory
 
 FORMAT = "openbrain-export"
 FORMAT_VERSION = 1
@@ -197,10 +197,10 @@ class HistoryEntryLine(Line):
     after: JsonText = None
     note: Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)] = ""
 
-    def told(self) -> Told:
+    def row(self) -> HistoryRow:
         """As the truth keeps it."""
         given = self.model_dump(exclude={"kind", "at"})
-        return Told(**given, at=from_datetime(self.at))
+        return HistoryRow(**given, at=from_datetime(self.at))
 
 
 class LineageLine(Line):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import orjson
 
 from openbrain.domain.times import to_iso
-from openbrain.ports.store.transfer import Link, StoredMemory, Told
+from openbrain.ports.store.transfer import HistoryRow, Link, StoredMemory
 from openbrain.usecases.transfer.lines import FORMAT, FORMAT_VERSION
 
 
@@ -77,20 +77,20 @@ def memory_line(kept: StoredMemory) -> bytes:
     return as_line({name: value for name, value in fields.items() if value is not None and value not in ("", (), {})})
 
 
-def history_line(told: Told) -> bytes:
+def history_line(entry: HistoryRow) -> bytes:
     """`HistoryEntryLine`."""
     return as_line(
         {
             "kind": "history",
-            "memory_id": told.memory_id,
-            "version": told.version,
-            "revision": told.revision,
-            "action": told.action,
-            "actor": told.actor,
-            "at": to_iso(told.at),
-            "before": told.before and orjson.Fragment(told.before),
-            "after": told.after and orjson.Fragment(told.after),
-            "note": told.note,
+            "memory_id": entry.memory_id,
+            "version": entry.version,
+            "revision": entry.revision,
+            "action": entry.action,
+            "actor": entry.actor,
+            "at": to_iso(entry.at),
+            "before": entry.before and orjson.Fragment(entry.before),
+            "after": entry.after and orjson.Fragment(entry.after),
+            "note": entry.note,
         }
     )
 

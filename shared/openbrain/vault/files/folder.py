@@ -108,15 +108,15 @@ class Folder:
         Names that begin with a dot are no part of a vault. Links, pipes and names that are not text are left out, and
         told in `problems` where a list is given. TryLater where the vault's own folder is not there.
         """
-        told: list[Problem] = [] if problems is None else problems
+        problems_seen: list[Problem] = [] if problems is None else problems
         # Without this a vault that is not mounted would look like one whose pages were all removed.
         os.close(self._open_root())
         if relative:
             base = self.root / checked(relative)
             if Path(os.path.realpath(base)) != base:
-                told.append(Problem(relative, 0, "a link: not followed"))
+                problems_seen.append(Problem(relative, 0, "a link: not followed"))
                 return
-        yield from _walk(str(self.root), f"{relative}/" if relative else "", told, 0)
+        yield from _walk(str(self.root), f"{relative}/" if relative else "", problems_seen, 0)
 
     @contextmanager
     def parent(self, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
@@ -177,7 +177,7 @@ class Folder:
             try:
                 return os.open(name, _FILE, dir_fd=folder)
             except OSError as error:
-                raise _told(error, folder, name, relative) from None
+                raise _problem_of(error, folder, name, relative) from None
 
     def _resolved(self, relative: str) -> str:
         """Where a link leads, inside the root; the way there is then walked without following any other."""
@@ -203,7 +203,7 @@ def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
             os.fchmod(opened, inherited(descriptor))
         return opened  # noqa: TRY300 - the errors of all of it are told alike
     except OSError as error:
-        raise _told(error, descriptor, part, relative) from None
+        raise _problem_of(error, descriptor, part, relative) from None
 
 
 def _made(descriptor: int, part: str) -> bool:
@@ -220,7 +220,7 @@ def inherited(descriptor: int) -> int:
     return stat.S_IMODE(os.fstat(descriptor).st_mode)
 
 
-def _told(error: OSError, folder: int, name: str, relative: str) -> Exception:
+def _problem_of(error: OSError, folder: int, name: str, relative: str) -> Exception:
     if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
         return _Link(relative, "a link: not followed")
     if isinstance(error, FileNotFoundError | NotADirectoryError):

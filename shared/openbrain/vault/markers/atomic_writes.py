@@ -82,7 +82,7 @@ def lay_beside(
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
-            raise TryLater(_told(relative, error)) from None
+            raise TryLater(_message(relative, error)) from None
 
 
 def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
@@ -141,7 +141,7 @@ def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside_name(name), dir_fd=parent)
-            raise TryLater(_told(relative, error)) from None
+            raise TryLater(_message(relative, error)) from None
 
 
 def _age(descriptor: int, mtime_ns: int) -> None:
@@ -159,6 +159,6 @@ def _seen(parent: int, name: str) -> Seen | None:
     return None
 
 
-def _told(relative: str, error: OSError) -> str:
+def _message(relative: str, error: OSError) -> str:
     hint = ": make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
     return f"{relative}: the vault's disk answers {error.strerror}{hint}"

@@ -43,17 +43,17 @@ def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
 
 def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> list[str]:
     title = worst.title if worst else halts[0].title
-    told = [f"## {severity.upper()}: {_short(title, 120) or TITLE}", ""]
+    lines = [f"## {severity.upper()}: {_short(title, 120) or TITLE}", ""]
     if worst and worst.content.strip() and worst.content.strip() != worst.title.strip():
-        told += [clipped(plain(worst.content).strip(), _CONTENT_CHARS), ""]
+        lines += [clipped(plain(worst.content).strip(), _CONTENT_CHARS), ""]
     if worst:
-        told += [f"- Source: {_short(worst.source, 60)}", f"- Since: {to_iso(worst.first_raised_at)[:19]}Z"]
-        told += [f"- Affected: {_affected(worst)}"]
+        lines += [f"- Source: {_short(worst.source, 60)}", f"- Since: {to_iso(worst.first_raised_at)[:19]}Z"]
+        lines += [f"- Affected: {_affected(worst)}"]
     if halts:
-        told += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
+        lines += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
     line = {Severity.NUCLEAR: _HALTED, Severity.CRITICAL: _CAUTION}.get(severity)
     # One part: it is shown whole, or cut at its end where it alone is too long.
-    return ["\n".join([*told, *(["", line] if line else []), ""])]
+    return ["\n".join([*lines, *(["", line] if line else []), ""])]
 
 
 def _also(signal: Signal) -> str:

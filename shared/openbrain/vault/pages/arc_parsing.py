@@ -110,8 +110,8 @@ def _signals(
             continue
         severity = marker.attrs.get("severity", "").lower()
         if severity not in SEVERITIES and severity != RESOLVED:
-            told = f"@signal: severity is one of {', '.join(SEVERITIES)} or {RESOLVED}; this one counts as a warning"
-            problems.append(Problem(path, marker.line_start, told))
+            reason = f"@signal: severity is one of {', '.join(SEVERITIES)} or {RESOLVED}; this one counts as a warning"
+            problems.append(Problem(path, marker.line_start, reason))
             severity = "warning"
         attrs = marker.attrs
         source = attrs.get("source") or NO_SOURCE

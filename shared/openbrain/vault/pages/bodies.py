@@ -40,5 +40,5 @@ def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, mor
         if len(text) <= BODY_CHARS:
             return text
     rest = len(parts) - 1 + more
-    told = f"{between}… and {rest} more {what}" if rest else ""
-    return head + clipped(parts[0], BODY_CHARS - len(head) - len(told)) + told
+    remainder = f"{between}… and {rest} more {what}" if rest else ""
+    return head + clipped(parts[0], BODY_CHARS - len(head) - len(remainder)) + remainder

@@ -48,13 +48,14 @@ def fenced(items: Sequence[ContextItem]) -> str:
 
 def written(item: ContextItem) -> str:
     """A line with the provenance, and below it what was stored, set in: it never begins a line of its own."""
-    told = [f"{item.kind} {one_line(item.id)}", one_line(item.state)]
-    told += [f"by {one_line(item.agent_id)}"] if item.agent_id else []
-    told += [f"from {one_line(item.source)}"] if item.source and item.source != "manual" else []
-    told += [one_line("/".join(part for part in (item.org, item.project) if part))] if item.org or item.project else []
-    told += [f"confidence {item.confidence:g}"] if item.confidence is not None and item.confidence < 1 else []
-    told += [to_iso(from_datetime(item.at))[:10]] if item.at is not None else []
-    head = ", ".join(part for part in told if part)
+    attributes = [f"{item.kind} {one_line(item.id)}", one_line(item.state)]
+    attributes += [f"by {one_line(item.agent_id)}"] if item.agent_id else []
+    attributes += [f"from {one_line(item.source)}"] if item.source and item.source != "manual" else []
+    scope = "/".join(part for part in (item.org, item.project) if part)
+    attributes += [one_line(scope)] if scope else []
+    attributes += [f"confidence {item.confidence:g}"] if item.confidence is not None and item.confidence < 1 else []
+    attributes += [to_iso(from_datetime(item.at))[:10]] if item.at is not None else []
+    head = ", ".join(part for part in attributes if part)
     text = "\n  ".join(harmless(item.text).splitlines())
     rest = "\n  [shortened: the whole text is under this id]" if item.clipped else ""
     return f"- [{head.replace(']', ')')}]\n  {text}{rest}"

@@ -149,8 +149,8 @@ async def _tags(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequence[C
     criteria = Criteria(org=query.org or "", project=query.project or "", only_project=True)
     condition = visible(viewer, criteria, call.api.clock.now())
     counts, _ = await call.api.discovery.counts(("tags",), condition, TAGS)
-    told = ", ".join(f"{tag.value} ({tag.count})" for tag in counts if tag.value)
-    return (_item(Section.TAGS, "tags", "tags", "", told),) if told else ()
+    text = ", ".join(f"{tag.value} ({tag.count})" for tag in counts if tag.value)
+    return (_item(Section.TAGS, "tags", "tags", "", text),) if text else ()
 
 
 def _memory(section: Section, row: Memory) -> ContextItem:
@@ -192,8 +192,8 @@ def _halt(row: Halt) -> ContextItem:
 
 def _item(section: Section, kind: str, name: str, state: str, said: str, **provenance: Any) -> ContextItem:
     at = provenance.pop("at", None)
-    told: dict[str, Any] = dict.fromkeys(("agent_id", "source", "org", "project", "confidence"))
-    told |= {key: value for key, value in provenance.items() if value not in (None, "")}
+    fields: dict[str, Any] = dict.fromkeys(("agent_id", "source", "org", "project", "confidence"))
+    fields |= {key: value for key, value in provenance.items() if value not in (None, "")}
     shown = clipped(said.strip(), CHARS)
     return ContextItem(
         section=section,
@@ -203,5 +203,5 @@ def _item(section: Section, kind: str, name: str, state: str, said: str, **prove
         text=shown,
         clipped=shown != said.strip(),
         at=None if at is None else to_datetime(at),
-        **told,
+        **fields,
     )

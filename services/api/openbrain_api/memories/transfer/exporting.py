@@ -14,7 +14,7 @@ FIRST_PAGE = 50
 PAGE = 250
 PAGE_BYTES = 1024 * 1024
 """What a page should hold: memories may be long."""
-TOLD = 250
+HISTORY_ROWS = 250
 
 
 Names = Callable[[Sequence[Memory]], Awaitable[Mapping[str, Behind]]]
@@ -69,11 +69,11 @@ class Export:
         links = await self._transfer.links(ids)
         self._counts["lineage"] += len(links)
         yield b"".join(map(transfer_writing.lineage_line, links))
-        told, after = await self._transfer.told(ids, TOLD)
-        while told:
-            self._counts["history"] += len(told)
-            yield b"".join(map(transfer_writing.history_line, told))
-            told, after = await self._transfer.told(ids, TOLD, after) if after else ((), None)
+        entries, after = await self._transfer.history(ids, HISTORY_ROWS)
+        while entries:
+            self._counts["history"] += len(entries)
+            yield b"".join(map(transfer_writing.history_line, entries))
+            entries, after = await self._transfer.history(ids, HISTORY_ROWS, after) if after else ((), None)
 
     def _written(self, part: bytes) -> bytes:
         self._digest.update(part)

@@ -10,7 +10,7 @@ from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory
-from openbrain.ports.store.transfer import Item, Landed, Link, StoredMemory, Told
+from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.ports.store.writes import Origin, Status, Write
 from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
@@ -110,7 +110,7 @@ class VerbatimImport(_Counting):
                 kept = line.kept(self.actor.workspace_id, self.api.clock.now())
                 return kept if line.ended else replace(kept, memory=self._admitted(kept.memory))
             case HistoryEntryLine():
-                return line.told()
+                return line.row()
             case LineageLine():
                 return line.link()
 
@@ -127,7 +127,7 @@ class VerbatimImport(_Counting):
             match item:
                 case StoredMemory():
                     self.created += 1
-                case Told():
+                case HistoryRow():
                     self.history += 1
                 case Link():
                     self.lineage += 1

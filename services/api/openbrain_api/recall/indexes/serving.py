@@ -28,11 +28,11 @@ class Serving:
 
 async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: IndexKind) -> Checked:
     """The engine's answer. `TryLater` also where the index that serves is missing, or is not whole."""
-    told = await index.check()
+    state = await index.check()
     try:
         generation = await serving.get(kind)
     except TryLater:
-        return told  # the database's trouble is told under its own name
+        return state  # the database's trouble is told under its own name
     if generation is not None and generation.builder == index.builder:
         await index_loss.check(index, generation)
-    return told
+    return state

@@ -40,8 +40,8 @@ def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Si
     known = {name: arc for arc in plan.pages.values() if (name := signal_of(arc))}
     marked = {mark.identity for arc in plan.pages.values() if not arc.merged for mark in arc.signals}
     for signal in open_signals:
-        told = signal.id in known or identity(signal.source, signal.content) in marked
-        if signal.severity.grave and not told and not signal.source.startswith(SELF):
+        known_here = signal.id in known or identity(signal.source, signal.content) in marked
+        if signal.severity.grave and not known_here and not signal.source.startswith(SELF):
             _open(plan, signal)
     for signal_id, row in ended.items():
         arc = known.get(signal_id)

@@ -85,10 +85,10 @@ def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
 def _is_copy(plan: Plan, copy: Arc) -> bool:
     """Whether the file says nothing that its arc does not: only heat and status may differ."""
     texts = [plan.text(arc.path) for arc in (copy, *(arc for arc in plan.arcs() if arc.id == copy.id))]
-    return len({_told(text) for text in texts}) == 1
+    return len({_content(text) for text in texts}) == 1
 
 
-def _told(text: str | None) -> str:
+def _content(text: str | None) -> str:
     page = document.read(text or "", "")
     try:
         return page.front.with_values({"heat": None, "status": None, "created": None}).whole() + page.body

@@ -123,7 +123,7 @@ def alarmed(plan: Plan, alarm: Alarm | None) -> None:
     if alarm is None:
         plan.put(f"{FOLDER}/{name}", None)
         return
-    told = FeedFile(
+    page = FeedFile(
         name=name,
         id="amygdala-active",
         title=TITLE,
@@ -132,14 +132,14 @@ def alarmed(plan: Plan, alarm: Alarm | None) -> None:
         severity=alarm.severity,
         body=alarm.body,
     )
-    put(plan, told)
+    put(plan, page)
 
 
 def _row(arc: Arc, width: int, *, summary: bool) -> str:
-    told = clipped(cell(arc.summary if summary and arc.summary else arc.title), width)
+    label = clipped(cell(arc.summary if summary and arc.summary else arc.title), width)
     name = cell(arc.id) if summary else f"[[{cell(arc.id)}]]"
     region, status = clipped(cell(arc.region), 20), clipped(cell(arc.status), 12)
-    return f"| {name} | {arc.heat or 0} | {region} | {status} | {told} |"
+    return f"| {name} | {arc.heat or 0} | {region} | {status} | {label} |"
 
 
 def cell(text: str) -> str:

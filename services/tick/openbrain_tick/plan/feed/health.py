@@ -65,7 +65,7 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
         arcs=len(arcs),
         signals=len(shown),
         lessons=sum(arc.lessons for arc in plan.pages.values() if not arc.merged),
-        coverage=_share(min(_told(plan, arcs), len(arcs)), len(arcs)),
+        coverage=_share(min(_covered(plan, arcs), len(arcs)), len(arcs)),
         freshness=min(1.0, fresh / _FRESH_DAYS),
         connectivity=_share(joined, len(arcs)),
         signal_quality=_share(good, len(shown)),
@@ -91,7 +91,7 @@ def record(plan: Plan, found: Health, *, score: int | None = None, reason: str =
     plan.put(PATH, "\n".join(lines[-plan.thresholds.health_rows :]) + "\n")
 
 
-def _told(plan: Plan, arcs: Sequence[Arc]) -> int:
+def _covered(plan: Plan, arcs: Sequence[Arc]) -> int:
     posted = [
         marker.attrs.get("session", "")
         for page in plan.pages.values()
@@ -100,13 +100,13 @@ def _told(plan: Plan, arcs: Sequence[Arc]) -> int:
         if marker.type == "lesson" and marker.block
     ]
     sessions = set(filter(None, posted))
-    told = 0
+    covered = 0
     owned: set[str] = set()
     for arc in arcs:
         own = _sessions(arc.detail) & sessions if sessions else frozenset()
         owned |= own
-        told += arc.lessons > 0 or arc.synthesized or arc.summary != "" or bool(own)
-    return told + sum(session not in owned for session in posted)
+        covered += arc.lessons > 0 or arc.synthesized or arc.summary != "" or bool(own)
+    return covered + sum(session not in owned for session in posted)
 
 
 # The same from tick to tick.

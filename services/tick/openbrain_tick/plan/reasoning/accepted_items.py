@@ -77,11 +77,11 @@ def _synthesis(item: Synthesis, plan: Plan) -> list[Write]:
     page = page_of(plan, arc)
     if arc.synthesized:
         raise Conflict("the arc is synthesised")
-    made = replace(page, front=page.front.with_values({"synthesized": True}), body=_told(page, item))
+    made = replace(page, front=page.front.with_values({"synthesized": True}), body=_body(page, item))
     return [Write(arc.path, made.text())]
 
 
-def _told(page: Page, item: Synthesis) -> str:
+def _body(page: Page, item: Synthesis) -> str:
     body = "".join(line for line in page.body.splitlines(keepends=True) if line.strip() != PLACEHOLDER)
     known = {marker.content for marker in markers.parse(body, "").markers if marker.type == "lesson"}
     lessons = [_lesson(each) for each in item.lessons if each not in known]

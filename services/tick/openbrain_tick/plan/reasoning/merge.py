@@ -82,11 +82,11 @@ def _with_edges(body: str, keep: Arc, absorb: Arc, gone: Page) -> str:
 
 def _story(body: str, known: str) -> str:
     """The absorbed text without its edges, and without the blocks that the other has."""
-    told = {_key(each) for each in markers.parse(known, "").markers if each.block}
+    known_keys = {_key(each) for each in markers.parse(known, "").markers if each.block}
     cut: list[tuple[int, int]] = []
     for each in markers.parse(body, "").markers:
         inside = cut and each.start < cut[-1][1]
-        if not inside and (each.type == "edge" or (each.block and _key(each) in told)):
+        if not inside and (each.type == "edge" or (each.block and _key(each) in known_keys)):
             cut.append((each.start, each.end))
     for start, end in reversed(cut):
         body = body[:start] + body[end:]

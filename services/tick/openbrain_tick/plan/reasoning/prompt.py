@@ -58,7 +58,7 @@ def prompt(plan: Plan, shown: Sequence[Standing], intent: str, most: int) -> Pro
             (_signal(each) for each in shown[:SIGNALS]),
             len(shown),
         ),
-        "untold": ("Arcs without summary or synthesis:", (_untold(plan, arc) for arc in _without(arcs)), 0),
+        "untold": ("Arcs without summary or synthesis:", (_outline(plan, arc) for arc in _without(arcs)), 0),
         "edges": ("Edges (source --type--> target):", _edges(arcs), 0),
         "lessons": ("Some lessons:", _lessons(arcs), 0),
     }
@@ -105,7 +105,7 @@ def _without(arcs: Iterable[Arc]) -> list[Arc]:
     return [arc for arc in arcs if not (arc.summary and arc.synthesized) and arc.writable][:UNTOLD]
 
 
-def _untold(plan: Plan, arc: Arc) -> str:
+def _outline(plan: Plan, arc: Arc) -> str:
     wants = " and ".join(
         name for name, has in (("summary", bool(arc.summary)), ("synthesis", arc.synthesized)) if not has
     )
@@ -113,9 +113,9 @@ def _untold(plan: Plan, arc: Arc) -> str:
     for marker in arc.markers:
         if marker.type in {"decision", "milestone", "lesson"} and len(said.setdefault(marker.type, [])) < 2:
             said[marker.type].append(quotable_line(marker.content, 200))
-    told = {"id": arc.id, "wants": wants, "project": _cell(arc.project, 100), "heat": arc.heat or 0}
-    told |= {"status": _cell(arc.status, 20), "opening": _opening(plan, arc), "sessions": list(arc.sessions[:20])}
-    return orjson.dumps(told | said).decode()
+    fields = {"id": arc.id, "wants": wants, "project": _cell(arc.project, 100), "heat": arc.heat or 0}
+    fields |= {"status": _cell(arc.status, 20), "opening": _opening(plan, arc), "sessions": list(arc.sessions[:20])}
+    return orjson.dumps(fields | said).decode()
 
 
 def _opening(plan: Plan, arc: Arc) -> str:

@@ -150,12 +150,12 @@ def _download(part: Part, coming: Path, progress: Progress) -> None:
 def _watched(coming: Path, part: Part, progress: Progress) -> Iterator[None]:
     """Tells how a download grows, and at its good end that all of it is there."""
     ended = threading.Event()
-    told = 0
+    reported = 0
 
     def tell(size: int) -> None:
-        nonlocal told
-        progress(size - told)
-        told = size
+        nonlocal reported
+        progress(size - reported)
+        reported = size
 
     def watch() -> None:
         while not ended.wait(LOOK_S):

@@ -49,8 +49,8 @@ class SqlIndexMarks:
 
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
         """The message is cut to what the column holds."""
-        told = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
-        await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, told))
+        message = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
+        await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, message))
 
     async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
         error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
@@ -132,8 +132,8 @@ def _mark_revision(
     return [row[0] for row in connection.exec_driver_sql(moved_on, (*ids, revision))]
 
 
-def _record_failure(connection: Connection, kind: IndexKind, memory_id: str, told: str) -> None:
-    note = {f"{kind}_error": told, f"{kind}_error_revision": memories.c.revision}
+def _record_failure(connection: Connection, kind: IndexKind, memory_id: str, message: str) -> None:
+    note = {f"{kind}_error": message, f"{kind}_error_revision": memories.c.revision}
     connection.execute(update(memories).where(memories.c.id == memory_id).values(note))
 
 

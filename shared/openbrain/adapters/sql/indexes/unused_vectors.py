@@ -116,8 +116,8 @@ def _remove(mark: int, inputs: Sequence[str], connection: Connection) -> int:
 
 def awaited_inputs(connection: Connection) -> frozenset[str]:
     """Inputs of purges that have not come to it yet."""
-    told = operations.c.result
-    waiting = or_(told.is_(None), ~told.contains('"embeddings"', autoescape=True))
+    result = operations.c.result
+    waiting = or_(result.is_(None), ~result.contains('"embeddings"', autoescape=True))
     some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(PURGES)
     asked = [orjson.loads(request) for request in connection.scalars(some)]
     return frozenset(each for request in asked for each in request.get(TRACES, {}).get("inputs", ()))

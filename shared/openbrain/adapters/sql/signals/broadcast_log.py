@@ -16,7 +16,7 @@ from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.signals.rows import save_signal
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.streams import BROADCAST
-from openbrain.domain.signals.broadcast_events import for_everyone, renumbered, told
+from openbrain.domain.signals.broadcast_events import broadcast_event, for_everyone, renumbered
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import Halt, Signal, Step
 
@@ -86,7 +86,7 @@ class BroadcastLog:
     def _tell(
         self, signal: Signal, halt: Halt | None, step: Step, actor: str, note: str, traceparent: str | None
     ) -> None:
-        body = told(signal, halt, step, actor, self.now, traceparent)
+        body = broadcast_event(signal, halt, step, actor, self.now, traceparent)
         everyone = for_everyone(halt, step)
         self._broadcasts.append((self.workspace_id, signal.seq, signal.id, signal.org, everyone, body, self.now))
         self._history.append(

@@ -17,7 +17,7 @@ from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.domain.ids import is_uuid, transfer_id
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.ports.store.transfer import Item, Landed, Link, StoredMemory, Told
+from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")
@@ -57,9 +57,9 @@ class Landing:
         kept = {self._own(item.memory.id): item for item in items if isinstance(item, StoredMemory)}
         new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
         self._insert_memories(new)
-        histories = self._insert_history([item for item in items if isinstance(item, Told)], new)
+        histories = self._insert_history([item for item in items if isinstance(item, HistoryRow)], new)
         linked = self._insert_links([item for item in items if isinstance(item, Link)], new)
-        rest: Mapping[type, Iterator[Landed]] = {Told: iter(histories), Link: iter(linked)}
+        rest: Mapping[type, Iterator[Landed]] = {HistoryRow: iter(histories), Link: iter(linked)}
         return [self._landed(item, new) if isinstance(item, StoredMemory) else next(rest[type(item)]) for item in items]
 
     def _landed(self, item: StoredMemory, new: Mapping[str, StoredMemory]) -> Landed:
@@ -114,7 +114,7 @@ class Landing:
         taken = {row[0] for row in self._among("SELECT dedupe_key FROM memories WHERE dedupe_key IN", keys)}
         return {name: key for key, name in keys.items() if key not in taken}
 
-    def _insert_history(self, lines: Sequence[Told], new: Mapping[str, StoredMemory]) -> list[Landed]:
+    def _insert_history(self, lines: Sequence[HistoryRow], new: Mapping[str, StoredMemory]) -> list[Landed]:
         owners = [self._own(line.memory_id) for line in lines]
         old = {owner for owner in owners if owner not in new and self._here(owner, new)}
         known, erased = self._known_lines(sorted(old))
@@ -146,7 +146,7 @@ class Landing:
             known.update(tuple(row) for row in self._connection.execute(query))
         return known, erased
 
-    def _history_row(self, owner: str, line: Told) -> tuple[Any, ...]:
+    def _history_row(self, owner: str, line: HistoryRow) -> tuple[Any, ...]:
         head = (owner, self._workspace, line.version, line.revision, line.action, line.actor, line.at)
         return (*head, self._renamed(line.before), self._renamed(line.after), line.note)
 
@@ -189,13 +189,13 @@ def _named(item: Item) -> Iterator[str]:
         case Link():
             yield item.child_id
             yield item.parent_id
-        case Told():
+        case HistoryRow():
             yield item.memory_id
             yield from _names_in(item.before).values()
             yield from _names_in(item.after).values()
 
 
-def _proves(line: Told) -> bool:
+def _proves(line: HistoryRow) -> bool:
     """Whether a line of an erased memory holds nothing of what it said."""
     if line.action == Reason.ERASED:
         return line.before is None and line.after == _ERASED

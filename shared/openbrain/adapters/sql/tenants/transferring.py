@@ -21,7 +21,7 @@ from openbrain.domain.ids import transfer_id
 from openbrain.domain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import OperationStatus
-from openbrain.ports.store.transfer import Item, Landed, Link, Position, StoredMemory, Told
+from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, Position, StoredMemory
 
 IMPORT = "import"
 _RACES = 5
@@ -56,11 +56,11 @@ class SqlTransfer:
             lambda connection: [Link(**row) for row in connection.execute(ordered).mappings()]
         )
 
-    async def told(
+    async def history(
         self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
-    ) -> tuple[Sequence[Told], tuple[str, int] | None]:
+    ) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
         """In the order of the memories, each oldest first."""
-        return await self._database.read(lambda connection: _told(connection, ids, limit, after))
+        return await self._database.read(lambda connection: _history(connection, ids, limit, after))
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
         """Begun twice is begun once."""
@@ -143,9 +143,9 @@ def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> li
     return [StoredMemory(memory, bool(row[0])) for memory, row in zip(stored, rows, strict=True)]
 
 
-def _told(
+def _history(
     connection: Connection, ids: Sequence[str], limit: int, after: tuple[str, int] | None
-) -> tuple[Sequence[Told], tuple[str, int] | None]:
+) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
     table = memory_history.c
     name, line = after or ("", 0)
     left = [id_ for id_ in ids if id_ >= name]
@@ -154,7 +154,7 @@ def _told(
         select(table.id, *_TOLD).where(table.memory_id.in_(left), new).order_by(table.memory_id, table.id).limit(limit)
     )
     rows = connection.execute(query).all()
-    lines = [Told(**{column.name: value for column, value in zip(_TOLD, row[1:], strict=True)}) for row in rows]
+    lines = [HistoryRow(**{column.name: value for column, value in zip(_TOLD, row[1:], strict=True)}) for row in rows]
     return lines, (rows[-1].memory_id, rows[-1].id) if len(rows) == limit else None
 
 

@@ -41,7 +41,7 @@ class Threads:
         if self._unfinished > len(self._threads) < self._count:
             self._start()
         self._jobs.put(job)
-        return await job.told
+        return await job.result
 
     async def close(self) -> None:
         """Wait for what is in line."""
@@ -82,7 +82,7 @@ class _Job(Generic[T]):
         self.fn = fn
         self._finished = finished
         self._loop = asyncio.get_running_loop()
-        self.told: asyncio.Future[T] = self._loop.create_future()
+        self.result: asyncio.Future[T] = self._loop.create_future()
 
     def tell(self, put: Callable[[], None] | None) -> None:
         """From the thread: `put` sets the result, if anybody still waits."""
@@ -91,7 +91,7 @@ class _Job(Generic[T]):
 
     def _put(self, put: Callable[[], None] | None) -> None:
         self._finished()
-        if put is not None and not self.told.done():
+        if put is not None and not self.result.done():
             put()
 
 
@@ -104,12 +104,12 @@ class _Own:
 
     def outcome(self, job: _Job[T]) -> Callable[[], None] | None:
         """What tells the job's result; None where nobody waits any more for one that had not begun."""
-        if job.told.cancelled():
+        if job.result.cancelled():
             return None
         try:
-            return partial(job.told.set_result, self._transaction(job.fn))
+            return partial(job.result.set_result, self._transaction(job.fn))
         except BaseException as error:  # noqa: BLE001 - the caller's, whatever it is
-            return partial(job.told.set_exception, self._explained(error))
+            return partial(job.result.set_exception, self._explained(error))
 
     def _transaction(self, fn: Callable[[Connection], T]) -> T:
         if self._connection is None:
