@@ -9,4 +9,4 @@ from openbrain.streams.redis import outage
 def one_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test before left in trouble must not keep an absence open here: its line would not be logged again."""
     monkeypatch.setattr(outage.PROCESS, "_failing", type(outage.PROCESS._failing)())
-    monkeypatch.setattr(outage.PROCESS, "_told", set())
+    monkeypatch.setattr(outage.PROCESS, "_reported", set())
