@@ -11,10 +11,12 @@ from openbrain.domain.events.streams import STORED, SUBMITTED
 from openbrain.settings import Embedding, Housekeeping, Settings, Streams
 from openbrain.streams.publishing.publisher import Publisher
 from tests.flow.conftest import PATIENT, Brain, started
+from tests.support.forms import long_form
 from tests.support.settings import group_of
 from tests.support.waiting import until
 
 FAST = {"poll_s": 0.2, "reap_s": 0.1, "breaker_s": 0.05, "breaker_max_s": 0.3}
+BACKLOG = 10_000 if long_form() else 4_000
 OFFER = {"content": "The harbour closes at ten.", "type": "fact"}
 
 
@@ -123,7 +125,7 @@ async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_af
 async def test_with_the_embedder_away_and_a_large_backlog_the_hand_is_bounded_and_writing_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Tens of thousands wait in the stream; the process holds a few, and grows by next to nothing."""
+    """Thousands wait in the stream; the process holds a few, and grows by next to nothing."""
     streams = group_of(Streams, **FAST, batch=64, aside=100)
     settings = Settings(data_dir=tmp_path, streams=streams, embedding=Embedding(url="http://127.0.0.1:9"))
     async with started(settings) as brain:
@@ -135,7 +137,7 @@ async def test_with_the_embedder_away_and_a_large_backlog_the_hand_is_bounded_an
         await until(by_keyword)
         grown = []
         for _ in range(3):
-            await _repeated(brain, 10_000)
+            await _repeated(brain, BACKLOG)
             await until(lambda: _read_by_text(brain))
             grown.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
             pending: Any = await brain.redis.xpending(STORED.name, "embedder")

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import structlog
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import generate_latest
+from prometheus_client.metrics import MetricWrapperBase
 
 from openbrain.observability import logs, metrics
 from openbrain.settings import Logs
@@ -63,7 +64,7 @@ class Ear:
         return {
             "logs": self.lines.getvalue(),
             "metrics": generate_latest(metrics.REGISTRY).decode(),
-            "spans": "\n".join(span.to_json() for span in _EXPORTER.get_finished_spans()),
+            "spans": "\n".join(_text(span) for span in _EXPORTER.get_finished_spans()),
             "output": self.printed(),
             **{f"process {name}": text for name, text in titles().items()},
         }
@@ -75,6 +76,13 @@ class Ear:
     def spans(self) -> set[str]:
         """Names of spans so far."""
         return {span.name for span in _EXPORTER.get_finished_spans()}
+
+
+def _text(span: ReadableSpan) -> str:
+    """All that callers might have come into; written as JSON, it would take most of a test's time."""
+    events = [(event.name, dict(event.attributes or {})) for event in span.events]
+    links = [dict(link.attributes or {}) for link in span.links]
+    return f"{span.name} {dict(span.attributes or {})} {events} {links} {span.status.description}"
 
 
 def titles() -> dict[str, str]:
@@ -93,6 +101,13 @@ def _children() -> list[str]:
     return [pid for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()]
 
 
+def _forget_metrics() -> None:
+    """Of tests before: what stands there is told again whenever someone looks."""
+    for each in vars(metrics).values():
+        if isinstance(each, MetricWrapperBase) and each._labelnames:
+            each.clear()
+
+
 @contextmanager
 def listening(printed: Callable[[], str]) -> Iterator[Ear]:
     """Logs of every level, spans and metrics while the block runs. `printed`: what went to the terminal."""
@@ -104,6 +119,7 @@ def listening(printed: Callable[[], str]) -> Iterator[Ear]:
     trace._TRACER_PROVIDER = _PROVIDER
     metrics.tracer.cache_clear()
     _EXPORTER.clear()
+    _forget_metrics()
     try:
         yield Ear(lines, printed)
     finally:

@@ -78,7 +78,9 @@ class _Run:
         self._workers: dict[Connection, _Worker] = {}
         self._files = deque(_by_file(session.items))
         self._deaths = 0
-        self._commands = forked.Shared()
+        # Times of commands are those of a worker that started them.
+        alone = self._config.pluginmanager.hasplugin("tests.support.run_times")
+        self._commands = None if alone else forked.Shared()
         # Before there are forks: each has a folder of its own in it.
         self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
 
@@ -86,14 +88,14 @@ class _Run:
         try:
             for _ in range(min(workers(self._config), len(self._files))):
                 self._fork()
-            asked = [self._commands.listener]
+            commands = self._commands
             while self._workers:
+                asked = [commands.listener] if commands and not commands.started else []
                 for each in wait([*self._workers, *asked]):
                     if isinstance(each, Connection):
                         self._hear(self._workers[each])
-                    else:
-                        self._commands.start()
-                        asked = []
+                    elif commands:
+                        commands.start()
                 if self._session.shouldfail:
                     raise self._session.Failed(self._session.shouldfail)
                 if self._session.shouldstop:
@@ -102,7 +104,8 @@ class _Run:
             for worker in self._workers.values():
                 worker.process.terminate()
                 worker.process.join()
-            self._commands.close()
+            if self._commands:
+                self._commands.close()
 
     def _fork(self) -> None:
         ours, theirs = _FORKS.Pipe()

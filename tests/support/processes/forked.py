@@ -50,6 +50,10 @@ class Shared:
         # It would look whether a child of its own still runs, and start another.
         server.ensure_running = lambda: None
 
+    @property
+    def started(self) -> bool:
+        return self.listener.fileno() < 0
+
     def start(self) -> None:
         """Somebody asks: the listener can be read."""
         files = [self.listener.fileno(), self._alive]

@@ -79,11 +79,11 @@ def changed(memory_id: str) -> dict[str, Any]:
 
 WIDE: Fields = [(f"f{number}".encode(), b"x") for number in range(9000)]
 STRANGE: Mapping[str, Fields] = {
+    "wide": WIDE,
+    "wide, with an event": [*WIDE, (DATA, b"{}")],
     "in the year one": [
         (DATA, encode(SUBMITTED.name, {**submission(), "occurred_at": "0001-01-01T00:00:00+23:59"}, event_id="e", at=0))
     ],
-    "wide": WIDE,
-    "wide, with an event": [*WIDE, (DATA, b"{}")],
     "deep": [(DATA, b"[" * 100_000)],
     "deep in a field": [(DATA, b'{"data":{"workspace_id":' + b"[" * 900 + b"]" * 900 + b"}}")],
 }

@@ -16,7 +16,7 @@ from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from openbrain.domain.limits import WAIT_SECONDS
-from tests.e2e.fuzzing import BORDERS, SEED, TOLD, as_json
+from tests.properties.openapi.fuzzing import BORDERS, SEED, TOLD, as_json
 
 _DRAWN_FROM = 2
 """So many times as many border cases are looked at as are kept: to make them all takes longer than to send a few."""

@@ -20,7 +20,7 @@ import orjson
 import pytest
 
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE, KEY_FILE
-from tests.e2e.fuzzing import BORDERS, SEED, TOLD, as_json
+from tests.properties.openapi.fuzzing import BORDERS, SEED, TOLD, as_json
 from tests.support.cli.terminal import Terminal, up, wait_until
 from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
@@ -32,7 +32,7 @@ FEW = 2
 
 pytestmark = pytest.mark.timeout(6 * 3600 if LONG else 1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 OPERATORS = "^/v1/admin/(workspaces|reindex|generations|models|verify|streams|replay|dead|groups)"
 CHECKS = (
@@ -83,7 +83,7 @@ def fuzz(terminal: Terminal, run: Run) -> Mapping[str, Mapping[str, int]]:
 
     seed = os.environ.get(SEED) or str(random.SystemRandom().randrange(10**6))
     asked = f"OPENBRAIN_FUZZ_EXAMPLES={EXAMPLES} " if LONG else ""
-    again = f"again: {SEED}={seed} {asked}pytest tests/e2e/{Path(__file__).name}"
+    again = f"again: {SEED}={seed} {asked}pytest tests/properties/openapi/{Path(__file__).name}"
     print(again)  # noqa: T201 - in the report of a run that finds nothing, too
     told, settings = terminal.home / "told.json", terminal.home / "schemathesis.toml"
     settings.write_text("".join(_other_key(pattern, bearer(file)) for pattern, file in run.keys.items()))
@@ -93,7 +93,7 @@ def fuzz(terminal: Terminal, run: Run) -> Mapping[str, Mapping[str, int]]:
             *("run", f"{_url(terminal)}/openapi.json"),
             *("--header", f"Authorization: {bearer(run.key)}"),
             *("--phases", run.phases, "--max-examples", EXAMPLES, "--seed", seed, "--checks", ",".join(CHECKS)),
-            *("--continue-on-failure", "--generation-database", "none", *run.only),
+            *("--continue-on-failure", "--generation-database", "none", "--warnings", "off", *run.only),
             *("--request-timeout", str(PATIENCE_S)),  # a busy machine is slow
         ],
         cwd=terminal.home,
