@@ -20,6 +20,7 @@ MODULES = (
     "questions.recall_batch",
     "questions.discovery",
     "writes.transfer",
+    "writes.secrets",
     "indexes.reconcile",
     "indexes.verify",
     "indexes.reindex",

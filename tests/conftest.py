@@ -1,7 +1,8 @@
 """In which order the files of a run begin when several workers share it, and what each process does once."""
 
 import gc
-from pathlib import PurePath
+import os
+from pathlib import Path, PurePath
 
 import hypothesis
 import pytest
@@ -19,6 +20,9 @@ hypothesis.settings.register_profile(
     "patient", hypothesis.settings.get_profile("searching"), derandomize=True, max_examples=examples(100)
 )
 hypothesis.settings.load_profile("patient")
+
+# Rules for secrets are compiled once a checkout, and not once for every home folder.
+os.environ.setdefault("KF_RULE_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "secret-rules"))
 
 # Collection makes millions of objects that stay.
 gc.disable()

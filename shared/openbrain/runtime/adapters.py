@@ -26,11 +26,13 @@ def clock() -> Clock:
     return DatabaseClock()
 
 
-def content_policy() -> ContentPolicy:
-    """What stands before every write: it lets everything pass."""
+def content_policy(settings: Settings) -> ContentPolicy:
+    """What stands before every write: secrets are masked or refused."""
     from openbrain.adapters.local.open_content_policy import OpenContentPolicy
+    from openbrain.adapters.local.secret_policy import SecretPolicy
 
-    return OpenContentPolicy()
+    chosen = settings.secrets.policy
+    return OpenContentPolicy() if chosen == "store" else SecretPolicy(refuse=chosen == "refuse")
 
 
 def transcripts(settings: Settings) -> Path | None:

@@ -39,7 +39,7 @@ class Container:
 
     @cached_property
     def content_policy(self) -> ContentPolicy:
-        return adapters.content_policy()
+        return adapters.content_policy(self.settings)
 
     @property
     def transcripts(self) -> Path | None:

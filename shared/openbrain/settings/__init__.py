@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -149,6 +149,15 @@ class Vaults(Group):
         return dict(zip(folders, places, strict=True))
 
 
+class Secrets(Group):
+    """Keys, tokens, passwords, private keys and connection strings in what is to be stored."""
+
+    policy: Literal["mask", "refuse", "store"] = Field(
+        "mask",
+        description="In a memory's content: `mask` leaves their kind in their place, `refuse` refuses the memory.",
+    )
+
+
 class Logs(Group):
     """What is said."""
 
@@ -186,6 +195,7 @@ class Settings(BaseSettings):
     vaults: Vaults = Vaults()
     reasoner: Reasoner = Reasoner()
     server: Server = Server()
+    secrets: Secrets = Secrets()
     logs: Logs = Logs()
 
     ollama_url: str = Field(

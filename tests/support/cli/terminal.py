@@ -49,6 +49,7 @@ class Terminal:
 
     def env(self, more: Mapping[str, str]) -> dict[str, str]:
         own = {"PATH": os.environ["PATH"], "HOME": str(self.home), "OPENBRAIN_DATA_DIR": str(self.data)}
+        own["KF_RULE_CACHE_DIR"] = os.environ["KF_RULE_CACHE_DIR"]
         return {**own, "LANG": "C.UTF-8", **self.environment, **more}
 
 

@@ -1,0 +1,79 @@
+"""What is masked or refused before it is stored, on the labelled set and beside it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.support.secret_samples import HALVES, digest, samples
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
+from openbrain.adapters.local.secret_policy import SecretPolicy, may_hold_secret
+from openbrain.domain.errors import Invalid
+from openbrain.runtime.adapters import content_policy
+from openbrain.settings import Secrets, Settings
+
+FROZEN = {
+    "first": "100e98c6eac15364985ac787045d5bfcb998c4a0d932fd081a6df8f6393827e2",
+    "second": "99ccdc86b38c8bde25d598c959b5e90dbe590aa0f65ee08073d1e37e8cc5f99e",
+}
+TRUE, FALSE = [each for each in samples() if each.secret], [each for each in samples() if not each.secret]
+SECRET = next(each.value for each in TRUE if each.kind == "github token")
+
+
+def test_the_set_is_the_one_that_was_laid_down() -> None:
+    assert (len(TRUE), len(FALSE)) == (300, 300)
+    assert {half: digest(half) for half in HALVES} == FROZEN
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_secrets_are_masked_and_what_only_looks_like_one_stays(half: str) -> None:
+    admit = SecretPolicy().admit
+    masked = [admit(each.text) != each.text for each in TRUE if each.half == half]
+    alarms = [each.text for each in FALSE if each.half == half and admit(each.text) != each.text]
+
+    assert sum(masked) / len(masked) >= 0.97
+    assert len(alarms) / 150 <= 0.02, alarms
+
+
+def test_no_part_of_a_masked_secret_is_left_and_masking_again_changes_nothing() -> None:
+    admit = SecretPolicy().admit
+    for each in TRUE:
+        masked = admit(f"Grüße — {each.text} 🙂")
+        if masked == f"Grüße — {each.text} 🙂":
+            continue
+        assert "[redacted: " in masked
+        assert masked.startswith("Grüße — ")
+        assert admit(masked) == masked
+        if " " not in each.value and "://" not in each.value:
+            assert each.value[-12:] not in masked
+
+
+def test_a_refusal_names_the_kind_and_never_the_value() -> None:
+    with pytest.raises(Invalid, match="github-pat") as refused:
+        SecretPolicy(refuse=True).admit(f"It is {SECRET} until Friday")
+
+    assert SECRET not in str(refused.value)
+    assert refused.value.field == "content"
+
+
+def test_the_setting_says_what_is_done() -> None:
+    def admitted(policy: str) -> str:
+        secrets = Secrets.model_validate({"policy": policy})
+        return content_policy(Settings(_env_file=None, secrets=secrets)).admit(SECRET)
+
+    assert admitted("mask") == "[redacted: github-pat]"
+    assert admitted("store") == SECRET
+    with pytest.raises(Invalid):
+        admitted("refuse")
+    assert isinstance(content_policy(Settings(_env_file=None, secrets=Secrets(policy="store"))), OpenContentPolicy)
+
+
+def test_every_secret_passes_the_first_look_and_prose_does_not() -> None:
+    assert all(may_hold_secret(each.text) for each in TRUE)
+    assert not may_hold_secret("Deploys are on Tuesdays: whoever deploys says so in the channel.")
+
+
+@given(st.text(max_size=200))
+def test_a_text_of_any_letters_is_admitted(text: str) -> None:
+    """Also one that no UTF-8 has, which the submission refuses before."""
+    if text.isprintable():
+        assert isinstance(SecretPolicy().admit(text), str)
