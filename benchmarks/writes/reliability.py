@@ -92,7 +92,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
 
 async def _remembered(store: Store, count: int) -> Sequence[bytes]:
     """Memories in the truth; their events, taken from the outbox."""
-    clock, content_policy = adapters.clock(), adapters.content_policy()
+    clock, content_policy = adapters.clock(), adapters.content_policy(Settings())
     await store.workspaces.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
     contents = texts(count)
