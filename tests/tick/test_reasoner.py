@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.network.chat_reasoner import ANSWER_BYTES, ChatReasoner
-from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.models import Question, Thought
 from tests.servers.process import Server
@@ -27,14 +26,6 @@ async def reasoner(url: str, model: str = MODEL, **settings: Any) -> AsyncIterat
         yield opened
     finally:
         await opened.close()
-
-
-async def test_no_reasoner_answers_that_there_is_none() -> None:
-    none = NoReasoner()
-
-    assert await none.reason(QUESTION) is None
-    assert (await none.check()).problems == ()
-    await none.close()
 
 
 async def test_one_call_carries_question_schema_and_key() -> None:

@@ -129,7 +129,7 @@ class Edits:
     def __init__(self, edit: Callable[[], object], answer: Mapping[str, Any]) -> None:
         self._edit, self._answer = edit, answer
 
-    async def reason(self, question: Question) -> Thought | None:
+    async def reason(self, question: Question) -> Thought:
         assert question.prompt
         self._edit()
         return Thought(text=json.dumps(self._answer), model="m")
@@ -160,7 +160,7 @@ async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, 
     taken: list[bool] = []
 
     class Looks(Edits):
-        async def reason(self, question: Question) -> Thought | None:
+        async def reason(self, question: Question) -> Thought:
             async with vault_writer(store.leases, "w1", wait_s=0):
                 taken.append(True)
             return await super().reason(question)

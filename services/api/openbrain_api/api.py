@@ -51,7 +51,7 @@ class Api:
     chains: Chains
     session_agents: SessionAgents
     checks: Checks
-    reasoner_checks: Checks
+    reasoner_checks: Checks | None
     """The API itself does not need a reasoner."""
     pressure: Pressure
     embedders: Embedders

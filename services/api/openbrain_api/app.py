@@ -74,6 +74,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
     text, vectors = container.text, container.vectors
     settings, store, clock, rates = container.settings, container.store, container.clock, container.rates
     server, timeout_s = settings.server, settings.recall.tuning.index_timeout_s
+    reasoner = container.reasoner
     keyring, serving = Keyring(store.api_keys, clock), Serving(store.generations, clock)
     active_model = ActiveModel(serving, container.embedders)
     indexes = Indexes(
@@ -120,7 +121,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         chains=Chains(store.memories),
         session_agents=SessionAgents(store.sessions, clock),
         checks=Checks(dependencies, services, clock),
-        reasoner_checks=Checks({"reasoner": container.reasoner.check}, (), clock),
+        reasoner_checks=None if reasoner is None else Checks({"reasoner": reasoner.check}, (), clock),
         pressure=container.pressure,
         embedders=container.embedders,
         active_model=active_model,

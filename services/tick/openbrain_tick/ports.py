@@ -13,12 +13,13 @@ from openbrain.ports.store.writes import ContentPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """What a tick works with, and how: `transcripts` None extracts nothing."""
+    """What a tick works with, and how: without a `reasoner` no model is asked, without `transcripts` nothing is
+    extracted."""
 
     store: Store
     clock: Clock
     content_policy: ContentPolicy
-    reasoner: Reasoner
+    reasoner: Reasoner | None
     prober: Prober
     probes: Mapping[str, str]
     prompt_chars: int

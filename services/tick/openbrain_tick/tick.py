@@ -38,7 +38,11 @@ async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
         first = await _deterministic(job, vault, ports, report.now_us, world, sessions, scan)
         phase["stats"] = stats(first.plan.counts)
     last: Planned[Any] = first
-    if job.ai:
+    if not job.ai:
+        report.phases["ai"] = {"skipped": "not asked for"}
+    elif ports.reasoner is None:
+        report.phases["ai"] = {"skipped": "no reasoner is set"}
+    else:
         answer = await ask(first.plan, first.made, ports.reasoner, ports.prompt_chars, report)
         if answer is not None:
             last = applied = await _answered(job, vault, ports, report, world, answer, first)
@@ -46,8 +50,6 @@ async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
                 report.changed(first.changes)
                 await clear_signals(applied.made, vault, ports.store, report.now_us, world)
                 await verify(vault, report.now_us, applied.made, report)
-    else:
-        report.phases["ai"] = {"skipped": "not asked for"}
     report.changed(last.changes)
     problems = [*last.plan.problems]
     if not job.dry_run:

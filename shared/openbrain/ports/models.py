@@ -124,9 +124,9 @@ class Thought:
 class Reasoner(Protocol):
     """One call, one answer; who asks checks it."""
 
-    async def reason(self, question: Question) -> Thought | None:
-        """None: there is no model here, and nothing to wait for. `TryLater` while it can't be reached or takes too
-        long, `SetupError` where key, model or URL are wrong, `NeverRetry` where it refuses the question."""
+    async def reason(self, question: Question) -> Thought:
+        """`TryLater` while it can't be reached or takes too long, `SetupError` where key, model or URL are wrong,
+        `NeverRetry` where it refuses the question."""
 
     async def check(self) -> Checked:
         """Whether it answers, and what it is."""

@@ -256,15 +256,16 @@ def poster(settings: Settings, clock: Clock) -> Poster:
     return HttpPoster(settings.webhooks, clock)
 
 
-def reasoner(settings: Settings) -> Reasoner:
-    """The model that ticks ask."""
+def reasoner(settings: Settings) -> Reasoner | None:
+    """The model that ticks ask; None where there is none, and ticks are deterministic."""
     from openbrain.settings.reasoner import NONE
 
-    chosen = settings.reasoner
-    if chosen.url == NONE:
-        from openbrain.adapters.network.no_reasoner import NoReasoner
+    return None if settings.reasoner.url == NONE else chat_reasoner(settings)
 
-        return NoReasoner()
+
+def chat_reasoner(settings: Settings) -> Reasoner:
+    """The model of the settings, which name one."""
+    chosen = settings.reasoner
     if not chosen.url.startswith(("http://", "https://")):
         raise SetupError("OPENBRAIN_REASONER__URL must be http(s)://… of a chat-completions server, or `none`")
     from openbrain.adapters.network.chat_reasoner import ChatReasoner

@@ -101,7 +101,7 @@ class Container:
         return adapters.poster(self.settings, self.clock)
 
     @cached_property
-    def reasoner(self) -> Reasoner:
+    def reasoner(self) -> Reasoner | None:
         return adapters.reasoner(self.settings)
 
     @cached_property

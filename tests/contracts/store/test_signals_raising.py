@@ -1,7 +1,7 @@
 """Raises in the truth, on every database: one row an identity, each change told once under the next number."""
 
 import pytest
-from sqlalchemy.exc import IntegrityError
+from pydantic import ValidationError
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
@@ -177,7 +177,7 @@ async def test_a_halt_is_opened_later_widened_and_told_of(store: SqlStore) -> No
 
 
 async def test_nothing_of_a_raise_that_fails_stays(store: SqlStore) -> None:
-    with pytest.raises(IntegrityError):
+    with pytest.raises(ValidationError):
         await store.signals.raise_signals([raised(), raised(content="x", title=None)])
 
     assert await rows(store._database, "SELECT id FROM signals") == []

@@ -20,7 +20,6 @@ from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.local.wake import LocalWake
-from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.client import OpenBrain
@@ -104,7 +103,7 @@ class Brain:
             "rates": LocalRates(self.clock),
             "streams": RedisStreams(Streams(url=NOWHERE)),
             "broadcast_stream": RedisBroadcastStream(Streams(url=NOWHERE)),
-            "reasoner": NoReasoner(),
+            "reasoner": None,
             "pressure": Pressure(self.store.outbox, None, outbox_limit=1_000_000, memory_share=1),
         }
         vars(container).update(ports | other)

@@ -108,9 +108,9 @@ class Vault:
         journal.recover(self.folder)
         plan, kept = self.plan(now, thresholds, ended=ended, probes=probes, alarm=alarm)
         changes, pages = plan.changes(), plan.pages
-        journal.apply(self.folder, changes, at_step=at_step)
+        laid = journal.apply(self.folder, changes, at_step=at_step).laid
         self.index.written(
-            self.folder, [(pages[each.path], each.after) for each in changes if each.after and each.path in pages]
+            (pages[each.path], laid[each.path], each.digest) for each in changes if each.digest and each.path in pages
         )
         return plan, kept
 

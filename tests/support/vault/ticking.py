@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
-from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.network.probes import Probes
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
@@ -47,7 +46,7 @@ def ports_of(store: SqlStore, clock: Clock) -> Ports:
         store=store,
         clock=clock,
         content_policy=OpenContentPolicy(),
-        reasoner=NoReasoner(),
+        reasoner=None,
         prober=Probes(),
         probes={},
         prompt_chars=100_000,

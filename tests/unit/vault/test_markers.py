@@ -1,11 +1,14 @@
 """Markers: what is read, what is told, and that writing is the inverse of reading."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.vault import limits
+from openbrain.vault.markers import markers
 from openbrain.vault.markers.markers import contained, parse, render, replaced, without_markers
 from openbrain.vault.values import Marker
 
@@ -41,6 +44,10 @@ pieces = st.sampled_from(
         "\r\n",
     ]
 )
+attributes = st.sampled_from(
+    [" k=v", ' k="v w"', " j=", " k=a--", " i='x'", "\n l=é>", ' m=""', " n=a,b", " ", "-", "/", '"']
+)
+tags = st.lists(st.sampled_from(["<!-- @a", "<!--@/a", "-->", " -->"]) | attributes, max_size=12)
 bodies = st.lists(pieces, max_size=16).map("".join)
 
 
@@ -197,6 +204,14 @@ def test_any_text_is_read_and_every_place_is_true(body: str) -> None:
     starts = [marker.start for marker in found.markers]
     assert starts == sorted(set(starts))
     assert all(3 <= problem.line <= body.count("\n") + 3 for problem in found.problems)
+
+
+@given(bodies | tags.map("".join))
+def test_a_mark_read_at_once_is_the_one_read_piece_by_piece(body: str) -> None:
+    at_once = parse(body, "p.md")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markers, "_WHOLE", re.compile(r"(?!)"))
+        assert parse(body, "p.md") == at_once
 
 
 @given(bodies)

@@ -39,7 +39,10 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
     }
     if settings.reasoner.url != NONE:
-        direct["reasoner"] = (settings.reasoner.url, lambda: _asked("reasoner", lambda: adapters.reasoner(settings)))
+        direct["reasoner"] = (
+            settings.reasoner.url,
+            lambda: _asked("reasoner", lambda: adapters.chat_reasoner(settings)),
+        )
     reachable = {name for name, (url, _) in direct.items() if url != adapters.EMBEDDED}
     if here and (Path(settings.data_dir) / FILE).is_file():
         reachable.add("truth")

@@ -1,10 +1,11 @@
 """Lessons, decisions and milestones of a vault as memories: what is new, edited, moved or gone. Pure comparison."""
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from openbrain.domain import limits
@@ -15,17 +16,17 @@ from openbrain.ports.store.vault import VaultMemory
 from openbrain.vault.markers.kinds import MEMORY_TYPES
 from openbrain.vault.markers.markers import without_markers
 from openbrain.vault.markers.redaction import quotable_line, redacted
-from openbrain.vault.pages.arcs import Arc
-from openbrain.vault.values import Marker, Problem
+from openbrain.vault.pages.arcs import Arc, markers_of
+from openbrain.vault.values import Problem
 
 SOURCE: Final = "vault:"
 """Begins the source of a memory that the tick has made of a marker; the arc follows."""
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
-_NAMES = tuple(f'"{name}"' for name in MEMORY_TYPES)
+_NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Marked:
     """A marker that is to be a memory."""
 
@@ -34,12 +35,14 @@ class Marked:
     """Of the marker."""
     content: str
     project: str
+    session: str
+    """That it was said in; '' where it does not say."""
     occurred_at: int
     """Microseconds."""
     given_id: str
     """The marker's own `id`, '' for none: with one it stays the same however it is edited."""
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """Of what it says."""
         return joined_hash(self.type, self.content)
@@ -74,11 +77,15 @@ def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
     """Changes with whatever `marked` reads of them."""
     total = hashlib.sha256()
     for arc in sorted(pages, key=lambda each: each.path):
-        if not arc.merged and (arc.problem_count or any(name in arc.detail for name in _NAMES)):
+        if not arc.merged and (arc.problem_count or _is_marked(arc)):
             total.update(f"{arc.path}\0{arc.project}\0{arc.created_us}\0{arc.detail}\0".encode())
     for problem in sorted(problems, key=lambda each: (each.path, each.line)):
         total.update(f"{problem.path}\0".encode())
     return total.hexdigest()
+
+
+def _is_marked(arc: Arc) -> bool:
+    return _NAMES.search(arc.detail) is not None
 
 
 def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
@@ -91,19 +98,42 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     for arc in pages:
         if arc.problem_count:
             unsure.update((_key(arc), *_names(arc.path)))
-        if arc.merged or not any(name in arc.detail for name in _NAMES):
+        if arc.merged or not _is_marked(arc):
             continue
-        for marker in arc.markers:
-            content = _plain(marker.content) if marker.type in MEMORY_TYPES else ""
-            if not content or not marker.block:
-                continue
-            if len(content) > limits.CONTENT_CHARS:
-                reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
-                refused.append(Problem(arc.path, marker.line_start, reason))
-                continue
-            made = _made(arc, marker, content, projects)
+        own, long = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
+        for each in own:
+            project = projects.by_session.get(each.session) if each.session and not each.project else None
+            made = replace(each, project=_project(project)) if project else each
             found.setdefault((made.arc, made.content_hash), made)
+        for kind, line in long:
+            reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
+            refused.append(Problem(arc.path, line, reason))
     return Pages(tuple(found.values()), frozenset(unsure), tuple(refused))
+
+
+# The same from tick to tick, where one page of many was edited.
+@lru_cache(maxsize=65_536)
+def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
+    """Those of an arc, and type and line of others that are too long."""
+    found: list[Marked] = []
+    long: list[tuple[str, int]] = []
+    for marker in markers_of(detail):
+        content = _plain(marker.content) if marker.type in MEMORY_TYPES and marker.block else ""
+        if len(content) > limits.CONTENT_CHARS:
+            long.append((marker.type, marker.line_start))
+        elif content:
+            found.append(
+                Marked(
+                    arc=key,
+                    type=marker.type,
+                    content=content,
+                    project=_project(marker.attrs.get("project") or project),
+                    session=marker.attrs.get("session", ""),
+                    occurred_at=from_iso(marker.attrs.get("date", "")) or created_us,
+                    given_id=marker.attrs.get("id", ""),
+                )
+            )
+    return found, long
 
 
 class _Projects:
@@ -117,24 +147,17 @@ class _Projects:
         return {session: arc.project for arc in self._pages if arc.project for session in arc.sessions}
 
 
-def _made(arc: Arc, marker: Marker, content: str, projects: _Projects) -> Marked:
-    project, session = marker.attrs.get("project") or arc.project, marker.attrs.get("session", "")
-    if session and not project:
-        project = projects.by_session.get(session, "")
-    return Marked(
-        arc=_key(arc),
-        type=marker.type,
-        content=content,
-        project=quotable_line(project, limits.PROJECT_CHARS),
-        occurred_at=from_iso(marker.attrs.get("date", "")) or arc.created_us,
-        given_id=marker.attrs.get("id", ""),
-    )
+@lru_cache(maxsize=4096)
+def _project(said: str) -> str:
+    return quotable_line(said, limits.PROJECT_CHARS)
 
 
 def _plain(content: str) -> str:
     """As a memory holds it: what marks enclose without the marks, no control characters, no credentials."""
     text = without_markers(content)
-    return redacted("".join(char for char in text if char in "\n\t" or char.isprintable())).strip()
+    if not text.isprintable():
+        text = "".join(char for char in text if char in "\n\t" or char.isprintable())
+    return redacted(text).strip()
 
 
 def _key(arc: Arc) -> str:

@@ -1,8 +1,8 @@
 """A plan thought out, and written by the vault's one writer. The lease is held for the writing alone."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from openbrain.domain.errors import Conflict, TryLater
 from openbrain.ports.store.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change
+from openbrain.vault.files.folder import Entry
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.pages.journal import JOURNAL, apply, recover
 from openbrain_tick.plan.plan import Plan
@@ -25,22 +26,30 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """All that one call has written, and the files as they were laid out."""
+
+    changes: list[Change] = field(default_factory=list)
+    laid: dict[str, Entry] = field(default_factory=dict)
+
+
 async def plan_and_write(
     vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None
 ) -> Planned[T]:
     """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
     earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
     one of a moment ago, for the first try."""
-    done: list[Change] = []
+    done = Written()
     for _ in range(TRIES):
         planned = await plan_only(vault, now_us, make, scan)
         scan = None
         if not planned.changes and not await _is_torn(vault):
-            return replace(planned, changes=tuple(done))
+            return replace(planned, changes=tuple(done.changes))
         try:
             if await _written(vault, leases, planned.changes, done):
-                await in_thread(partial(_noted, vault, planned))
-                return replace(planned, changes=tuple(done))
+                await in_thread(partial(_noted, vault, planned, done.laid))
+                return replace(planned, changes=tuple(done.changes))
         except Conflict:
             _log.info("tick.planned_anew", workspace=vault.workspace_id)
     raise TryLater("pages of the vault change faster than they can be written: try again later")
@@ -51,10 +60,14 @@ async def _is_torn(vault: Vault) -> bool:
     return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
 
 
-async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: list[Change]) -> bool:
-    """What is removed goes last: a writer killed between two groups leaves pages twice, and the next tick does the
-    rest."""
-    changes = sorted(wanted, key=lambda change: change.after is None)
+async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: Written) -> bool:
+    """What is removed goes last, but for pages that go elsewhere: a writer killed between two groups leaves pages
+    twice, and the next tick does the rest."""
+    moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
+    changes = sorted(
+        wanted,
+        key=lambda change: (change.after is None and change.path not in moved, moved.get(change.path, change.path)),
+    )
     for start in range(0, max(1, len(changes)), GROUP):
         if start:
             await asyncio.sleep(PAUSE_S)
@@ -64,22 +77,24 @@ async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done:
     return True
 
 
-def _write(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
+def _write(vault: Vault, changes: Sequence[Change], done: Written) -> bool:
     """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
     in the very moment of the writing. `done` grows by what was written."""
     left = recover(vault.folder)
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
         return False
-    edited = apply(vault.folder, changes).edited
-    done += (change for change in changes if change.path not in edited)
-    return not edited
+    applied = apply(vault.folder, changes)
+    done.changes.extend(change for change in changes if change.path not in applied.edited)
+    done.laid.update(applied.laid)
+    return not applied.edited
 
 
-def _noted(vault: Vault, planned: Planned[T]) -> None:
-    """The index needs no lease: it holds what it is told against the disk."""
-    pages, data = planned.plan.pages, {each.path: each.after for each in planned.changes}
+def _noted(vault: Vault, planned: Planned[T], laid: Mapping[str, Entry]) -> None:
+    """The index needs no lease: who changes a page from here on gives it another time."""
+    pages = planned.plan.pages
     vault.index.written(
-        vault.folder,
-        [(arc, after) for path, arc in pages.items() if (after := data.get(path)) is not None],
+        (pages[each.path], laid[each.path], each.digest)
+        for each in planned.changes
+        if each.digest is not None and each.path in pages and each.path in laid
     )

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.vault.pages.index import Scan
-from openbrain_tick.observe.open_incidents import open_incidents
-from openbrain_tick.observe.signals import probed, raise_signals, standing_alarm
+from openbrain_tick.observe.open_incidents import MOST, open_incidents
+from openbrain_tick.observe.signals import alarm_of, probed, raise_signals
 from openbrain_tick.observe.transcripts import extracted
 from openbrain_tick.plan.arcs.signals import standing
 from openbrain_tick.plan.extract import Bundle, Filter, Session, window
@@ -32,11 +33,12 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
     rows: Mapping[str, str] = {}
     if not job.dry_run:
         ended, rows = await raise_signals(shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us)
+    present = await ports.store.signals.present(Viewer(workspace_id=vault.workspace_id, agent_id=""), MOST)
     world = World(
         ended=ended,
         rows=rows,
-        alarm=await standing_alarm(vault.workspace_id, ports.store.signals),
-        incidents=await open_incidents(vault.workspace_id, seen.plan.pages.values(), ports.store.signals),
+        alarm=alarm_of(present),
+        incidents=await open_incidents(vault.workspace_id, present, seen.plan.pages.values(), ports.store.signals),
         probes=probes,
     )
     return world, seen.plan.scan

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.signals.values import Present
 from openbrain.ports.store.signals import Signals
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.incidents import unclosed
@@ -12,10 +13,10 @@ MOST = 1000
 """Signals that are looked at; `Present` begins with the strongest."""
 
 
-async def open_incidents(workspace_id: str, pages: Iterable[Arc], signals: Signals) -> OpenIncidents:
-    """The signals that burn, and what became of those whose incidents are not closed."""
+async def open_incidents(workspace_id: str, present: Present, pages: Iterable[Arc], signals: Signals) -> OpenIncidents:
+    """The signals that burn, of which `present` are the strongest, and what became of those whose incidents are not
+    closed."""
     viewer = Viewer(workspace_id=workspace_id, agent_id="")
-    present = await signals.present(viewer, MOST)
     burn = {signal.id for signal in present.signals}
     rows = {each: await signals.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
     return OpenIncidents(

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.signals.rules import TIME, checked
-from openbrain.domain.signals.values import Raise, Severity
+from openbrain.domain.signals.values import Present, Raise, Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.ports.http import Prober
 from openbrain.ports.store.signals import RaiseStatus, Signals
@@ -19,6 +20,8 @@ from openbrain_tick.plan.arcs.signals import Standing
 RAISES = 500
 """Of one tick, the gravest first."""
 ACTOR = "tick"
+ALARMS = 100
+"""Signals that an alarm tells of, at most."""
 
 
 async def raise_signals(
@@ -50,28 +53,41 @@ async def raise_signals(
 
 def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
     mark = shown.mark
-    source = cleaned_line(mark.source)[:255]
-    content = redacted(cleaned(mark.content).strip())
+    said = _said(workspace_id, mark.severity, mark.source, mark.content, mark.project or shown.arc.project)
+    if said is None:
+        return None
+    return replace(said, at=now_us, key=raise_key(shown.arc, mark), held_until=now_us + held_us)
+
+
+# The same from tick to tick.
+@lru_cache(maxsize=4 * RAISES)
+def _said(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
+    """What a mark raises, but for when; None where it can't be."""
+    source = cleaned_line(source)[:255]
+    content = redacted(cleaned(content).strip())
     title = content.partition("\n")[0].strip()[:255] or source
     try:
         data = SignalRaised(
             workspace_id=workspace_id,
             source=source,
-            severity=Severity(mark.severity),
+            severity=Severity(severity),
             title=title,
             content=content,
-            project=cleaned_line(mark.project or shown.arc.project)[:255] or None,
+            project=cleaned_line(project)[:255] or None,
         )
-        key = raise_key(shown.arc, mark)
-        return replace(checked(data, actor=ACTOR, at=now_us, key=key), held_until=now_us + held_us)
+        return checked(data, actor=ACTOR, at=0)
     except (Invalid, ValueError):
         return None
 
 
 async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
     """What everyone of the workspace should see first."""
-    present = await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), 100)
-    return alarm(present.signals, present.halts)
+    return alarm_of(await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), ALARMS))
+
+
+def alarm_of(present: Present) -> Alarm | None:
+    """The same of what is known to stand."""
+    return alarm(present.signals[:ALARMS], present.halts)
 
 
 async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:

@@ -9,7 +9,6 @@ from openbrain.domain.times import to_iso
 from openbrain.vault.files.changes import Change
 from openbrain.vault.files.draft import Draft
 from openbrain.vault.front_matter import document
-from openbrain.vault.front_matter.document import Front
 from openbrain.vault.front_matter.rendering import Value
 from openbrain.vault.pages.arc_parsing import REFERENCES, is_ranked, parse_arc
 from openbrain.vault.pages.arcs import Arc
@@ -56,6 +55,9 @@ class Plan:
         text = self.text(arc.path)
         if text is None:
             return arc
+        path = to or arc.path
+        if body is None and not values and arc.dated and (as_it_is := _as_before(arc, values, path)) is not None:
+            return self._put(arc, as_it_is, text, quiet=quiet)
         page = document.read(text, arc.path)
         if not (arc.dated or page.front.broken):
             # The file's time is about to change, and with it what it would tell of the page's age.
@@ -67,14 +69,19 @@ class Plan:
         except Invalid as error:
             self.problem(arc.path, str(error))
             return arc
-        path = to or arc.path
-        self.draft.write(path, new, time_of=arc.path if quiet else "")
-        if path != arc.path:
+        kept = None
+        if body is None and len(page.front.lines) == len(front.lines):
+            kept = _as_before(arc, values, path)
+        return self._put(arc, kept or parse_arc(path, new, arc.created_us * 1000), new, quiet=quiet)
+
+    def _put(self, arc: Arc, edited: Arc, text: str, *, quiet: bool) -> Arc:
+        """The page as it would be, where it would be."""
+        self.draft.write(edited.path, text, time_of=arc.path if quiet else "")
+        if edited.path != arc.path:
             self.draft.remove(arc.path)
             del self.pages[arc.path]
-        kept = _as_before(arc, values, page.front, front, path) if body is None else None
-        self.pages[path] = kept or parse_arc(path, new, arc.created_us * 1000)
-        return self.pages[path]
+        self.pages[edited.path] = edited
+        return edited
 
     def settle(self) -> None:
         """Which pages count, after others came or went."""
@@ -133,19 +140,27 @@ class Plan:
 
 
 def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
-    """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none."""
+    """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none. A page that was changed
+    since the scan is planned over as it was, which its writer notices."""
     pages = dict(scan.pages)
     references = set(scan.references)
-    return Plan(scan, Draft(read), now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
+    texts = scan.texts
+
+    def known(path: str) -> str:
+        text = texts.get(path)
+        return read(path) if text is None else text
+
+    return Plan(scan, Draft(known), now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
 
 
-def _as_before(arc: Arc, values: Mapping[str, Value], was: Front, now: Front, path: str) -> Arc | None:
+def _as_before(arc: Arc, values: Mapping[str, Value], path: str) -> Arc | None:
     """The arc where its heat, status and folder are all that changed, and no line moved: it need not be read again."""
     heat, status = values.get("heat", arc.heat), values.get("status", arc.status)
-    if not values.keys() <= {"heat", "status"} or len(was.lines) != len(now.lines):
+    if not values.keys() <= {"heat", "status"}:
         return None
     if not (isinstance(heat, int | None) and isinstance(status, str) and arc.dated and path.endswith(f"/{arc.id}.md")):
         return None
     if arc.reference or path.startswith(REFERENCES):
         return None
-    return arc._replace(path=path, heat=heat, status=status.lower(), ranked=is_ranked(now, path, arc.id))
+    ranked = is_ranked(path, arc.id, named=arc.named)
+    return arc._replace(path=path, heat=heat, status=status.lower(), ranked=ranked)

@@ -51,7 +51,7 @@ class ChatReasoner:
             verify=verify_tls,
         )
 
-    async def reason(self, question: Question) -> Thought | None:
+    async def reason(self, question: Question) -> Thought:
         return _thought(await self._request("POST", "chat/completions", self._body(question)), self._model)
 
     async def check(self) -> Checked:

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
 from openbrain.vault.files.folder import checked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Change:
     """One file: what is there (`before`, SHA-256 in hex; None: no file) and what shall be (`after`; None: no file).
 
@@ -22,7 +23,7 @@ class Change:
     after: bytes | None
     time_of: str | None = None
 
-    @property
+    @cached_property
     def digest(self) -> str | None:
         """SHA-256 of `after` in hex; None where the file is removed."""
         return None if self.after is None else sha256(self.after)
@@ -37,7 +38,7 @@ def effective(changes: Iterable[Change]) -> list[Change]:
     """Those that change something, by path. Invalid for a path that can't be written or is named twice."""
     found: dict[str, Change] = {}
     for change in changes:
-        if any(part.startswith(".") for part in checked(change.path).split("/")):
+        if change.path.startswith(".") or "/." in checked(change.path):
             raise Invalid(change.path, "names that begin with a dot are no part of a vault")
         if change.path in found:
             raise Invalid(change.path, "one plan changes a file once")

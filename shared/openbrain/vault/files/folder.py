@@ -13,15 +13,26 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.vault import limits
 from openbrain.vault.values import Problem
 
+_AT_ONCE = 1 << 20
+_ANY_SIZE = 1 << 40
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: a pipe that someone put there would wait for its writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+# A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
+# count in whole milliseconds or seconds are given more.
+_FINE_NS = 20_000_000
+_COARSE_NS = 2_000_000_000
+
+
+T = TypeVar("T")
 
 
 class Entry(NamedTuple):
@@ -32,12 +43,18 @@ class Entry(NamedTuple):
     size: int
 
 
+def is_settled(mtime_ns: int, now_ns: int) -> bool:
+    """Whether a file read at `now_ns` still holds the same, as long as it has this time and its size."""
+    return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
+
+
 def checked(relative: str) -> str:
     """The path as the vault spells it. Invalid where it is absolute, leaves the vault or holds odd characters."""
-    parts = relative.split("/")
     if not relative or len(relative) > limits.PATH_CHARS:
         raise Invalid("path", f"1 to {limits.PATH_CHARS} characters, relative to the vault")
-    if any(part in {"", ".", ".."} for part in parts) or "\\" in relative or not relative.isprintable():
+    parts = f"/{relative}/"
+    odd = "//" in parts or "/./" in parts or "/../" in parts
+    if odd or "\\" in relative or not relative.isprintable():
         raise Invalid("path", "relative to the vault, names separated by /, without . and ..")
     return relative
 
@@ -74,25 +91,30 @@ class Folder:
 
     def read_bytes(self, relative: str) -> bytes:
         """A file's bytes. Invalid where there are more than `max_bytes`, or it is no regular file."""
-        with self._opened(relative) as (descriptor, size):
-            if size > self.max_bytes:
-                raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
-            with os.fdopen(os.dup(descriptor), "rb") as file:
-                data = file.read()
-        if len(data) > self.max_bytes:
+        with self._opened(relative) as (descriptor, found):
+            data = b"" if found.st_size > self.max_bytes else _read(descriptor, found.st_size, self.max_bytes)
+        if max(found.st_size, len(data)) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
         return data
 
     def stat(self, relative: str) -> Entry:
         """Of a regular file. NotFound where there is none."""
-        with self._opened(relative) as (descriptor, size):
-            return Entry(relative, os.fstat(descriptor).st_mtime_ns, size)
+        with self._opened(relative) as (_, found):
+            return Entry(relative, found.st_mtime_ns, found.st_size)
 
     def digest(self, relative: str) -> str | None:
         """SHA-256 of a file's bytes, in hex; None where there is no file. Invalid for a link: it is never written."""
+        found = self.digest_and_stat(relative)
+        return None if found is None else found[0]
+
+    def digest_and_stat(self, relative: str) -> tuple[str, os.stat_result] | None:
+        """The same, with what was known of the file before it was read."""
         try:
-            with self._opened(relative, links=False) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            with self._opened(relative, links=False) as (descriptor, found):
+                if found.st_size <= _AT_ONCE:
+                    return hashlib.sha256(_read(descriptor, found.st_size, _ANY_SIZE)).hexdigest(), found
+                with os.fdopen(os.dup(descriptor), "rb") as file:
+                    return hashlib.file_digest(file, "sha256").hexdigest(), found
         except NotFound:
             return None
 
@@ -118,23 +140,17 @@ class Folder:
                 return
         yield from _walk(str(self.root), f"{relative}/" if relative else "", problems_seen, 0)
 
-    @contextmanager
-    def parent(self, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    def parent(self, relative: str, *, create: bool = False) -> "_Opened[str]":
         """The folder of a path, opened step by step, and the path's last name. For writers in this package."""
         way, _, name = checked(relative).rpartition("/")
         held = self._held
         if held is None:
-            descriptor = self._walked(way, relative, create=create)
-            try:
-                yield descriptor, name
-            finally:
-                os.close(descriptor)
-            return
+            return _Opened(self._walked(way, relative, create=create), name)
         if way not in held:
             descriptor = self._walked(way, relative, create=create)
             if held.setdefault(way, descriptor) != descriptor:
                 os.close(descriptor)  # another thread was faster
-        yield held[way], name
+        return _Opened(held[way], name, closes=False)
 
     def _walked(self, way: str, relative: str, *, create: bool) -> int:
         """The descriptor of a folder. Each step is opened from the one before, so that no link is followed."""
@@ -155,22 +171,19 @@ class Folder:
         except OSError as error:
             raise TryLater(f"the vault's folder can't be opened ({error.strerror}): is it mounted?") from None
 
-    @contextmanager
-    def _opened(self, relative: str, *, links: bool = True) -> Iterator[tuple[int, int]]:
-        """The file's descriptor and size."""
+    def _opened(self, relative: str, *, links: bool = True) -> "_Opened[os.stat_result]":
+        """The file, and what is known of it."""
         try:
-            descriptor = self._open(checked(relative))
+            descriptor = self._open(relative)
         except _Link:
             if not links:
                 raise
             descriptor = self._open(self._resolved(relative))
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise Invalid(relative, "not a regular file")
-            yield descriptor, found.st_size
-        finally:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
+            raise Invalid(relative, "not a regular file")
+        return _Opened(descriptor, found)
 
     def _open(self, relative: str) -> int:
         with self.parent(relative) as (folder, name):
@@ -188,6 +201,30 @@ class Folder:
         if not Path(target).exists():
             raise NotFound(f"{relative}: no such file in the vault")
         return checked(inside)
+
+
+class _Opened(Generic[T]):
+    """A descriptor and what goes with it; a third of the cost of a generator's context."""
+
+    __slots__ = ("_closes", "_descriptor", "_value")
+
+    def __init__(self, descriptor: int, value: T, *, closes: bool = True) -> None:
+        self._descriptor, self._value, self._closes = descriptor, value, closes
+
+    def __enter__(self) -> tuple[int, T]:
+        return self._descriptor, self._value
+
+    def __exit__(self, *_: object) -> None:
+        if self._closes:
+            os.close(self._descriptor)
+
+
+def _read(descriptor: int, size: int, most: int) -> bytes:
+    """All of a file that was so large, and of what it has grown since, up to one byte more than `most`."""
+    data = os.read(descriptor, size + 1)
+    while 0 < len(data) <= most and (more := os.read(descriptor, max(size, 65_536))):
+        data += more
+    return data
 
 
 class _Link(Invalid):

@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
-from openbrain.vault.front_matter.lines import Entry, read_entries
+from openbrain.vault.front_matter.lines import Entry, read_entries, read_line
 from openbrain.vault.front_matter.rendering import Value, entry_lines
 from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, plain
 from openbrain.vault.values import Problem
@@ -48,8 +48,10 @@ class Front:
 
     def text(self, key: str) -> str:
         """A scalar as it is spelt, without quotes; '' where the key is missing or holds a list or map."""
-        node = self._node(key)
-        return node.text if isinstance(node, Scalar) and not (node.plain and node.value() is None) else ""
+        entry = self.entries.get(key)
+        if entry is None or not isinstance(entry.node, Scalar):
+            return ""
+        return "" if entry.node.is_null else entry.node.text
 
     def number(self, key: str) -> int | None:
         """A whole number; None where there is none. Quoted ones count."""
@@ -90,6 +92,12 @@ class Front:
         end = "\r\n" if self.opening.endswith("\r\n") else "\n"
         first, behind = (entry.first, entry.end) if entry else (len(self.lines), len(self.lines))
         new = [] if value is None else entry_lines(key, value, self.lines[first:behind], end)
+        if entry is not None and behind == first + 1 and len(new) == 1:
+            # Most often heat or status: one line for one, each as simple as can be, leaves all others as they are.
+            was, now = read_line(self.lines[first]), read_line(new[0])
+            if was is not None and now is not None and _same(now, value):
+                lines = (*self.lines[:first], new[0], *self.lines[behind:])
+                return replace(self, lines=lines, entries={**self.entries, key: Entry(key, now, first, behind)})
         front = replace(
             self,
             opening=self.opening or "---\n",
@@ -113,7 +121,7 @@ class Front:
 
 def _same(node: Node, value: Value) -> bool:
     if isinstance(value, str):
-        return isinstance(node, Scalar) and node.text == value and not (node.plain and node.value() is None)
+        return isinstance(node, Scalar) and node.text == value and not node.is_null
     here = plain(node)
     wanted = list(value) if isinstance(value, tuple) else value
     return type(here) is type(wanted) and bool(here == wanted)

@@ -7,12 +7,14 @@ quotes and people write all the time, is taken as the text that it is.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openbrain.vault import limits
 from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, entries
 
 _BREAKS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(?: +([A-Za-z0-9][^#:]*?))? *")
+"""What most lines are: a key and words. `_KEY` and `simple` read the same in it."""
 _KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(?:[ \t]+(.*))?")
 _ITEM = re.compile(r"( *)-[ \t]+(.*)")
 _QUOTED = re.compile(r"(?:\"([^\"\\]*)\"|'([^']*)')[ \t]*(?:[ \t]#.*)?")
@@ -22,8 +24,7 @@ _FLOW_LIST = re.compile(rf"\[ *(?:({_WORD}(?: *, *{_WORD})*))? *\]")
 _FLOW_MAP = re.compile(r"\{ *((?:[A-Za-z_]\w*: +\w+)(?: *, *[A-Za-z_]\w*: +\w+)*)? *\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A key, its value, and its lines in the block: from its own to behind the last that belongs to it."""
 
     key: str
@@ -36,8 +37,9 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
     """Entries by key, in their order. Refused where the block is not a mapping within the limits."""
     if sum(map(len, lines)) > limits.FRONT_CHARS:
         raise Refused(0, f"front matter holds at most {limits.FRONT_CHARS} characters")
-    bare = [line.removesuffix("\n").removesuffix("\r") for line in lines]
-    if _BREAKS.search("".join(bare)):
+    whole = "".join(lines)
+    bare = whole.split("\n")[:-1] if "\r" not in whole else [_without_end(line) for line in lines]
+    if not (whole := "".join(bare)).isprintable() and _BREAKS.search(whole):
         number = next(number for number, line in enumerate(bare) if _BREAKS.search(line))
         raise Refused(number, "lines end with LF or CRLF, not with other separators")
     found = _simple_entries(bare)
@@ -51,7 +53,7 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
             found = entries("\n".join(mended) + "\n")
     behind = [*(line for _, line, _ in found), len(bare)][1:]
     return {
-        key: Entry(key, node, line, _last(bare, line, end))
+        key: Entry(key, node, line, end if end == line + 1 else _last(bare, line, end))
         for (key, line, node), end in zip(found, behind, strict=True)
     }
 
@@ -67,30 +69,33 @@ def _simple_entries(bare: list[str]) -> list[tuple[str, int, Node]] | None:
     found: list[tuple[str, int, Node]] = []
     seen: set[str] = set()
     indent: str | None = None  # of the list that the last key holds
+    printable = "".join(bare).isprintable()
     for number, line in enumerate(bare):
-        if not line.strip(" ") or line.startswith("#"):
-            continue
-        if not line.isprintable():
+        if not printable and not line.isprintable() and not line.startswith("#"):
             return None
-        key = _KEY.fullmatch(line)
+        words = _WORDS.fullmatch(line)
+        key = words or _KEY.fullmatch(line)
         if key is not None:
-            if key[1] in seen:
-                raise Refused(number, f"the key {key[1][:40]!r} is given twice")
-            node = simple(key[2] or "", lenient=True)
+            name, value = key.groups("")
+            if name in seen:
+                raise Refused(number, f"the key {name[:40]!r} is given twice")
+            node = simple(value, lenient=True) if words is None else Scalar(value)
             if node is None:
                 return None
-            seen.add(key[1])
-            found.append((key[1], number, node))
+            seen.add(name)
+            found.append((name, number, node))
             indent = None
+            continue
+        if line.startswith("#") or not line.strip(" "):
             continue
         item = _ITEM.fullmatch(line)
         if item is None or not found or not _takes(found[-1][2], item[1], indent):
             return None
-        value = simple(item[2])
-        if not isinstance(value, Scalar) or not value.text:
+        scalar = simple(item[2])
+        if not isinstance(scalar, Scalar) or not scalar.text:
             return None
         name, first, node = found[-1]
-        found[-1] = (name, first, [*node, value] if isinstance(node, list) and indent is not None else [value])
+        found[-1] = (name, first, [*node, scalar] if isinstance(node, list) and indent is not None else [scalar])
         indent = item[1]
     return found
 
@@ -108,18 +113,37 @@ def simple(text: str, *, lenient: bool = False) -> Node | None:
         return Scalar("")
     if text[0].isalnum() and "#" not in text and ":" not in text:
         return Scalar(text)  # as nearly all are
+    if text[0] in "\"'[{":
+        return _enclosed(text)
+    if text[0] in ",]}&*!|>%@`\t" or (text[0] in "-?:" and (len(text) == 1 or text[1] in " \t")):
+        return None
+    if "#" in text:
+        text = _COMMENT.sub("", text, count=1).rstrip(" ")
+    if (": " in text or ":\t" in text or text.endswith(":")) and not lenient:
+        return None
+    return Scalar(text)
+
+
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def read_line(line: str) -> Node | None:
+    """The value of a `key: value` line, where both are as simple as most are."""
+    bare = _without_end(line)
+    key = _KEY.fullmatch(bare) if bare.isprintable() else None
+    return None if key is None else simple(key[2] or "")
+
+
+def _enclosed(text: str) -> Node | None:
+    """In quotes or brackets."""
     if (quoted := _QUOTED.fullmatch(text)) is not None:
         return Scalar(quoted[1] if quoted[1] is not None else quoted[2], plain=False)
     if (flow := _FLOW_LIST.fullmatch(text)) is not None:
         return [Scalar(word.strip(" ")) for word in flow[1].split(",")] if flow[1] else []
     if (flow := _FLOW_MAP.fullmatch(text)) is not None:
         return _map(flow[1]) if flow[1] else {}
-    if text[0] in ",[]{}&*!|>'\"%@`\t" or (text[0] in "-?:" and (len(text) == 1 or text[1] in " \t")):
-        return None
-    text = _COMMENT.sub("", text, count=1).rstrip(" ")
-    if (": " in text or ":\t" in text or text.endswith(":")) and not lenient:
-        return None
-    return Scalar(text)
+    return None
 
 
 def _map(text: str) -> Node | None:

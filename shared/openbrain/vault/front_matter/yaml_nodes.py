@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -21,19 +20,24 @@ from openbrain.vault import limits
 
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_NULLS = ("", "~", "null", "Null", "NULL")
 _WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(_NULLS),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A value as it is spelt; a plain one has no quotes and may mean a number, a truth value or nothing."""
 
     text: str
     plain: bool = True
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it means nothing."""
+        return self.plain and self.text in _NULLS
 
     def value(self) -> str | int | float | bool | None:
         """By the core schema of YAML 1.2; dates stay text."""

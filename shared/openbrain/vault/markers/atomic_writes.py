@@ -9,10 +9,11 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from openbrain.domain.errors import NotFound, TryLater
-from openbrain.vault.files.folder import Folder, inherited
+from openbrain.vault.files.folder import Entry, Folder, inherited
 
 
 def _syncfs() -> Callable[[int], int] | None:
@@ -26,12 +27,18 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Seen(NamedTuple):
-    """A file as `stat` saw it: who finds another has been overtaken."""
+    """A file as `stat` saw it: who finds another has been overtaken. Nobody can set the `ctime_ns` of what he edits."""
 
     inode: int
+    ctime_ns: int
     mtime_ns: int
     size: int
     mode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> "Seen":
+        """Of what the system told."""
+        return cls(found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
 
 
 def write(folder: Folder, relative: str, *parts: bytes) -> None:
@@ -64,9 +71,9 @@ def lay_beside(
     mtime_ns: int | None = None,
     *,
     flush: bool = True,
-) -> None:
+) -> Entry:
     """The new content, flushed to the disk unless `sync_all` follows, in a temporary file beside, with the rights of
-    the one there was, or of the folder, and of this time where one is given."""
+    the one there was, or of the folder, and of this time where one is given. How it will be found in its place."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
@@ -79,10 +86,12 @@ def lay_beside(
                     _age(descriptor, mtime_ns)
                 if flush:
                     os.fsync(descriptor)
+                found = os.fstat(descriptor)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
             raise TryLater(_message(relative, error)) from None
+    return Entry(relative, found.st_mtime_ns, found.st_size)
 
 
 def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
@@ -98,6 +107,22 @@ def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: b
         elif before is not None:
             os.unlink(name, dir_fd=parent)
         return True
+
+
+def move(folder: Folder, source: str, relative: str) -> None:
+    """The same file under another name; `sync` of both makes it last. Between two file systems it is copied."""
+    with folder.parent(source) as (here, name), folder.parent(relative, create=True) as (there, new):
+        try:
+            os.rename(name, new, src_dir_fd=here, dst_dir_fd=there)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise TryLater(_message(relative, error)) from None
+        else:
+            return
+    lay_beside(folder, relative, (folder.read_bytes(source),), None, folder.stat(source).mtime_ns)
+    if take_place(folder, relative, None):
+        sync(folder, relative)
+        remove(folder, source)
 
 
 def sync(folder: Folder, relative: str) -> None:
@@ -127,6 +152,7 @@ def clear(folder: Folder, relative: str) -> None:
         os.unlink(beside_name(name), dir_fd=parent)
 
 
+@lru_cache(maxsize=1024)
 def beside_name(name: str) -> str:
     """Hidden, so that no reader takes it for a page; short enough for every file system."""
     return f".{hashlib.sha256(name.encode()).hexdigest()[:16]}.openbrain"
@@ -155,7 +181,7 @@ def _age(descriptor: int, mtime_ns: int) -> None:
 def _seen(parent: int, name: str) -> Seen | None:
     with suppress(FileNotFoundError):
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        return Seen(found.st_ino, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
+        return Seen.of(found)
     return None
 
 

@@ -13,7 +13,11 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of each line."""
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def at(self, offset: int) -> int:
         """The line of an offset."""
@@ -40,6 +44,8 @@ class Quoted:
 
     def holds(self, offset: int) -> bool:
         """Whether what begins at `offset` is quoted."""
+        if self._no_ticks and not self._fenced:
+            return False
         line = self._lines.at(offset)
         at = bisect_right(self._firsts, line) - 1
         if at >= 0 and line <= self._fenced[at][1]:

@@ -4,9 +4,11 @@ Whatever can't be taken is reported with its line. Markers inside others are rea
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.fast_frozen import maker_by_place
 from openbrain.vault import limits
 from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.values import Marker, Problem
@@ -15,6 +17,9 @@ from openbrain.vault.values import Marker, Problem
 CLOSED_TYPES = frozenset({"lesson", "signal", "decision", "milestone", "inject", "todo"})
 
 _OPENING = re.compile(r"<!--\s*@")
+_PAIR = re.compile(r"\s+([A-Za-z0-9_]+)=(?:\"([^\"]*)\"|([\w./:+@-]+))")
+_WHOLE = re.compile(r"<!--\s*@(/?)([A-Za-z0-9_]+)((?:\s+[A-Za-z0-9_]+=(?:\"[^\"]*\"|[\w./:+@-]+))*)\s*-->")
+"""A mark as most are; what it does not match is read piece by piece."""
 _NAME = re.compile(r"(/?)([A-Za-z0-9_]+)(?=\s|-->)")
 _KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
 _BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")
@@ -30,8 +35,10 @@ class Parsed:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
+_marker = maker_by_place(Marker)
+
+
+class _Tag(NamedTuple):
     name: str
     closes: bool
     attrs: dict[str, str]
@@ -47,14 +54,22 @@ class _Reading:
     first_line: int
     lines: Lines
     problems: list[Problem] = field(default_factory=list)
-    found: list[Marker] = field(default_factory=list)
+    found: list[list[Any]] = field(default_factory=list)
+    """The fields of each marker, in their order."""
     # What is open: its tag and its place in `found` (None: it could not be taken itself).
     stack: list[tuple[_Tag, int | None]] = field(default_factory=list)
     open_names: dict[str, int] = field(default_factory=dict)
     depth: int = 0  # how many of them are markers in `found`
+    counted: tuple[int, int] = (0, 0)  # an offset, and its line
 
     def line(self, offset: int) -> int:
-        return self.lines.at(offset) + self.first_line
+        """Nearly always of what comes behind the one before: counted from there."""
+        last, line = self.counted
+        if offset < last:
+            return self.lines.at(offset) + self.first_line
+        line += self.text.count("\n", last, offset)
+        self.counted = offset, line
+        return line + self.first_line
 
     def report(self, offset: int, reason: str) -> None:
         if len(self.problems) < limits.PROBLEMS:
@@ -91,12 +106,17 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
             f"a code fence that nothing closes hides {hidden} marks behind it: close the fence",
         )
     reading.problems.sort(key=lambda problem: problem.line)
-    return Parsed(tuple(reading.found), tuple(reading.problems))
+    return Parsed(tuple(_marker(*fields) for fields in reading.found), tuple(reading.problems))
 
 
 def _tag(reading: _Reading, opening: re.Match[str]) -> _Tag | None:
     """The mark that begins here; None, with a report, where not even its name can be read."""
     text, start = reading.text, opening.start()
+    if (whole := _WHOLE.match(text, start)) is not None:
+        pairs = _PAIR.findall(whole[3])
+        given = {key: quoted or bare for key, quoted, bare in pairs}
+        if len(given) == len(pairs) and not (whole[1] and given):
+            return _Tag(whole[2], bool(whole[1]), given, start, whole.end())
     named = _NAME.match(text, opening.end())
     if named is None:
         reading.report(start, "a marker's name is letters, digits and _, followed by a space or -->")
@@ -135,11 +155,9 @@ def _why(key: re.Match[str] | None, attrs: dict[str, str]) -> str:
 def _open(reading: _Reading, tag: _Tag) -> None:
     place: int | None = None
     if not tag.broken:
-        line = reading.line(tag.start)
         place = len(reading.found)
-        reading.found.append(
-            Marker(tag.name, tag.attrs, "", line, reading.line(tag.end - 1), block=False, start=tag.start, end=tag.end)
-        )
+        lines = reading.line(tag.start), reading.line(tag.end - 1)
+        reading.found.append([tag.name, tag.attrs, "", *lines, False, tag.start, tag.end])
     reading.stack.append((tag, place))
     reading.depth += place is not None
     reading.open_names[tag.name] = reading.open_names.get(tag.name, 0) + 1
@@ -159,13 +177,9 @@ def _close(reading: _Reading, tag: _Tag) -> None:
             opened.start, f"@{tag.name} stands inside more than {limits.MARKER_DEPTH} others: its content is not read"
         )
         return
-    reading.found[place] = replace(
-        reading.found[place],
-        content=reading.text[opened.end : tag.start].strip(),
-        line_end=reading.line(tag.end - 1),
-        block=True,
-        end=tag.end,
-    )
+    content = reading.text[opened.end : tag.start].strip()
+    kept = reading.found[place]
+    kept[2], kept[4], kept[5], kept[7] = content, reading.line(tag.end - 1), True, tag.end
 
 
 def _pop(reading: _Reading) -> tuple[_Tag, int | None]:
@@ -218,6 +232,8 @@ def replaced(text: str, marker: Marker, new: str) -> str:
 
 def without_markers(text: str) -> str:
     """Text as people read it: the marks themselves taken out, what they enclose kept."""
+    if "<!--" not in text:
+        return text
     quoted = Quoted(Lines(text))
     kept, at = [], 0
     while (opening := _OPENING.search(text, at)) is not None:

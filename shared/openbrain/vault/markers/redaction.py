@@ -31,18 +31,28 @@ _NAMED = re.compile(
 )
 
 
+_NAMES = ("key", "secret", "token", "passw", "passphrase", "credential")
+"""One of which is in whatever `_NAMED` finds."""
+_KEPT_NAME = rf"\g<1>{REDACTED}"
+
+
 def redacted(text: str) -> str:
     """The text with `[redacted]` for each credential that was found."""
     text = _KEYS.sub(REDACTED, text)
-    for named in (_BEARER, _IN_URL, _NAMED):
-        text = named.sub(rf"\g<1>{REDACTED}", text)
+    # Nearly every text has none of what these look for, and is told so for a tenth of what they cost.
+    folded = text.casefold()
+    for named, words in ((_BEARER, ("bearer", "basic")), (_IN_URL, ("://",)), (_NAMED, _NAMES)):
+        if any(word in folded for word in words):
+            text = named.sub(_KEPT_NAME, text)
     return text
 
 
 def quotable(text: str) -> str:
     """Text of somebody else, to stand in a page or before a model: redacted, without what nobody would see, and no
     comment begins in it, so that it can't be taken for a marker. Markdown shows it as it was."""
-    shown = "".join(char for char in escaped(text, lambda _: "") if char in "\n\t" or char.isprintable())
+    shown = escaped(text, lambda _: "")
+    if not shown.isprintable():
+        shown = "".join(char for char in shown if char in "\n\t" or char.isprintable())
     return redacted(shown).replace("<!--", "&lt;!--")
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 import orjson
@@ -34,7 +33,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     page = document.read(text, path)
     front, found = page.front, markers.parse(page.body, path, page.body_line)
     problems = [*page.problems, *found.problems]
-    stem = PurePosixPath(path).name.removesuffix(".md")
+    stem = path.rpartition("/")[2].removesuffix(".md")
     arc_id = stem
     while arc_id.endswith(".merged"):
         arc_id = arc_id.removesuffix(".merged")
@@ -49,6 +48,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         "markers": [_plain(marker, page.body) for marker in found.markers],
         "problems": [(problem.line, problem.reason) for problem in problems],
     }
+    named = bool(front.text("cluster_id"))
     heading = None if front.text("title") else _HEADING.search(page.body)
     return Arc(
         path=path,
@@ -61,7 +61,8 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         heat=front.number("heat"),
         created_us=created_us,
         dated=dated,
-        ranked=is_ranked(front, path, arc_id),
+        ranked=is_ranked(path, arc_id, named=named),
+        named=named,
         merged=stem != arc_id,
         last_activity_us=from_iso(front.text("last_activity")) or 0,
         writable=not front.broken,
@@ -81,9 +82,9 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     )
 
 
-def is_ranked(front: Front, path: str, arc_id: str) -> bool:
-    """Whether the page is an arc: it says so, or lies among them with a day in its name."""
-    return bool(front.text("cluster_id")) or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
+def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
+    """Whether the page is an arc: it says so (`named`), or lies among them with a day in its name."""
+    return named or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
 
 
 def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list[Problem]) -> tuple[int, bool]:
@@ -153,8 +154,10 @@ def _edges(said: Any, found: Sequence[Marker]) -> list[tuple[str, str]]:
 def _plain(marker: Marker, body: str) -> tuple[Any, ...]:
     at = (marker.line_start, marker.line_end, marker.block, marker.start, marker.end)
     attrs = dict(marker.attrs)
-    if "date" not in attrs and (posted := _POSTED.search(body, max(0, marker.start - 300), marker.start)):
-        attrs["date"] = posted[1]
+    if "date" not in attrs and body.startswith("\n\n", marker.start - 2):
+        posted = _POSTED.search(body, max(0, marker.start - 300), marker.start)
+        if posted is not None:
+            attrs["date"] = posted[1]
     return (marker.type, attrs, marker.content, *at)
 
 

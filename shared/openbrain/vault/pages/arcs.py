@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from openbrain.domain.fast_frozen import maker_by_place
 from openbrain.vault.values import Marker, Problem
+
+_marker = maker_by_place(Marker)
 
 
 class Edge(NamedTuple):
@@ -64,6 +67,8 @@ class Arc(NamedTuple):
     dated: bool
     """Whether the page says when it was created; else the day of its last change stands for it."""
     ranked: bool
+    named: bool
+    """Whether its front matter says that it is an arc, wherever it lies."""
     merged: bool
     """Its content stands in another arc."""
     last_activity_us: int
@@ -109,7 +114,7 @@ class Arc(NamedTuple):
     @property
     def markers(self) -> tuple[Marker, ...]:
         """All of them; offsets count in the page's body. A posted one has the `date` that its heading says."""
-        return tuple(Marker(*mark) for mark in self._part("markers"))
+        return markers_of(self.detail)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -117,8 +122,17 @@ class Arc(NamedTuple):
         return tuple(Problem(self.path, line, reason) for line, reason in self._part("problems"))
 
     def _part(self, name: str) -> list[Any]:
-        part: list[Any] = orjson.loads(self.detail).get(name, []) if self.detail else []
-        return part
+        return _part(self.detail, name)
+
+
+def markers_of(detail: str) -> tuple[Marker, ...]:
+    """Of an arc's `detail`."""
+    return tuple(_marker(*mark) for mark in _part(detail, "markers"))
+
+
+def _part(detail: str, name: str) -> list[Any]:
+    part: list[Any] = orjson.loads(detail).get(name, []) if detail else []
+    return part
 
 
 # A tick asks several times, and the next one again.

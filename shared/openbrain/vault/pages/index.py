@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -16,22 +16,18 @@ import orjson
 
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.vault.files.changes import sha256
-from openbrain.vault.files.folder import Entry, Folder
+from openbrain.vault.files.folder import Entry, Folder, is_settled
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, of_row, row
 from openbrain.vault.values import Problem
 
 # Whose page counts where several hold one arc: the first's.
 REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
+KEPT_CHARS = 32_000_000
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
-VERSION = "3"
+VERSION = "4"
 """Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
 _FIRST_LINE = f"{VERSION}\n".encode()
-
-# A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
-# count in whole milliseconds or seconds are given more.
-_FINE_NS = 20_000_000
-_COARSE_NS = 2_000_000_000
 
 
 class Known(NamedTuple):
@@ -61,6 +57,8 @@ class Scan:
     problems: tuple[Problem, ...] = ()
     read: int = 0
     """Files that had to be read."""
+    texts: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Of those that had to be read, as many as fit into `KEPT_CHARS`: most are changed next."""
 
 
 class Index:
@@ -83,6 +81,7 @@ class Index:
         new: dict[str, Known] = {}
         problems: list[Problem] = []
         dashboards: list[str] = []
+        texts = _Texts()
         for name in FOLDERS:
             for entry in folder.walk(name, problems):
                 path = entry.path
@@ -95,31 +94,35 @@ class Index:
                     if path.endswith("/_dashboard.md"):
                         dashboards.append(path)
                 else:
-                    self._take(folder, entry, had, new, problems)
+                    self._take(folder, entry, had, new, problems, texts)
                     if path in new:
                         known[path] = new[path]
         inbox = tuple(entry.path for entry in folder.walk("raw/inbox", problems) if entry.path.endswith(".md"))
         self._known = known
         self._save(new)
-        return _scan(known, tuple(dashboards), inbox, problems, len(new))
+        scan = _scan(known, tuple(dashboards), inbox, problems)
+        return replace(scan, read=len(new), texts=texts.kept)
 
-    def written(self, folder: Folder, arcs: Iterable[tuple[Arc, bytes]]) -> None:
-        """Pages that were just written, with their bytes: the next scan need not read them."""
+    def written(self, arcs: Iterable[tuple[Arc, Entry, str]]) -> None:
+        """Pages that were just written, as they were laid out, with their SHA-256: the next scan need not read them."""
         if self._known is None:
             return
-        new: dict[str, Known] = {}
-        with folder.held() as held:
-            for arc, data in arcs:
-                with suppress(NeverRetry):
-                    at = held.stat(arc.path)
-                    if held.read_bytes(arc.path) == data:
-                        settled = _is_settled(at.mtime_ns, self._clock_ns())
-                        new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
+        now_ns = self._clock_ns()
+        new = {
+            arc.path: Known(at.mtime_ns, at.size, is_settled(at.mtime_ns, now_ns), digest, arc)
+            for arc, at, digest in arcs
+        }
         self._known.update(new)
         self._save(new)
 
     def _take(
-        self, folder: Folder, entry: Entry, had: Known | None, new: dict[str, Known], problems: list[Problem]
+        self,
+        folder: Folder,
+        entry: Entry,
+        had: Known | None,
+        new: dict[str, Known],
+        problems: list[Problem],
+        texts: "_Texts",
     ) -> None:
         began = self._clock_ns()
         try:
@@ -128,7 +131,9 @@ class Index:
             if had is not None and had.sha256 == digest and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
                 arc = had.arc
             else:
-                arc = parse_arc(entry.path, data.decode(), entry.mtime_ns)
+                text = data.decode()
+                arc = parse_arc(entry.path, text, entry.mtime_ns)
+                texts.keep(entry.path, text)
         except NotFound:
             return
         except NeverRetry as error:
@@ -137,7 +142,7 @@ class Index:
         except UnicodeDecodeError as error:
             problems.append(Problem(entry.path, data.count(b"\n", 0, error.start) + 1, "not UTF-8: save it as UTF-8"))
             return
-        new[entry.path] = Known(entry.mtime_ns, entry.size, _is_settled(entry.mtime_ns, began), digest, arc)
+        new[entry.path] = Known(entry.mtime_ns, entry.size, is_settled(entry.mtime_ns, began), digest, arc)
 
     def _load(self) -> dict[str, Known]:
         if self._state is None:
@@ -178,10 +183,6 @@ class Index:
                 self._lines += len(new)
 
 
-def _is_settled(mtime_ns: int, now_ns: int) -> bool:
-    return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
-
-
 def _lines(known: Mapping[str, Known]) -> Iterator[bytes]:
     """A line is an array of what every tick needs, a tab, and the arc's detail, which stays text until asked for."""
     for path, had in known.items():
@@ -197,7 +198,7 @@ def _of_line(line: bytes) -> tuple[str, Known]:
 
 
 def _scan(
-    known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem], read: int
+    known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem]
 ) -> Scan:
     references: dict[str, Arc] = {}
     others: list[Arc] = []
@@ -210,7 +211,21 @@ def _scan(
         else:
             others.append(arc)
     pages, shadowed = counting(others)
-    return Scan(pages, shadowed, references, dashboards, inbox, tuple(problems), read)
+    return Scan(pages, shadowed, references, dashboards, inbox, tuple(problems))
+
+
+class _Texts:
+    """The first so many characters."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+        self._left = KEPT_CHARS
+
+    def keep(self, path: str, text: str) -> None:
+        """Where there is room for it."""
+        if len(text) <= self._left:
+            self.kept[path] = text
+            self._left -= len(text)
 
 
 def in_order(path: str) -> tuple[int, list[str]]:

@@ -5,15 +5,16 @@ a time: its lease is taken elsewhere. Blocking: call it in a thread.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple, TypeAlias
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.vault.files.changes import Change, effective
-from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.folder import Entry, Folder, is_settled
 from openbrain.vault.markers import atomic_writes
 
 JOURNAL = ".openbrain/journal"
@@ -29,6 +30,16 @@ _STEP_NS = 2_000_000_000
 
 Times = Mapping[str, int]
 """By path, nanoseconds: of files that are not to be as new as their writing."""
+Known: TypeAlias = Mapping[str, atomic_writes.Seen | None]
+"""By path: files that hold what was planned over for as long as they are seen like this."""
+
+
+class Move(NamedTuple):
+    """A page that goes elsewhere as it is: renamed, for a third of what a new file and the end of the old one cost."""
+
+    source: str
+    path: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,16 @@ class Applied:
     written: int = 0
     removed: int = 0
     edited: tuple[str, ...] = ()
+    laid: Mapping[str, Entry] = field(default_factory=dict, compare=False)
+    """By path: what was written, as a scan finds it where nobody changes it again."""
+
+
+class Work(NamedTuple):
+    """What a journal holds. The changes of `moves` are not among `changes`."""
+
+    changes: Sequence[Change]
+    moves: Sequence[Move]
+    times: Times
 
 
 def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
@@ -55,13 +76,13 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
 def _applied(folder: Folder, wanted: Sequence[Change], at_step: Callable[[str], None]) -> Applied:
     if folder.digest(JOURNAL) is not None:
         raise Conflict("an earlier writer was killed: recover what it left first")
-    for change in wanted:
-        if folder.digest(change.path) != change.before:
-            raise Conflict(f"{change.path}: changed meanwhile, plan again")
+    known = _as_planned(folder, wanted)
     at_step("journal")
-    times = _times(folder, wanted)
-    atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
-    return _finish(folder, wanted, times, at_step)
+    moves = _moves(wanted)
+    moved = {path for each in moves for path in (each.source, each.path)}
+    work = Work([change for change in wanted if change.path not in moved], moves, _times(folder, wanted, known))
+    atomic_writes.write(folder, JOURNAL, *_packed(work))
+    return _finish(folder, work, known, at_step)
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
@@ -71,53 +92,114 @@ def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) 
         data = Folder(folder.root, max_bytes=_ANY_SIZE).read_bytes(JOURNAL)
     except NotFound:
         return Applied()
-    changes, times = _unpacked(data)
+    work = _unpacked(data)
+    with folder.held() as held:
+        for change in work.changes:
+            atomic_writes.clear(held, change.path)
+        return _finish(held, work, {}, at_step)
+
+
+def _as_planned(folder: Folder, changes: Iterable[Change]) -> Known:
+    """Every file is what its change says; Conflict otherwise."""
+    known: dict[str, atomic_writes.Seen | None] = {}
     for change in changes:
-        atomic_writes.clear(folder, change.path)
-    return _finish(folder, changes, times, at_step)
+        now_ns = time.time_ns()
+        found = folder.digest_and_stat(change.path)
+        if (None if found is None else found[0]) != change.before:
+            raise Conflict(f"{change.path}: changed meanwhile, plan again")
+        if found is None:
+            known[change.path] = None
+        elif is_settled(found[1].st_mtime_ns, now_ns):
+            known[change.path] = atomic_writes.Seen.of(found[1])
+    return known
 
 
-def _times(folder: Folder, changes: Iterable[Change]) -> Times:
+def _moves(changes: Iterable[Change]) -> list[Move]:
+    gone = {change.path: change.before for change in changes if change.after is None}
+    return [
+        Move(change.time_of, change.path, change.digest)
+        for change in changes
+        if change.before is None
+        and change.time_of is not None
+        and change.digest is not None
+        and change.digest == gone.get(change.time_of)
+    ]
+
+
+def _times(folder: Folder, changes: Iterable[Change], known: Known) -> Times:
     """Before the first file is touched: a move takes away the one that is asked for its time."""
     found: dict[str, int] = {}
     for change in changes:
         if change.time_of is not None and change.after is not None:
-            with suppress(NotFound):
-                found[change.path] = folder.stat(change.time_of).mtime_ns + _STEP_NS
+            seen = known.get(change.time_of) or atomic_writes.seen(folder, change.time_of)
+            if seen is not None:
+                found[change.path] = seen.mtime_ns + _STEP_NS
     return found
 
 
-def _finish(folder: Folder, changes: Sequence[Change], times: Times, at_step: Callable[[str], None]) -> Applied:
-    written, removed, edited = 0, 0, []
+def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], None]) -> Applied:
+    changes, times = work.changes, work.times
+    written, removed, edited = 0, 0, list[str]()
+    laid: dict[str, Entry] = {}
+    for move in work.moves:
+        at_step(f"{move.path} in place")
+        went = _moved(folder, move, known)
+        if went is _Now.OTHER:
+            edited += move.source, move.path
+            continue
+        written, removed = written + 1, removed + 1
+        if isinstance(went, Entry):
+            laid[move.path] = went
     with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
         for start in range(0, len(changes), TOGETHER):
             some = changes[start : start + TOGETHER]
             for change in some:
                 at_step(change.path)
             # All are on the disk before the first takes its name, and all names before the journal goes.
-            for change, found in zip(some, _all_prepared(folder, some, times, pool), strict=True):
+            for change, found in zip(some, _all_prepared(folder, some, times, known, pool), strict=True):
                 at_step(f"{change.path} in place")
                 if not _placed(folder, change, found):
                     edited.append(change.path)
                     continue
                 written += change.after is not None
                 removed += change.after is None
-            folders = {change.path.rpartition("/")[0]: change.path for change in some}
-            list(pool.map(lambda path: atomic_writes.sync(folder, path), folders.values()))
+                if isinstance(found, _Ready) and found.laid is not None:
+                    laid[change.path] = found.laid
+        names = [*(change.path for change in changes), *(path for each in work.moves for path in each[:2])]
+        _sync_names(folder, names, pool)
     at_step("done")
     atomic_writes.remove(folder, JOURNAL)
-    return Applied(written, removed, tuple(edited))
+    return Applied(written, removed, tuple(edited), laid)
 
 
 def _all_prepared(
-    folder: Folder, changes: Sequence[Change], times: Times, pool: ThreadPoolExecutor
-) -> "Sequence[atomic_writes.Seen | _Now | None]":
+    folder: Folder, changes: Sequence[Change], times: Times, known: Known, pool: ThreadPoolExecutor
+) -> "Sequence[_Ready | _Now]":
     """Few are flushed one beside the other; of many the file system is, which may hold what others write."""
+
+    def prepared(change: Change, *, flush: bool = True) -> "_Ready | _Now":
+        return _prepared(folder, change, times.get(change.path), known, flush=flush)
+
+    new = [change.path for change in changes if change.after is not None]
     if len(changes) >= MANY:
-        ready = [_prepared(folder, change, times.get(change.path), flush=False) for change in changes]
-        if atomic_writes.sync_all(folder, [change.path for change in changes]):
+        ready = [prepared(change, flush=False) for change in changes]
+        if not new or atomic_writes.sync_all(folder, new):
             return ready
-    return list(pool.map(lambda change: _prepared(folder, change, times.get(change.path)), changes))
+    return list(pool.map(prepared, changes))
+
+
+def _sync_names(folder: Folder, paths: Sequence[str], pool: ThreadPoolExecutor) -> None:
+    """All of them, before the journal goes."""
+    if len(paths) < MANY or not atomic_writes.sync_all(folder, paths):
+        folders = {path.rpartition("/")[0]: path for path in paths}
+        list(pool.map(lambda path: atomic_writes.sync(folder, path), folders.values()))
+
+
+class _Ready(NamedTuple):
+    """What is there before a change, and the new content beside it; None for no file."""
+
+    before: atomic_writes.Seen | None
+    laid: Entry | None
 
 
 class _Now(Enum):
@@ -127,53 +209,70 @@ class _Now(Enum):
     OTHER = "somebody else's"
 
 
-def _prepared(
-    folder: Folder, change: Change, mtime_ns: int | None, *, flush: bool = True
-) -> atomic_writes.Seen | _Now | None:
+def _prepared(folder: Folder, change: Change, mtime_ns: int | None, known: Known, *, flush: bool) -> _Ready | _Now:
     """What is there before the change, whose content lies beside it from now on."""
     try:
         before = atomic_writes.seen(folder, change.path)
-        digest = folder.digest(change.path)
+        if change.path not in known or known[change.path] != before:
+            digest = folder.digest(change.path)
+            if digest != change.before:
+                return _Now.DONE if digest == change.digest else _Now.OTHER
     except Invalid:  # a link or folder has taken its place
         return _Now.OTHER
-    if digest == change.digest:
-        return _Now.DONE
-    if digest != change.before:
-        return _Now.OTHER
-    if change.after is not None:
-        atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns, flush=flush)
-    return before
+    if change.after is None:
+        return _Ready(before, None)
+    return _Ready(before, atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns, flush=flush))
 
 
-def _placed(folder: Folder, change: Change, found: atomic_writes.Seen | _Now | None) -> bool:
+def _placed(folder: Folder, change: Change, found: _Ready | _Now) -> bool:
     if isinstance(found, _Now):
         return found is _Now.DONE
     try:
-        return atomic_writes.take_place(folder, change.path, found, removed=change.after is None)
+        return atomic_writes.take_place(folder, change.path, found.before, removed=change.after is None)
     except NotFound:  # with its folder
         return change.after is None
 
 
-def _packed(changes: Sequence[Change], times: Times) -> Iterator[bytes]:
+def _moved(folder: Folder, move: Move, known: Known) -> Entry | _Now:
+    """The page in its new place, of the time that it had."""
+    try:
+        here, there = (atomic_writes.seen(folder, path) for path in (move.source, move.path))
+        if here is None:
+            return _Now.DONE if folder.digest(move.path) == move.digest else _Now.OTHER
+        if there is not None or (known.get(move.source) != here and folder.digest(move.source) != move.digest):
+            return _Now.OTHER
+    except Invalid:  # a link or folder has taken its place
+        return _Now.OTHER
+    atomic_writes.move(folder, move.source, move.path)
+    # Not as it is found there: an edit since then must not be taken for what was read.
+    return Entry(move.path, here.mtime_ns, here.size)
+
+
+def _packed(work: Work) -> Iterator[bytes]:
+    changes = work.changes
     rows = [[change.path, change.before, None if change.after is None else len(change.after)] for change in changes]
-    yield json.dumps({"version": _VERSION, "changes": rows, "times": times}).encode()
+    head = {"version": _VERSION, "changes": rows, "times": work.times, "moves": work.moves}
+    yield json.dumps(head).encode()
     yield b"\n"
     yield from (change.after for change in changes if change.after)
 
 
-def _unpacked(data: bytes) -> tuple[list[Change], Times]:
+def _unpacked(data: bytes) -> Work:
     head, _, rest = data.partition(b"\n")
     try:
         read = json.loads(head)
         rows = read["changes"] if read["version"] == _VERSION else []
+        moves = [Move(*map(str, each)) for each in read.get("moves", [])]
         times = {str(path): int(at) for path, at in read.get("times", {}).items()}
         whole = sum(size or 0 for _, _, size in rows) == len(rest)
     except (ValueError, KeyError, TypeError, AttributeError):
-        rows, times, whole = [], {}, False
-    if not rows or not whole:
+        rows, moves, times, whole = [], [], {}, False
+    if not (rows or moves) or not whole:
         raise Invalid(JOURNAL, "not a journal of this version: look at it, then remove it")
     changes, at = [], 0
     for path, before, size in rows:
         changes.append(Change(path, before, None if size is None else rest[at : at + size]))
         at += size or 0
-    return effective(changes), times
+    for move in moves:
+        effective([Change(move.source, move.digest, None), Change(move.path, None, b"")])
+    return Work(effective(changes), moves, times)

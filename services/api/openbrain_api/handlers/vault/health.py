@@ -10,7 +10,6 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.signals.values import OPEN_STATES
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.signals import SignalFilter
-from openbrain.settings.reasoner import NONE
 from openbrain.vault.pipeline import SOURCE
 from openbrain_api.checks import OWN, Checks
 from openbrain_api.http.response import Response, plain
@@ -38,7 +37,7 @@ async def deep(call: Call[Nothing, Nothing]) -> Response:
         "embeddings": "down" if "embedder" in down else "ok",
         "truth": "down" if "truth" in down else "ok",
     }
-    if call.api.settings.reasoner.url != NONE:
+    if call.api.reasoner_checks is not None:
         checks["reasoner"] = await _reasoner(call.api.reasoner_checks)
     status: Literal["ok", "degraded"] = "ok" if all(state == "ok" for state in checks.values()) else "degraded"
     return plain(DeepHealth(status=status, service="openbrain", checks=checks))

@@ -13,7 +13,7 @@ from openbrain_tick.report import Report
 
 
 async def ask(plan: Plan, kept: Kept, reasoner: Reasoner, prompt_chars: int, report: Report) -> Answer | None:
-    """None where there is no model, or it did not answer; the report says which."""
+    """None where it did not answer; the report says why."""
     with report.phase("prompt_gen") as phase:
         asked = await in_thread(lambda: prompt(plan, kept.signals, previous_intent(plan), prompt_chars))
         phase |= {"prompt_length": len(asked.question.prompt), "left_out": dict(asked.left_out)}
@@ -22,9 +22,6 @@ async def ask(plan: Plan, kept: Kept, reasoner: Reasoner, prompt_chars: int, rep
             thought = await reasoner.reason(asked.question)
         except OpenBrainError as error:
             phase["error"] = str(error)
-            return None
-        if thought is None:
-            phase["skipped"] = "no reasoner is set"
             return None
         phase |= {"model": thought.model, "output_length": len(thought.text), "cut": thought.cut}
         phase |= {"tokens_in": thought.tokens_in, "tokens_out": thought.tokens_out}

@@ -7,13 +7,13 @@ after another and each sees what the last one left.
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.signal_tables import broadcasts, signal_history
+from openbrain.adapters.sql.schema.signal_tables import broadcasts, signal_history, signals
 from openbrain.adapters.sql.schema.tables import workspaces
-from openbrain.adapters.sql.signals.rows import save_signal
+from openbrain.adapters.sql.signals.rows import save_signal, signal_row
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.domain.signals.broadcast_events import broadcast_event, for_everyone, renumbered
@@ -34,6 +34,7 @@ class BroadcastLog:
         self.seq = self._first = _locked(connection, workspace_id)
         self._broadcasts: list[tuple[Any, ...]] = []
         self._history: list[tuple[Any, ...]] = []
+        self._new: list[dict[str, Any]] = []
 
     def signal(
         self,
@@ -46,17 +47,20 @@ class BroadcastLog:
         note: str = "",
         traceparent: str | None = None,
     ) -> Signal:
-        """Save the signal, and tell of it with its halt as it stands."""
+        """Save the signal, a new one with all others in `write`, and tell of it with its halt as it stands."""
         signal = replace(signal, seq=self._next(), told_at=self.now)
         if new or step is Step.WORSENED:
             signal = replace(signal, worsened_seq=signal.seq)
-        self.save_silently(signal, new=new)
+        if new:
+            self._new.append(signal_row(signal, self.times))
+        else:
+            self.save_silently(signal)
         self._tell(signal, halt, step, actor, note, traceparent)
         return signal
 
-    def save_silently(self, signal: Signal, *, new: bool = False) -> None:
-        """Save the signal and tell nobody."""
-        save_signal(self._connection, signal, self.times, new=new)
+    def save_silently(self, signal: Signal) -> None:
+        """Save a signal that was there before, and tell nobody."""
+        save_signal(self._connection, signal, self.times)
 
     def republish(self, signal_id: str, org: str, *, everyone: bool, body: bytes) -> int:
         """A finished event under the next number."""
@@ -73,6 +77,8 @@ class BroadcastLog:
         """Put everything gathered into the transaction."""
         if self.seq == self._first:
             return
+        if self._new:
+            self._connection.execute(insert(signals), self._new)
         insert_rows(self._connection, signal_history, self._history)
         insert_rows(self._connection, broadcasts, self._broadcasts)
         relay.append(self._connection, [(stream_of(self.workspace_id), row[5]) for row in self._broadcasts])

@@ -73,9 +73,12 @@ class _Batch:
         self._new_keys: list[tuple[str, str, str, str, int]] = []
         self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
         """Signals raised before, as this batch has left them, and their halts, both by signal id."""
-        self._burning = _open_signals(connection, log.workspace_id, raises)
+        new = [each for each in raises if not (each.key and joined_hash(each.key) in self._keys)]
+        self._burning = _open_signals(connection, log.workspace_id, new)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
+        self._counts: dict[tuple[str, int, int], int] = {}
+        """Signals of a source before this batch, as strong or stronger, since a time."""
 
     def take(self, given: Raise) -> RaiseOutcome:
         """One raise. The signal in the answer is not settled yet."""
@@ -181,7 +184,10 @@ class _Batch:
         count = sum(each.severity.rank >= given.severity.rank and each.first_raised_at > since for each in here)
         if count >= most:
             return True
-        return count + count_of_source(self._connection, given, since, most - count) >= most
+        asked = given.source, given.severity.rank, since
+        if asked not in self._counts:
+            self._counts[asked] = count_of_source(self._connection, given, since, most)
+        return count + self._counts[asked] >= most
 
     def _save(self, touched: _Touched) -> None:
         before, signal, halt, given = touched.before, touched.signal, touched.halt, touched.last

@@ -1,7 +1,7 @@
 """Signals and halts as rows, and back; who sees them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from sqlalchemy import (
@@ -35,9 +35,12 @@ def open_key(workspace_id: str, identity: str) -> str:
     return joined_hash(workspace_id, identity)
 
 
+_FIELDS = tuple(each.name for each in fields(Signal))
+
+
 def signal_row(signal: Signal, times: SignalTimes) -> dict[str, Any]:
     """All columns."""
-    row = asdict(signal)
+    row = {name: getattr(signal, name) for name in _FIELDS}
     row["severity"], row["broadcast_severity"] = signal.severity.rank, signal.broadcast_severity.rank
     row["state"] = signal.state.value
     row["open_key"] = open_key(signal.workspace_id, signal.identity) if signal.state.open else None
@@ -65,9 +68,8 @@ def to_halt(row: RowMapping) -> Halt:
     return Halt(**{**row, "scope": HaltScope(row["scope"]), "state": HaltState(row["state"])})
 
 
-def save_signal(connection: Connection, signal: Signal, times: SignalTimes, *, new: bool) -> None:
-    row = signal_row(signal, times)
-    connection.execute(insert(signals) if new else update(signals).where(signals.c.id == signal.id), row)
+def save_signal(connection: Connection, signal: Signal, times: SignalTimes) -> None:
+    connection.execute(update(signals).where(signals.c.id == signal.id), signal_row(signal, times))
 
 
 def save_halt(connection: Connection, halt: Halt, *, new: bool) -> None:

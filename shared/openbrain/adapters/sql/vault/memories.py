@@ -1,20 +1,26 @@
 """Which memories stand for which markers of a vault."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import starmap
 
-from sqlalchemy import Connection, and_, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, and_, delete, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
 from openbrain.adapters.sql.vault import writes
+from openbrain.domain.fast_frozen import maker_by_place
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
+_vault_memory = maker_by_place(VaultMemory)
 _NO_ARC = ""
 """The row that holds the digest: no arc is called so."""
 _MARKERS = table.c.arc != _NO_ARC
+_REPLACE = f"REPLACE INTO {table.name} ({', '.join(table.columns.keys())}) VALUES ({{}})"  # noqa: S608 - of our table
+"""Both databases know this word for it."""
 
 
 class SqlVault:
@@ -28,27 +34,17 @@ class SqlVault:
         columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
         query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
         ordered = query.order_by(table.c.arc, table.c.marker)
-        return await self._database.read(
-            lambda connection: [VaultMemory(**row) for row in connection.execute(ordered).mappings()]
-        )
+        return await self._database.read(lambda connection: list(starmap(_vault_memory, connection.execute(ordered))))
 
     async def record_vault_memories(
         self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
     ) -> None:
-        rows = {(each.arc, each.marker): each for each in put}
         now = self._clock.now()
-        gone = sorted({*drop, *rows})
-        new = [
-            {
-                "workspace_id": workspace_id,
-                "arc": each.arc,
-                "marker": each.marker,
-                "memory_id": each.memory_id,
-                "content_hash": each.content_hash,
-                "updated_at": now,
-            }
-            for _, each in sorted(rows.items())
-        ]
+        rows = {
+            (each.arc, each.marker): (workspace_id, each.arc, each.marker, each.memory_id, each.content_hash, now)
+            for each in put
+        }
+        gone, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
         await self._database.write(lambda connection: _replace(connection, workspace_id, gone, new))
 
     async def vault_digest(self, workspace_id: str) -> str:
@@ -73,13 +69,13 @@ class SqlVault:
 
 
 def _replace(
-    connection: Connection, workspace_id: str, gone: Sequence[tuple[str, str]], new: Sequence[Mapping[str, object]]
+    connection: Connection, workspace_id: str, gone: Sequence[tuple[str, str]], new: Sequence[tuple[object, ...]]
 ) -> None:
     for some in chunks(gone):
         mine = and_(table.c.workspace_id == workspace_id, tuple_(table.c.arc, table.c.marker).in_(some))
         connection.execute(delete(table).where(mine))
     for part in chunks(new):
-        connection.execute(insert(table), list(part))
+        run(connection, _REPLACE.format(slots(connection, len(table.columns))), part)
 
 
 def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
