@@ -27,7 +27,6 @@ SMALL = {
     "shared/openbrain/adapters/sql/schema/metadata.py": "imported by every table",
     "shared/openbrain/settings": "one file a group of settings",
     "shared/openbrain/adapters/local": "one file an adapter",
-    "shared/openbrain/adapters/network": "one file an adapter",
     "shared/openbrain/adapters/indexes": "what engines have in common, each part used by some of them",
     "shared/openbrain/adapters/embedding/unit_vectors.py": "used by every embedder",
     "shared/openbrain/domain/access/permissions.py": "the words of keys, asked for by every route",
