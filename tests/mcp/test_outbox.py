@@ -14,6 +14,8 @@ import orjson
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.client.breaker import Breaker
+from openbrain.client.keeping import FAILURES, KeepingWire
 from openbrain.client.outbox import Kept, Outbox, Write
 from openbrain.domain.errors import NotFound, TryLater
 from tests.mcp.support import on, text
@@ -36,6 +38,8 @@ class Cut(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self.state == "gone":
             raise httpx.ConnectError("gone")
+        if self.state == "faulty" and b"poison" in request.content:
+            return httpx.Response(500, json={"error": "service_error", "message": "an error of our own"})
         answer = await self._inner.handle_async_request(request)
         if self.state == "answer lost":
             await answer.aread()
@@ -91,6 +95,25 @@ async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_pa
         await asyncio.wait([asyncio.create_task(stranger.delivering())], timeout=0.2)
     assert not isinstance(caught.value, Kept)
     assert Outbox(file).waiting() == 1  # no key, no delivery: it waits for the right one
+
+
+async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        cut.state = "gone"
+        for content in ("poison", "good"):
+            with pytest.raises(Kept):
+                await client.remember({"content": content, "type": "fact"})
+        cut.state = "faulty"
+        wire = client._wire
+        assert isinstance(wire, KeepingWire)
+        wire._breaker = Breaker(0, 0)
+        delivered = [await wire.deliver() for _ in range(FAILURES)]
+        listed = await client.memories()
+
+    assert delivered == [False] * (FAILURES - 1) + [True]
+    assert [memory.content for memory in listed.memories] == ["good"]
+    assert Outbox(file).refused() == 1
 
 
 def test_an_outbox_has_an_end_and_one_deliverer(tmp_path: Path) -> None:

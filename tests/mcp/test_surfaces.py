@@ -228,7 +228,10 @@ def test_what_is_wrong_is_told_before_anything_is_spoken(tmp_path: Path) -> None
     in_the_clear = nowhere.run(
         "mcp", "--url", "http://brain.example.org", environment={"OPENBRAIN_API_KEY": "ob_" + "x" * 43}
     )
+    unknown = nowhere.run("mcp", "--toolsets", "most")
 
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "--toolsets: name core, signals, vault, admin or all" in unknown.err
     assert (without_key.code, without_key.out) == (5, "")
     assert (in_the_clear.code, in_the_clear.out) == (6, "")
     assert "https" in in_the_clear.err

@@ -68,6 +68,8 @@ async def test_remember_answers_with_the_id_and_not_with_what_is_stored(brain: B
         {"keywords": ["tuesdays"], "boost_keywords": 0.3, "filter": {"agent_id": "ada"}},
         {"keywords": ["tuesdays"], "boost_keywords": ["deploys"], "workspace_id": "w9"},
         {"org": "acme", "filter": {"org": "other"}},
+        {"include_scopes": "project"},
+        {"include_scopes": ["project", "agent"], "session_id": "s1"},
     ],
 )
 async def test_recall_takes_every_form(brain: Brain, narrowed: dict[str, Any]) -> None:

@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 from openbrain.client.outbox import Kept, Outbox, Write
 from openbrain.client.wire import Wire
 from openbrain.contract.base import Answer
-from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, TryLater, Unauthorised
+from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerFailed, TryLater, Unauthorised
 
 A = TypeVar("A", bound=Answer)
+FAILURES = 10
+"""Of the server itself at one write, before that is set aside."""
 
 
 class KeepingWire(Wire):
@@ -67,6 +69,10 @@ class KeepingWire(Wire):
                         await super().ask(
                             Answer, write.method, write.path, body=write.body, query=write.query, headers=write.headers
                         )
+                    except ServerFailed as error:
+                        if self._outbox.failed(number) < FAILURES:
+                            return False
+                        self._outbox.refuse(number, str(error))  # so that those behind it go on
                     except (TryLater, Unauthorised):
                         return False
                     except OpenBrainError as error:

@@ -26,9 +26,9 @@ KEEPS = {
     "DELETE": ("/v1/brain/forget/",),
 }
 """What is worth sending later. All of it may come twice: under a key that is made once, or because twice is as once."""
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS writes (number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, refused TEXT)"
-)
+_TABLE = """CREATE TABLE IF NOT EXISTS writes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, failures INTEGER NOT NULL DEFAULT 0, refused TEXT
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,14 @@ class Outbox:
         with database:
             database.execute("DELETE FROM writes WHERE number = ?", (number,))
 
+    def failed(self, number: int) -> int:
+        """The server failed at it; how often by now."""
+        database = self._database()
+        with database:
+            database.execute("UPDATE writes SET failures = failures + 1 WHERE number = ?", (number,))
+        (failures,) = database.execute("SELECT failures FROM writes WHERE number = ?", (number,)).fetchone()
+        return int(failures)
+
     def refuse(self, number: int, reason: str) -> None:
         """The server will never take it."""
         database = self._database()
@@ -135,6 +143,7 @@ class Outbox:
             self._path.chmod(0o600)
             opened.execute("PRAGMA journal_mode = WAL")
             opened.execute("PRAGMA synchronous = FULL")
+            opened.execute("PRAGMA secure_delete = ON")  # nothing of what was delivered stays here
             opened.execute(_TABLE)
             opened.commit()
             self._opened = opened

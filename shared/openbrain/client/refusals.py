@@ -16,6 +16,7 @@ from openbrain.domain.errors import (
     Outdated,
     QuotaExceeded,
     RateLimited,
+    ServerFailed,
     TryLater,
     Unauthorised,
 )
@@ -48,6 +49,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return Backlogged(message.partition(": wait")[0])
         case 408 | 429:
             return TryLater(message)
+        case 500:
+            return ServerFailed(message)
         case _ if status >= 500:
             return TryLater(message)
     field = str(problem.get("field") or "")

@@ -32,6 +32,10 @@ class ModelChanged(TryLater):
     code = "model_changed"
 
 
+class ServerFailed(TryLater):
+    """The server met an error of its own at this request. Others may go well."""
+
+
 class Halted(TryLater):
     """A halt stands: whoever works for this workspace waits until it is resumed."""
 
