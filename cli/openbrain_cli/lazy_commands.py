@@ -28,12 +28,12 @@ class Later(TyperCommand):
     def load(self) -> Any:
         """The command: of a function, or of a typer app with commands of its own."""
         module, _, name = self._target.partition(":")
-        found = getattr(import_module(module), name)
-        if not isinstance(found, typer.Typer):
+        target = getattr(import_module(module), name)
+        if not isinstance(target, typer.Typer):
             alone = new_app()
-            alone.command(self.name)(found)
-            found = alone
-        return typer.main.get_command(found)
+            alone.command(self.name)(target)
+            target = alone
+        return typer.main.get_command(target)
 
 
 def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[TyperGroup]:

@@ -121,8 +121,8 @@ app = new_app(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         import openbrain
 
         print(openbrain.__version__)

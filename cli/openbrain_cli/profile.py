@@ -34,16 +34,16 @@ class Profile:
     @property
     def url(self) -> str:
         """Where the API answers. `SetupError` where nothing says so."""
-        found = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or self._local_url()
-        if not found:
+        address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or self._local_url()
+        if not address:
             raise SetupError(
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
                 "or OPENBRAIN_URL"
             )
-        if "://" not in found:
-            scheme = "http" if found.partition(":")[0] in LOOPBACK else "https"
-            raise SetupError(f"{found!r} is not a URL: write it with its scheme, as {scheme}://{found}")
-        return found
+        if "://" not in address:
+            scheme = "http" if address.partition(":")[0] in LOOPBACK else "https"
+            raise SetupError(f"{address!r} is not a URL: write it with its scheme, as {scheme}://{address}")
+        return address
 
     def key(self, *, admin: bool = False) -> str:
         """The secret for `url`: never the key of this machine's own OpenBrain for another machine's.
@@ -129,8 +129,8 @@ class Profile:
     def outbox(self, agent: str) -> Path:
         """The file for writes that wait: of one server, one key and one agent, and no other is sent them."""
         server = self.url if self.named else "this machine's"
-        told = "\n".join((server, self.key(), agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")))
-        return self.data_dir / "outbox" / f"{sha256(told.encode()).hexdigest()[:16]}.sqlite3"
+        identity = "\n".join((server, self.key(), agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")))
+        return self.data_dir / "outbox" / f"{sha256(identity.encode()).hexdigest()[:16]}.sqlite3"
 
     @property
     def org(self) -> str | None:

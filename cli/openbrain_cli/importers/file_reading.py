@@ -43,16 +43,16 @@ def checked(path: Path, within: Path, max_bytes: int) -> tuple[Path, datetime | 
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()):
             raise Unreadable("is a link out of its folder")
-        found = real.stat()
+        info = real.stat()
     except OSError as error:
         raise _refused(error) from None
     except RuntimeError:
         raise Unreadable("is a link that leads back to itself") from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise Unreadable("is not a file")
-    if found.st_size > max_bytes:
+    if info.st_size > max_bytes:
         raise Unreadable(f"is larger than {max_bytes // 1024} KiB")
-    return real, _moment(found.st_mtime)
+    return real, _moment(info.st_mtime)
 
 
 def _refused(error: OSError) -> Unreadable:
@@ -71,7 +71,7 @@ class Listing:
 
 def listing(folder: Path, endings: tuple[str, ...] = (".md",)) -> Listing:
     """Files with these endings below a folder, else Markdown; links to folders are not followed."""
-    found: list[Path] = []
+    files_found: list[Path] = []
     skipped: list[tuple[Path, str]] = []
 
     def refused(error: OSError) -> None:
@@ -82,8 +82,8 @@ def listing(folder: Path, endings: tuple[str, ...] = (".md",)) -> Listing:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         linked = [name for name in folders if (here / name).is_symlink()]
         skipped += [(here / name, "is a linked folder: name it to import it") for name in linked]
-        found += [here / name for name in sorted(files) if name.lower().endswith(endings)]
-    return Listing(tuple(found), tuple(skipped))
+        files_found += [here / name for name in sorted(files) if name.lower().endswith(endings)]
+    return Listing(tuple(files_found), tuple(skipped))
 
 
 def _text(raw: bytes) -> str:

@@ -85,8 +85,8 @@ class FoundMemory:
     @property
     def metadata(self) -> dict[str, Any]:
         """As the memory's `metadata`."""
-        place = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
-        kept: dict[str, Any] = cleaned_json({**self.details, "import": place})
+        origin = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
+        kept: dict[str, Any] = cleaned_json({**self.details, "import": origin})
         return kept
 
     def offer(self) -> dict[str, object]:

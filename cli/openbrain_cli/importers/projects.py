@@ -80,9 +80,9 @@ def _name(path: str) -> str:
 def _from_sessions(folder: Path) -> Path | None:
     """The folder in which the sessions beside a memory folder ran: the one whose encoding is the folder's name."""
     for cwd in _working_folders(folder):
-        for place in (cwd, *cwd.parents):
-            if encoded(str(place)) == folder.name:
-                return place
+        for parent in (cwd, *cwd.parents):
+            if encoded(str(parent)) == folder.name:
+                return parent
     return None
 
 
@@ -118,8 +118,8 @@ def _from_disk(name: str, at: Path = Path("/")) -> Path | None:
         reached = f"{prefix}-{encoded(folder)}"
         if reached == name:
             return at / folder
-        if name.startswith(f"{reached}-") and (found := _from_disk(name, at / folder)) is not None:
-            return found
+        if name.startswith(f"{reached}-") and (path := _from_disk(name, at / folder)) is not None:
+            return path
     return None
 
 
@@ -133,14 +133,14 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def repository_of(path: Path) -> Repository | None:
     """The checkout that a path lies in."""
     real = path.resolve()
-    for place in (real, *real.parents):
-        marker = place / ".git"
+    for folder in (real, *real.parents):
+        marker = folder / ".git"
         if marker.is_dir():
-            return Repository(place, place, _address(marker))
+            return Repository(folder, folder, _address(marker))
         if marker.is_file():
             common = _common(marker)
-            main = common.parent if common.name == ".git" else place
-            return Repository(place, main, _address(common))
+            main = common.parent if common.name == ".git" else folder
+            return Repository(folder, main, _address(common))
     return None
 
 

@@ -30,17 +30,17 @@ def brief(
 
     Without --since of the last 7 days.
     """
-    asked = given(since=since, org=org or to.profile.org, project=project)
-    found = to.ask(lambda brain: brain.brief(limit=limit, **asked))
+    options = given(since=since, org=org or to.profile.org, project=project)
+    answer = to.ask(lambda brain: brain.brief(limit=limit, **options))
     if json:
-        as_json(found)
+        as_json(answer)
         return
-    print(f"since {found.since:%Y-%m-%d %H:%M} UTC")
+    print(f"since {answer.since:%Y-%m-%d %H:%M} UTC")
     for name, heading in _PARTS.items():
-        _part(heading, getattr(found, name))
-        if name in found.more:
+        _part(heading, getattr(answer, name))
+        if name in answer.more:
             say(f"there is more {name}: raise --limit")
-    if not found.vault:
+    if not answer.vault:
         say("no vault was read: the workspace has none, or the key may not")
 
 

@@ -47,17 +47,17 @@ def search(
     from openbrain_cli.memories.display import discovery_rendering
 
     options = {"fuzzy": fuzzy, "phrases": not plain_quotes, "highlights": True, **narrowed.filters(to.profile)}
-    found = to.ask(lambda brain: _pages(brain, " ".join(words), limit, options, facet or []))
-    _note(found.degraded)
+    answer = to.ask(lambda brain: _pages(brain, " ".join(words), limit, options, facet or []))
+    _note(answer.degraded)
     if json:
-        as_json(found)
+        as_json(answer)
         return
-    if found.hits:
-        discovery_rendering.hits(found.hits)
-        say(f"{found.count} of {found.total}")
+    if answer.hits:
+        discovery_rendering.hits(answer.hits)
+        say(f"{answer.count} of {answer.total}")
     else:
         say(f"nothing found: {'' if fuzzy else 'try --fuzzy, or '}ask for the meaning: openbrain recall")
-    for name, counts in found.facets.items():
+    for name, counts in answer.facets.items():
         discovery_rendering.counts(name, counts)
 
 
@@ -77,13 +77,13 @@ def tags(to: Speaking, narrowed: Narrowed, limit: TagLimit = 100, json: AsJson =
     from openbrain_cli.memories.display import discovery_rendering
 
     filters = narrowed.filters(to.profile)
-    found = to.ask(lambda brain: brain.tags(limit=limit, **filters))
-    _note(found.degraded)
+    answer = to.ask(lambda brain: brain.tags(limit=limit, **filters))
+    _note(answer.degraded)
     if json:
-        as_json(found)
-    elif found.tags:
-        discovery_rendering.counts("tag", found.tags)
-        _more(found.more)
+        as_json(answer)
+    elif answer.tags:
+        discovery_rendering.counts("tag", answer.tags)
+        _more(answer.more)
     else:
         say("there are no tags here yet: openbrain remember ... --tag NAME")
 
@@ -94,13 +94,13 @@ def scopes(to: Speaking, narrowed: Narrowed, limit: ScopeLimit = 100, json: AsJs
     from openbrain_cli.memories.display import discovery_rendering
 
     filters = narrowed.filters(to.profile)
-    found = to.ask(lambda brain: brain.scopes(limit=limit, **filters))
-    _note(found.degraded)
+    answer = to.ask(lambda brain: brain.scopes(limit=limit, **filters))
+    _note(answer.degraded)
     if json:
-        as_json(found)
-    elif found.scopes:
-        discovery_rendering.scopes(found.scopes)
-        _more(found.more)
+        as_json(answer)
+    elif answer.scopes:
+        discovery_rendering.scopes(answer.scopes)
+        _more(answer.more)
     else:
         say("there are no memories here yet: openbrain remember ..., or openbrain import")
 

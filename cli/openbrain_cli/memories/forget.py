@@ -48,8 +48,8 @@ def forget(
     if all_matching:
         if memory_id is not None:
             raise Invalid("", "give an ID or --all-matching, not both")
-        asked = narrowed.filters(to.profile)
-        _forget_matching(to, asked, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
+        filters = narrowed.filters(to.profile)
+        _forget_matching(to, filters, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
         return
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
@@ -105,26 +105,26 @@ def _erase(
 
 
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
-    found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
+    memory = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
     past = "erased" if what == "erase" else "forgotten"
-    text = f"{found.id}  is {found.state.value}; would be {past}: {one_line(found.content)[:200]}"
-    as_json({f"would_{what}": found.model_dump(mode="json")}) if json else print(text)
+    text = f"{memory.id}  is {memory.state.value}; would be {past}: {one_line(memory.content)[:200]}"
+    as_json({f"would_{what}": memory.model_dump(mode="json")}) if json else print(text)
 
 
 def _forget_matching(
-    to: Speaking, asked: Mapping[str, Any], *, reason: str, dry_run: bool, erase: bool, yes: bool, json: bool
+    to: Speaking, filters: Mapping[str, Any], *, reason: str, dry_run: bool, erase: bool, yes: bool, json: bool
 ) -> None:
     what = "erased" if erase else "forgotten"
     if dry_run or not yes:
-        found = to.ask(lambda brain: brain.forget_matching(erase=erase, **asked))
+        matching = to.ask(lambda brain: brain.forget_matching(erase=erase, **filters))
         if dry_run:
-            as_json(found) if json else _show(found, what)
+            as_json(matching) if json else _show(matching, what)
             return
-        _show(found, what)
-        if not found.count:
+        _show(matching, what)
+        if not matching.count:
             return
-        confirmed(f"{'Erase' if erase else 'Forget'} {found.count} memories?")
-    ended = to.ask(lambda brain: _ended(brain, asked, reason=reason, erase=erase))
+        confirmed(f"{'Erase' if erase else 'Forget'} {matching.count} memories?")
+    ended = to.ask(lambda brain: _ended(brain, filters, reason=reason, erase=erase))
     if json:
         as_json(ended)
     elif ended.operation is None:
@@ -133,11 +133,11 @@ def _forget_matching(
         print(f"{ended.operation.done} {what}  (operation {ended.operation.id} is {ended.operation.status.value})")
 
 
-async def _ended(brain: "OpenBrain", asked: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
+async def _ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
     """After its operation has ended, where this key may watch it."""
     from openbrain_cli.operators.operations import failed, followed
 
-    begun = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **asked)
+    begun = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **filters)
     if begun.operation is None:
         return begun
     try:
@@ -148,9 +148,9 @@ async def _ended(brain: "OpenBrain", asked: Mapping[str, Any], *, reason: str, e
     return begun.model_copy(update={"operation": operation})
 
 
-def _show(found: "BulkEnded", what: str) -> None:
-    print(f"{found.count} would be {what}")
-    for each in found.sample:
+def _show(matching: "BulkEnded", what: str) -> None:
+    print(f"{matching.count} would be {what}")
+    for each in matching.sample:
         print(f"  {each}")
-    if found.count > len(found.sample):
+    if matching.count > len(matching.sample):
         print("  ...")

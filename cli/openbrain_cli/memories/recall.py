@@ -57,17 +57,17 @@ def recall(
 
         recall_batch.recall_all(from_file, to, options, json=json)
         return
-    found = to.ask(lambda brain: brain.recall(query, **options))
-    if found.degraded:
-        say(f"note: {' and '.join(found.degraded)} did not answer; some of what is there may be missing")
+    answer = to.ask(lambda brain: brain.recall(query, **options))
+    if answer.degraded:
+        say(f"note: {' and '.join(answer.degraded)} did not answer; some of what is there may be missing")
     if json:
-        as_json(found)
+        as_json(answer)
     else:
-        _print(found.memories, NOTHING, scored=True)
-        if found.explained:
+        _print(answer.memories, NOTHING, scored=True)
+        if answer.explained:
             from openbrain_cli.memories.display import rendering
 
-            rendering.explained(found.memories, found.explained)
+            rendering.explained(answer.memories, answer.explained)
 
 
 @command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")
@@ -82,15 +82,15 @@ def list_memories(to: Speaking, narrowed: Narrowed, limit: Limit = 20, json: AsJ
 
 
 async def _pages(brain: "OpenBrain", limit: int, filters: dict[str, Any]) -> "list[MemoryAnswer]":
-    found: list[MemoryAnswer] = []
+    memories: list[MemoryAnswer] = []
     cursor: str | None = None
-    while len(found) < limit:
-        page = await brain.memories(limit=min(_PAGE, limit - len(found)), cursor=cursor, **filters)
-        found += page.memories
+    while len(memories) < limit:
+        page = await brain.memories(limit=min(_PAGE, limit - len(memories)), cursor=cursor, **filters)
+        memories += page.memories
         cursor = page.next_cursor
         if cursor is None:
             break
-    return found
+    return memories
 
 
 def _print(memories: "Sequence[MemoryAnswer]", otherwise: str, *, scored: bool = False) -> None:
@@ -109,17 +109,17 @@ def show(
     """Show one memory whole, dead or alive."""
     from openbrain_cli.memories.display import rendering
 
-    async def asked(brain: "OpenBrain") -> "MemoryDetail":
+    async def ask_for(brain: "OpenBrain") -> "MemoryDetail":
         whole = await whole_id(brain, memory_id, session_id=session)
         read = brain.memory_whole if history else brain.memory
         return await read(whole, session_id=session)
 
-    found = to.ask(asked)
+    memory = to.ask(ask_for)
     if json:
-        as_json(found)
+        as_json(memory)
         return
-    rendering.detail(found)
-    if found.history:
-        rendering.history(found.history)
-    if found.lineage:
-        rendering.lineage(found.lineage)
+    rendering.detail(memory)
+    if memory.history:
+        rendering.history(memory.history)
+    if memory.lineage:
+        rendering.lineage(memory.lineage)

@@ -65,9 +65,9 @@ async def _asked(brain: "OpenBrain", questions: Sequence[Question], options: dic
     shown = err.is_terminal and not sys.stdout.isatty()
     with Progress(*columns, console=err, transient=True, disable=not shown) as bar:
         task = bar.add_task("asking", total=len(questions))
-        async for question, found in _answers(brain, questions, options):
-            (_print_json if json else _print)(question, found)
-            refused += not isinstance(found, Recalled)
+        async for question, result in _answers(brain, questions, options):
+            (_print_json if json else _print)(question, result)
+            refused += not isinstance(result, Recalled)
             bar.advance(task)
     return refused
 
@@ -77,25 +77,25 @@ async def _answers(
 ) -> "AsyncIterator[tuple[Question, Recalled | RefusedQuestion]]":
     for start in range(0, len(questions), limits.BATCH_QUESTIONS):
         part = questions[start : start + limits.BATCH_QUESTIONS]
-        found = await brain.recall_batch(part, **options)
-        for each in zip(part, found.results, strict=True):
+        answer = await brain.recall_batch(part, **options)
+        for each in zip(part, answer.results, strict=True):
             yield each
 
 
-def _print_json(question: Question, found: "Recalled | RefusedQuestion") -> None:
-    as_json_line({"query": question.get("query"), **found.model_dump(mode="json", exclude_none=True)})
+def _print_json(question: Question, result: "Recalled | RefusedQuestion") -> None:
+    as_json_line({"query": question.get("query"), **result.model_dump(mode="json", exclude_none=True)})
 
 
-def _print(question: Question, found: "Recalled | RefusedQuestion") -> None:
+def _print(question: Question, result: "Recalled | RefusedQuestion") -> None:
     print(plain(f"# {question.get('query')}"))
-    if not isinstance(found, Recalled):
-        print(plain(f"refused: {found.message}\n"))
+    if not isinstance(result, Recalled):
+        print(plain(f"refused: {result.message}\n"))
         return
-    if found.memories:
-        rendering.listed(found.memories, scored=True)
+    if result.memories:
+        rendering.listed(result.memories, scored=True)
     else:
         print(f"{NOTHING}\n")
-    if found.explained:
-        rendering.explained(found.memories, found.explained)
-    if found.degraded:
-        print(f"note: {' and '.join(found.degraded)} did not answer\n")
+    if result.explained:
+        rendering.explained(result.memories, result.explained)
+    if result.degraded:
+        print(f"note: {' and '.join(result.degraded)} did not answer\n")

@@ -68,12 +68,12 @@ class Wanted:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json_module.loads(text)
+        parsed = json_module.loads(text)
     except json_module.JSONDecodeError:
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise Invalid("metadata", """must be a JSON object, as in '{"ticket": 7}'""")
-    return found
+    return parsed
 
 
 @command(
@@ -122,17 +122,17 @@ def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJs
     """Tell what happened to one memory: when, what, who and why."""
     from openbrain_cli.memories.display import rendering
 
-    async def asked(brain: "OpenBrain") -> "MemoryDetail":
+    async def ask_for(brain: "OpenBrain") -> "MemoryDetail":
         return await brain.memory_whole(await whole_id(brain, memory_id, session_id=session), session_id=session)
 
-    found = to.ask(asked)
-    lines = found.history or ()
+    memory = to.ask(ask_for)
+    lines = memory.history or ()
     if json:
-        chain = found.lineage.model_dump(mode="json") if found.lineage else None
-        as_json({"id": found.id, "history": [line.model_dump(mode="json") for line in lines], "lineage": chain})
+        chain = memory.lineage.model_dump(mode="json") if memory.lineage else None
+        as_json({"id": memory.id, "history": [line.model_dump(mode="json") for line in lines], "lineage": chain})
     elif lines:
         rendering.history(lines)
-        if found.lineage:
-            rendering.lineage(found.lineage)
+        if memory.lineage:
+            rendering.lineage(memory.lineage)
     else:
         say("nothing is told of it")

@@ -83,26 +83,26 @@ def change(
 @command("openbrain workspaces list")
 def list_workspaces(to: Connection, json: AsJson = False) -> None:
     """List all workspaces, and what those with a quota hold."""
-    found = to.ask(_all, admin=True)
+    workspaces = to.ask(_all, admin=True)
     if json:
-        as_json({"workspaces": [each.model_dump(mode="json") for each in found], "count": len(found)})
-    elif found:
-        show(table("id", "created", "holds", "name", rows=_rows(found)))
+        as_json({"workspaces": [each.model_dump(mode="json") for each in workspaces], "count": len(workspaces)})
+    elif workspaces:
+        show(table("id", "created", "holds", "name", rows=_rows(workspaces)))
     else:
         say("there are no workspaces yet")
 
 
 async def _all(brain: "OpenBrain") -> "list[WorkspaceAnswer]":
     page = await brain.workspaces()
-    found = list(page.workspaces)
+    workspaces = list(page.workspaces)
     while page.next_cursor:
         page = await brain.workspaces(cursor=page.next_cursor)
-        found += page.workspaces
-    return found
+        workspaces += page.workspaces
+    return workspaces
 
 
-def _rows(found: "Iterable[WorkspaceAnswer]") -> "Iterable[tuple[str, ...]]":
-    for each in found:
+def _rows(workspaces: "Iterable[WorkspaceAnswer]") -> "Iterable[tuple[str, ...]]":
+    for each in workspaces:
         yield each.id, day(each.created_at), _held(each), one_line(each.name)
 
 
@@ -125,11 +125,11 @@ def delete(
 ) -> None:
     """Delete a workspace with everything in it. Its keys open nothing at once. Can't be undone."""
     if dry_run or not yes:
-        found = to.ask(lambda brain: brain.delete_workspace(workspace_id, dry_run=True), admin=True)
+        plan = to.ask(lambda brain: brain.delete_workspace(workspace_id, dry_run=True), admin=True)
         if json and dry_run:
-            as_json(found)
+            as_json(plan)
             return
-        held = {name: count for name, count in found.counts.items() if count}
+        held = {name: count for name, count in plan.counts.items() if count}
         for name, count in held.items():
             print(f"{count:>8}  {name}")
         if not held:

@@ -71,8 +71,8 @@ def status(
 ) -> None:
     """Show the halts that stand; of one, who has stopped and who that listens has not."""
     if halt_id:
-        found = to.ask(lambda brain: brain.halt(halt_id, within_s=within))
-        as_json(found) if json else _stands(found)
+        answer = to.ask(lambda brain: brain.halt(halt_id, within_s=within))
+        as_json(answer) if json else _stands(answer)
         return
     listed = to.ask(lambda brain: brain.halts(state=() if every else ("open",), limit=100))
     if json:
@@ -127,8 +127,8 @@ def resume(
 
 async def _standing(brain: "OpenBrain") -> str:
     """The one halt that stands; '' where none does."""
-    found = (await brain.halts(state=("open",), limit=NAMED)).halts
-    if len(found) > 1:
-        which = "; ".join(f"{each.id} ({one_line(each.title)})" for each in found)
-        raise Invalid("ID", f"{len(found)} halts stand: say which. {which}")
-    return found[0].id if found else ""
+    open_halts = (await brain.halts(state=("open",), limit=NAMED)).halts
+    if len(open_halts) > 1:
+        which = "; ".join(f"{each.id} ({one_line(each.title)})" for each in open_halts)
+        raise Invalid("ID", f"{len(open_halts)} halts stand: say which. {which}")
+    return open_halts[0].id if open_halts else ""

@@ -63,28 +63,28 @@ def inbox(
     json: AsJson = False,
 ) -> None:
     """Show what the agent was sent and has not read, oldest first."""
-    found = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
-    if mark and found.messages:
-        to.ask(lambda brain: brain.mark_read([message.id for message in found.messages]))
+    messages = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
+    if mark and messages.messages:
+        to.ask(lambda brain: brain.mark_read([message.id for message in messages.messages]))
     if json:
-        as_json(found)
+        as_json(messages)
         return
-    _shown(found.messages)
-    left = found.unread - sum(not message.read for message in found.messages)
-    say(f"{left} more unread" if left else "no messages" if not found.messages else "that is all")
+    _shown(messages.messages)
+    left = messages.unread - sum(not message.read for message in messages.messages)
+    say(f"{left} more unread" if left else "no messages" if not messages.messages else "that is all")
 
 
 @app.command("with")
 @command("openbrain messages with bo", "openbrain messages with bo --limit 100 --json")
 def with_agent(other: To, to: Speaking, *, limit: Limit = 20, cursor: Cursor = None, json: AsJson = False) -> None:
     """Show what was written to and by another agent, newest first."""
-    found = to.ask(lambda brain: brain.conversation(other, limit=limit, cursor=cursor))
+    messages = to.ask(lambda brain: brain.conversation(other, limit=limit, cursor=cursor))
     if json:
-        as_json(found)
+        as_json(messages)
         return
-    _shown(found.messages)
-    if found.next_cursor:
-        say(f"there is more: --cursor {found.next_cursor}")
+    _shown(messages.messages)
+    if messages.next_cursor:
+        say(f"there is more: --cursor {messages.next_cursor}")
 
 
 def _shown(messages: "Iterable[MessageAnswer]") -> None:

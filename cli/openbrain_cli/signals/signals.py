@@ -107,11 +107,11 @@ def list_signals(
     """List the signals that burn, the newest first."""
     states = state or (None if every else list(OPEN))
     wanted = given(state=states, min_severity=min_severity, source=source, org=org, project=project, since=since)
-    found = to.ask(lambda brain: brain.signals(limit=limit, **wanted))
+    page = to.ask(lambda brain: brain.signals(limit=limit, **wanted))
     if json:
-        as_json(found)
-    elif found.signals:
-        show(table("raised", "severity", "signal", rows=_rows(found.signals)))
+        as_json(page)
+    elif page.signals:
+        show(table("raised", "severity", "signal", rows=_rows(page.signals)))
     else:
         say("nothing burns" if not every and not state else "there are no such signals")
 
@@ -163,12 +163,12 @@ def watch(
     """Hear what comes, until Ctrl-C: first how things stand, then each broadcast. Comes back after a broken connection,
     and misses nothing.
     """
-    place = given(org=org, project=project)
+    scope = given(org=org, project=project)
 
     async def whole(brain: "OpenBrain") -> None:
         cursor = after
         while True:
-            cursor = await _heard(brain, cursor, seconds, place, json=json)
+            cursor = await _heard(brain, cursor, seconds, scope, json=json)
             if seconds is not None:
                 return
             await asyncio.sleep(1)
@@ -177,14 +177,14 @@ def watch(
 
 
 async def _heard(
-    brain: "OpenBrain", cursor: int | None, seconds: int | None, place: dict[str, str], *, json: bool
+    brain: "OpenBrain", cursor: int | None, seconds: int | None, scope: dict[str, str], *, json: bool
 ) -> int | None:
     """One connection; the number that it came to."""
     from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
     from openbrain.domain.errors import TryLater
 
     try:
-        async for news in brain.hear(cursor, seconds=seconds, **place):
+        async for news in brain.hear(cursor, seconds=seconds, **scope):
             if news is None:
                 continue
             match news:

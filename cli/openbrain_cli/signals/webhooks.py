@@ -34,17 +34,17 @@ def add(address: Address, *, to: Connection, min_severity: MinSeverity = "warnin
 @command("openbrain webhooks list", "openbrain webhooks list --json")
 def list_webhooks(to: Connection, *, json: AsJson = False) -> None:
     """List where broadcasts are posted to, how far each has come, and what its last attempt met."""
-    found = to.ask(lambda brain: brain.webhooks(limit=100))
+    page = to.ask(lambda brain: brain.webhooks(limit=100))
     if json:
-        as_json(found)
-    elif found.webhooks:
+        as_json(page)
+    elif page.webhooks:
         rows = (
             (
                 "on" if webhook.enabled else "off",
                 str(webhook.cursor),
                 f"{one_line(webhook.url)}\n{webhook.id}" + (f"\n{one_line(webhook.error)}" if webhook.error else ""),
             )
-            for webhook in found.webhooks
+            for webhook in page.webhooks
         )
         show(table("", "through", "webhook", rows=rows))
     else:

@@ -81,13 +81,13 @@ def _tell(done: "Synced", *, json: bool, dry_run: bool) -> None:
 @command("openbrain brain feed", "openbrain brain feed --json")
 def feed(to: Speaking, *, json: AsJson = False) -> None:
     """Show what sessions read at their start."""
-    found = to.ask(lambda brain: brain.feed())
+    answer = to.ask(lambda brain: brain.feed())
     if json:
-        as_json(found)
+        as_json(answer)
         return
-    for entry in sorted((*found.hot_arcs, *found.inject_blocks, *found.entries), key=lambda each: -each.priority):
+    for entry in sorted((*answer.hot_arcs, *answer.inject_blocks, *answer.entries), key=lambda each: -each.priority):
         print(f"{one_line(entry.title)}  [{entry.severity}]\n\n{plain(entry.content)}\n")
-    if not found.entry_count:
+    if not answer.entry_count:
         say("the feed is empty: has a tick run? openbrain tick")
 
 
@@ -119,27 +119,30 @@ def post(
 @command("openbrain brain read left/reference/lessons-2026-11-21.md")
 def read(path: PagePath, *, to: Speaking, json: AsJson = False) -> None:
     """Show one page of the vault."""
-    found = to.ask(lambda brain: brain.vault_page(path))
+    page = to.ask(lambda brain: brain.vault_page(path))
     if json:
-        as_json(found)
+        as_json(page)
     else:
-        print(plain(found.content), end="")
+        print(plain(page.content), end="")
 
 
 @app.command()
 @command("openbrain brain search 'redis failover'", "openbrain brain search broker --path left --json")
 def search(words: Words, *, to: Speaking, path: Below = "", limit: Limit = 20, json: AsJson = False) -> None:
     """Find pages of the vault by their words."""
-    found = to.ask(lambda brain: brain.vault_search(words, path=path, limit=limit))
+    answer = to.ask(lambda brain: brain.vault_search(words, path=path, limit=limit))
     if json:
-        as_json(found)
-    elif found.results:
+        as_json(answer)
+    elif answer.results:
         show(
             table(
-                "page", "line", "", rows=((result.path, result.line, one_line(result.text)) for result in found.results)
+                "page",
+                "line",
+                "",
+                rows=((result.path, result.line, one_line(result.text)) for result in answer.results),
             )
         )
     else:
         say("no page holds all of these words")
-    if not found.complete:
+    if not answer.complete:
         say("there may be more: narrow it down with --path")

@@ -85,9 +85,9 @@ def _here(folder: Folder) -> dict[str, str]:
 
 def _known(folder: Folder) -> Mapping[str, Mapping[str, str]] | None:
     try:
-        found: Any = json.loads(folder.read(MARK))
+        known: Any = json.loads(folder.read(MARK))
     except NotFound:
         return None
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return known if isinstance(known, dict) else {}

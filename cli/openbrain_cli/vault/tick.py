@@ -80,9 +80,9 @@ def _refuse_failed_model(report: Mapping[str, Any]) -> None:
 async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) -> "TickAnswer":
     from uuid import uuid4
 
-    asked = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
+    job = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
     shown = None
-    while not (seen := await brain.tick(asked.job_id, wait=LOOK_S)).status.ended:
+    while not (seen := await brain.tick(job.job_id, wait=LOOK_S)).status.ended:
         if seen.error is None:
             continue
         if seen.error != shown:
@@ -113,7 +113,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"recommendations taken: {len(result['done'])}, refused: {result['refused_count']}"
     for each in result.get("refused", ()):
         yield f"  {one_line(each['item'])}: {one_line(each['reason'])}"
-    for place in phases.get("verify", {}).get("stats", {}).get("missing", ()):
-        yield f"  {one_line(place)} was written and is not there"
+    for path in phases.get("verify", {}).get("stats", {}).get("missing", ()):
+        yield f"  {one_line(path)} was written and is not there"
     for each in report.get("problems", ()):
         yield f"{one_line(each['path'])}:{each['line']}: {one_line(each['reason'])}"

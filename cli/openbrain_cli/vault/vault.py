@@ -82,8 +82,8 @@ def cluster(
     from openbrain_tick.plan.extract import read_bundle
 
     root = _vault(vault, out_dir)
-    found = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())
-    planned = asyncio.run(clustered(root, found.sessions, profile(data=data).settings(), dry_run=dry_run))
+    parsed = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())
+    planned = asyncio.run(clustered(root, parsed.sessions, profile(data=data).settings(), dry_run=dry_run))
     changes, problems = planned.changes(), planned.problems
     if json:
         as_json(

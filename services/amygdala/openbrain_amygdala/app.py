@@ -85,7 +85,7 @@ def periodic_jobs(container: Container) -> Leader:
             await container.wake.notify()
         return moved
 
-    found = [
+    jobs = [
         PeriodicJob(
             "sweep",
             swept,
@@ -103,14 +103,14 @@ def periodic_jobs(container: Container) -> Leader:
         async def posted_again() -> int:
             return await post_again(container.store, container.poster, POST_AGAIN)
 
-        found += [
+        jobs += [
             PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
             PeriodicJob("replays", posted_again, _pause(POST_AGAIN_EVERY_S, 1), POST_AGAIN_EVERY_S),
         ]
     return Leader(
         "amygdala-duties",
         container.store.leases,
-        found,
+        jobs,
         lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"truth": container.store.check},
         close=_nothing,

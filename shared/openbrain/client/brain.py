@@ -85,14 +85,14 @@ class OpenBrain(
     def from_environment(cls, environment: Mapping[str, str], home: Path | None = None) -> Self:
         """The server that OPENBRAIN_URL and its siblings name, or the original's CORE_BRAIN_URL: all of them stand in
         `domain.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
-        found = from_environment(environment, home or Path.home())
+        credentials = from_environment(environment, home or Path.home())
         return cls(
-            found.url,
-            found.key,
-            agent=found.agent_id,
-            allow_http=found.allow_http,
-            response_bytes=found.response_bytes,
-            org=found.org,
+            credentials.url,
+            credentials.key,
+            agent=credentials.agent_id,
+            allow_http=credentials.allow_http,
+            response_bytes=credentials.response_bytes,
+            org=credentials.org,
         )
 
     async def __aenter__(self) -> Self:
@@ -165,8 +165,8 @@ class OpenBrain(
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords)
-        asked = ({"query": question} if isinstance(question, str) else question for question in questions)
-        queries = [self._placed({**common, **each}) for each in asked]
+        normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
+        queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def memories(
@@ -191,12 +191,12 @@ class OpenBrain(
 
     async def memory_whole(self, memory_id: str, *, session_id: str = "") -> MemoryDetail:
         """Read one memory with its chain and all of its audit, page by page."""
-        found = page = await self.memory(memory_id, history=True, session_id=session_id)
+        first = page = await self.memory(memory_id, history=True, session_id=session_id)
         lines = list(page.history or ())
         while page.next_cursor is not None:
             page = await self.memory(memory_id, history=True, session_id=session_id, cursor=page.next_cursor)
             lines += page.history or ()
-        return found.model_copy(update={"history": tuple(lines), "next_cursor": None})
+        return first.model_copy(update={"history": tuple(lines), "next_cursor": None})
 
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]

@@ -63,8 +63,8 @@ class KeepingWire(Wire):
         """Send what waits, in order; whether nothing is left. What the server will never take is set aside."""
         async with self._turn:
             with self._outbox.delivering() as ours:
-                while ours and (found := self._outbox.first()):
-                    number, write = found
+                while ours and (next_write := self._outbox.first()):
+                    number, write = next_write
                     try:
                         await super().ask(
                             Answer, write.method, write.path, body=write.body, query=write.query, headers=write.headers

@@ -90,8 +90,8 @@ class Outbox:
     def first(self) -> tuple[int, Write] | None:
         """The oldest that waits, under its number."""
         ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"
-        found = self._database().execute(ask).fetchone()
-        return None if found is None else (found[0], Write(**orjson.loads(found[1])))
+        row = self._database().execute(ask).fetchone()
+        return None if row is None else (row[0], Write(**orjson.loads(row[1])))
 
     def delivered(self, number: int) -> None:
         """The server has it."""

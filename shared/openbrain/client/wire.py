@@ -167,8 +167,8 @@ def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
-    asked = float(retry_after) if retry_after is not None and retry_after.isdecimal() else 0.1 * 2**attempt
-    return min(asked, RETRY_AFTER_MAX_S) + random.uniform(0, 0.1)  # noqa: S311 - spreads clients, hides nothing
+    seconds = float(retry_after) if retry_after is not None and retry_after.isdecimal() else 0.1 * 2**attempt
+    return min(seconds, RETRY_AFTER_MAX_S) + random.uniform(0, 0.1)  # noqa: S311 - spreads clients, hides nothing
 
 
 def _parsed(model: type[A], raw: bytes, url: str) -> A:

@@ -129,8 +129,8 @@ class Pressure:
             self._believed_until = self._again_at + STALE_S
             self._looking = None
         disk = "" if self._disk is None else self._disk()
-        found = (("disk", disk), ("outbox", outbox), ("streams", memory))
-        self._tell({name: why for name, why in found if why})
+        reasons = (("disk", disk), ("outbox", outbox), ("streams", memory))
+        self._tell({name: why for name, why in reasons if why})
 
     async def _outbox(self) -> str:
         try:

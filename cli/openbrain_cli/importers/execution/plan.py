@@ -87,14 +87,14 @@ class Plan:
 
 def plan(scan: Scan, existing: Iterable[Existing], target: Target) -> Plan:
     """Match by identity and text, then by text alone (it was moved), then by identity alone (it was edited)."""
-    found, notes = _distinct(scan.found)
+    sections, notes = _distinct(scan.found)
     pool = _Pool([each for each in existing if target.fits(each)])
     steps: dict[Key, Step] = {}
     for match in (pool.same, lambda each: pool.moved(each, target), pool.edited):
-        _match(found, steps, match)
-    _add_new(found, steps, target)
+        _match(sections, steps, match)
+    _add_new(sections, steps, target)
     vanished = tuple(old for old in pool.rest() if old.key not in steps and _looked_at(old.key, scan))
-    return Plan(tuple(steps[each.key] for each in found), vanished, (*scan.notes, *notes))
+    return Plan(tuple(steps[each.key] for each in sections), vanished, (*scan.notes, *notes))
 
 
 class _Pool:
@@ -127,9 +127,9 @@ class _Pool:
 
 
 def _match(
-    found: Sequence[FoundMemory], steps: dict[Key, Step], match: Callable[[FoundMemory], Existing | None]
+    sections: Sequence[FoundMemory], steps: dict[Key, Step], match: Callable[[FoundMemory], Existing | None]
 ) -> None:
-    for each in found:
+    for each in sections:
         if each.key not in steps and (old := match(each)) is not None:
             steps[each.key] = Step(_action(each, old), each, old)
 
@@ -140,13 +140,13 @@ def _action(found: FoundMemory, old: Existing) -> Action:
     return Action.UNCHANGED if (found.key, found.digest) == (old.key, old.digest) else Action.REFILE
 
 
-def _add_new(found: Sequence[FoundMemory], steps: dict[Key, Step], target: Target) -> None:
+def _add_new(sections: Sequence[FoundMemory], steps: dict[Key, Step], target: Target) -> None:
     def readers(step: Step) -> tuple[str, ...]:
         org, project = target.org_of(step.existing), target.project_of(step.found, step.existing)
         return step.found.content_digest, step.found.scope, org, project
 
     readers_known = {readers(step) for step in steps.values()}
-    for each in found:
+    for each in sections:
         if each.key in steps:
             continue
         step = Step(Action.CREATE, each)

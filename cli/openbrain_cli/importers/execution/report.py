@@ -36,12 +36,12 @@ def detected(seen: Sequence[Seen]) -> None:
         )
 
 
-def notes(found: Sequence[Note]) -> None:
+def notes(all_notes: Sequence[Note]) -> None:
     """Files that were not taken as they stand."""
-    for note in found[:_NOTES]:
+    for note in all_notes[:_NOTES]:
         say(f"{one_line(note.path)}: {note.reason}")
-    if len(found) > _NOTES:
-        say(f"and {len(found) - _NOTES} more: --json has them all")
+    if len(all_notes) > _NOTES:
+        say(f"and {len(all_notes) - _NOTES} more: --json has them all")
 
 
 def steps(plan: Plan) -> None:
@@ -103,9 +103,9 @@ def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
     ]
 
 
-def notes_as_data(found: Sequence[Note]) -> list[dict[str, str]]:
+def notes_as_data(all_notes: Sequence[Note]) -> list[dict[str, str]]:
     """What was not taken as it stands."""
-    return [{"path": note.path, "reason": note.reason} for note in found]
+    return [{"path": note.path, "reason": note.reason} for note in all_notes]
 
 
 def _rest(rows: Sequence[object]) -> None:

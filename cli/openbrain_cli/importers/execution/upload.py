@@ -29,21 +29,21 @@ class Sent:
 
 async def existing(brain: OpenBrain) -> list[Existing]:
     """The living memories of all imports before."""
-    found: list[Existing] = []
+    memories: list[Existing] = []
     cursor: str | None = None
     while True:
         page = await brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor)
-        found += [each for memory in page.memories if (each := _existing(memory)) is not None]
+        memories += [each for memory in page.memories if (each := _existing(memory)) is not None]
         cursor = page.next_cursor
         if cursor is None:
-            return found
+            return memories
 
 
 def _existing(memory: MemoryAnswer) -> Existing | None:
-    place = memory.metadata.get("import")
-    if not isinstance(place, dict):
+    origin = memory.metadata.get("import")
+    if not isinstance(origin, dict):
         return None
-    client, path, heading, digest = (str(place.get(name, "")) for name in ("client", "path", "heading", "digest"))
+    client, path, heading, digest = (str(origin.get(name, "")) for name in ("client", "path", "heading", "digest"))
     return Existing(
         id=memory.id,
         key=(client, path, heading),

@@ -73,11 +73,11 @@ def _walked(homes: Homes, known: set[Path]) -> Iterator[Source]:
             note = Note(where, f"only {_FOLDERS} folders of the home folder were looked at: name what lies further on")
             yield Source(here, lambda note=note: (Scan(notes=(note,)),))  # type: ignore[misc]
             return
-        found = None if not depth else _source(here, folders, names, homes.home)
-        if here.resolve() in known or found is not None:
+        source = None if not depth else _source(here, folders, names, homes.home)
+        if here.resolve() in known or source is not None:
             folders.clear()
-            if found is not None and here.resolve() not in known:
-                yield found
+            if source is not None and here.resolve() not in known:
+                yield source
             continue
         kept = sorted(name for name in folders if not name.startswith(".") and name not in NOT_OURS)
         folders[:] = kept if depth < _DEPTH else []

@@ -9,9 +9,9 @@ from openbrain_cli.importers.projects import is_checkout
 from openbrain_cli.importers.sources.note_kinds import has_pages
 
 
-def without_memories(named: Iterable[Path], found: Iterable[Path]) -> list[Path]:
+def without_memories(named: Iterable[Path], sources: Iterable[Path]) -> list[Path]:
     """The named paths at and below which nothing was found."""
-    places = list(found)
+    places = list(sources)
     return [path for path in named if not any(place.is_relative_to(path) for place in places)]
 
 

@@ -32,8 +32,8 @@ class Import:
 def imports_of(text: str, first_line: int = 1) -> Iterator[Import]:
     """In order."""
     for number, line in prose(text, first_line):
-        for found in _IMPORT.finditer(line):
-            written = found["path"].replace("\\ ", " ").rstrip(".:!?\"'")
+        for match in _IMPORT.finditer(line):
+            written = match["path"].replace("\\ ", " ").rstrip(".:!?\"'")
             if written:
                 yield Import(written, number)
 
@@ -47,11 +47,11 @@ def prose(text: str, first_line: int = 1) -> Iterator[tuple[int, str]]:
     """The lines that are no code, with their numbers and without the code in them."""
     fence = ""
     for number, line in enumerate(text.split("\n"), first_line):
-        found = _FENCE.match(line)
-        if found is None:
+        match = _FENCE.match(line)
+        if match is None:
             if not fence:
                 yield number, _SPAN.sub(" ", line)
         elif not fence:
-            fence = found[1]
-        elif found[1][0] == fence[0] and len(found[1]) >= len(fence):
+            fence = match[1]
+        elif match[1][0] == fence[0] and len(match[1]) >= len(fence):
             fence = ""

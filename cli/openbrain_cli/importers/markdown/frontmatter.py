@@ -116,8 +116,8 @@ def _no_content(reason: str) -> str:
 
 
 def _quoted(line: str) -> str:
-    found = _PLAIN_VALUE.match(line)
-    return line if found is None else found["key"] + json.dumps(found["value"], ensure_ascii=False)
+    match = _PLAIN_VALUE.match(line)
+    return line if match is None else match["key"] + json.dumps(match["value"], ensure_ascii=False)
 
 
 def _outside_braces(text: str) -> list[str]:

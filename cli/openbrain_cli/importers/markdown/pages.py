@@ -11,7 +11,7 @@ from openbrain_cli.importers.markdown.frontmatter import Page, page
 ToMemories = Callable[[Page, Chunker], Iterable[FoundMemory]]
 
 
-def scan_page(path: Path, root: Path, client: str, place: str, found: ToMemories, *, loose: bool = False) -> Scan:
+def scan_page(path: Path, root: Path, client: str, place: str, to_memories: ToMemories, *, loose: bool = False) -> Scan:
     """The memories of a file below `root` that goes by `place`; or why it can't be read."""
     try:
         file = read(path, root)
@@ -19,4 +19,4 @@ def scan_page(path: Path, root: Path, client: str, place: str, found: ToMemories
         return Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(client, place)}))
     parsed = page(file.text, loose=loose)
     notes = (Note(str(path), f"{parsed.problem}; taken as plain text"),) if parsed.problem else ()
-    return Scan(tuple(found(parsed, Chunker(client, place, file.changed))), notes)
+    return Scan(tuple(to_memories(parsed, Chunker(client, place, file.changed))), notes)

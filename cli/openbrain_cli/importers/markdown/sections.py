@@ -69,10 +69,10 @@ def _section(heading: str, body: list[str]) -> Section:
 
 def _fence(line: str, open_fence: str) -> str:
     """The fence that is open after this line, '' for none."""
-    found = _FENCE.match(line)
-    if found is None:
+    match = _FENCE.match(line)
+    if match is None:
         return open_fence
-    marks, info = found["marks"], found["info"].strip()
+    marks, info = match["marks"], match["info"].strip()
     if open_fence:
         closes = marks[0] == open_fence[0] and len(marks) >= len(open_fence) and not info
         return "" if closes else open_fence
@@ -82,9 +82,9 @@ def _fence(line: str, open_fence: str) -> str:
 
 def pieces(text: str, limit: int) -> list[str]:
     """`text` in pieces of at most `limit` characters, cut at empty lines, else at line ends, else anywhere."""
-    found = []
+    parts = []
     while len(text) > limit:
         cut = max(text.rfind("\n\n", 1, limit), 0) or max(text.rfind("\n", 1, limit), 0) or limit
-        found.append(text[:cut].strip("\n"))
+        parts.append(text[:cut].strip("\n"))
         text = text[cut:].lstrip("\n")
-    return [piece for piece in [*found, text] if piece.strip()]
+    return [piece for piece in [*parts, text] if piece.strip()]

@@ -11,11 +11,11 @@ _TAG = re.compile(r"(?:^|(?<=[\s(,;]))#(?P<tag>[^\W\d_][\w/-]*|[\w/-]*[^\W\d][\w
 
 def wikilinks(text: str) -> tuple[str, ...]:
     """The notes that a text links to, each once; [[Note|shown]], [[Note#heading]] and ![[Note]] are links to Note."""
-    found = (match.strip() for _, line in prose(text) for match in _LINK.findall(line))
-    return tuple(dict.fromkeys(each for each in found if each))[:MAX_LINKS]
+    links = (match.strip() for _, line in prose(text) for match in _LINK.findall(line))
+    return tuple(dict.fromkeys(link for link in links if link))[:MAX_LINKS]
 
 
 def inline_tags(text: str) -> tuple[str, ...]:
     """The #tags of a text, without their #; a number alone is none."""
-    found = (match["tag"].strip("/-") for _, line in prose(text) for match in _TAG.finditer(line))
-    return tuple(dict.fromkeys(each for each in found if each))
+    tags = (match["tag"].strip("/-") for _, line in prose(text) for match in _TAG.finditer(line))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))

@@ -136,22 +136,22 @@ class _Buffer:
     def value(self, what: str) -> Any:
         self.peek()
         while True:
-            found, end = None, -1
+            parsed, end = None, -1
             try:
-                found, end = _DECODER.raw_decode(self._text, self._at)
+                parsed, end = _DECODER.raw_decode(self._text, self._at)
             except RecursionError:
                 raise Unreadable(f"{what}: is too deeply nested") from None
             except ValueError:
                 pass
             if 0 <= end < len(self._text):
                 self._at = end
-                return found
+                return parsed
             # What ends where the buffer ends may go on in the next block.
             if not self._more():
                 if end < 0:
                     raise Unreadable(f"{what}: is no JSON")
                 self._at = len(self._text)
-                return found
+                return parsed
             if len(self._text) > 2 * MAX_RECORD_CHARS:
                 raise Unreadable(f"{what}: is longer than {MAX_RECORD_CHARS} characters, or is no JSON")
 

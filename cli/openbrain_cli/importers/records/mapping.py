@@ -105,8 +105,8 @@ def when(value: Any) -> datetime | None:
     """A time: ISO 8601, or seconds or milliseconds since 1970; without a zone it is UTC."""
     try:
         if isinstance(value, str) and not value.strip().replace(".", "", 1).isdigit():
-            found = datetime.fromisoformat(value.strip())
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(value.strip())
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             seconds = float(value)
             return datetime.fromtimestamp(seconds / 1000 if seconds > _SECONDS else seconds, UTC)
@@ -120,10 +120,10 @@ def confidence(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        found = float(value)
+        number = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) and 0 <= found <= 1 else None
+    return number if math.isfinite(number) and 0 <= number <= 1 else None
 
 
 def _key(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
@@ -136,10 +136,10 @@ def _value(record: Mapping[str, Any], key: str) -> Any:
     """A field, or one inside others by a name with dots."""
     if key in record:
         return record[key]
-    found: Any = record
+    part_value: Any = record
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        part_value = part_value.get(part) if isinstance(part_value, Mapping) else None
+    return part_value
 
 
 def _text(value: Any) -> str:
@@ -157,8 +157,8 @@ def _text(value: Any) -> str:
 
 def _short(value: Any, limit: int) -> str:
     """A name, where the value can be one."""
-    found = line(_text(value))
-    return found if len(found) <= limit else ""
+    text = line(_text(value))
+    return text if len(text) <= limit else ""
 
 
 def _words(value: Any) -> list[str]:

@@ -31,9 +31,9 @@ def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Itera
     empty = 0
     for row in file.rows():
         if isinstance(row, dict):
-            found = tuple(memories(row, mapped, chunker))
-            empty += not found
-            yield Scan(found)
+            found_memories = tuple(memories(row, mapped, chunker))
+            empty += not found_memories
+            yield Scan(found_memories)
     covered = ((kind, place),) if not export.place or whole(file.envelope, number) else ()
     yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
 

@@ -68,7 +68,7 @@ def scan(folder: AgentFolder) -> Iterator[Scan]:
 
 
 def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Chunker], Iterator[FoundMemory]]:
-    def found(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
+    def to_memories(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
         day, slug = day_of(stem)
         for section in rule.cut(parsed.body):
             links = wikilinks(section.body)
@@ -86,16 +86,16 @@ def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Chunk
                 },
             )
 
-    return found
+    return to_memories
 
 
 def day_of(stem: str) -> tuple[datetime | None, str]:
     """The day that a file's name begins with, and what it says besides."""
-    found = DAY.fullmatch(stem)
-    if found is None:
+    to_memories = DAY.fullmatch(stem)
+    if to_memories is None:
         return None, ""
     try:
-        day = datetime.strptime(found["day"], "%Y-%m-%d").replace(tzinfo=UTC)
+        day = datetime.strptime(to_memories["day"], "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         return None, ""
-    return day, re.sub(r"[-_]+", " ", found["slug"] or "")
+    return day, re.sub(r"[-_]+", " ", to_memories["slug"] or "")

@@ -56,7 +56,7 @@ def scan(folder: NoteFolder) -> Iterator[Scan]:
 
 
 def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Chunker], Iterator[FoundMemory]]:
-    def found(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
+    def to_memories(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
         title = parsed.text("title") or stem
         named = [tag.removeprefix("#") for each in ("tags", "tag") for tag in parsed.listed(each)]
         declared = declared_type(parsed.text("type"))
@@ -81,4 +81,4 @@ def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Chunker], Iterator[F
                 },
             )
 
-    return found
+    return to_memories

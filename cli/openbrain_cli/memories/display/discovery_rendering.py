@@ -15,10 +15,10 @@ _NONE = "(none)"
 _LINES = 2
 
 
-def hits(found: "Sequence[SearchHit]") -> None:
+def hits(search_hits: "Sequence[SearchHit]") -> None:
     """One row a memory: how well it fits, the places where the words stand, and how it is filed."""
     width = max(20, console().width - 14)
-    rows = ((f"{hit.score or 0:.2f}", _cell(hit, width)) for hit in found)
+    rows = ((f"{hit.score or 0:.2f}", _cell(hit, width)) for hit in search_hits)
     show(table("score", "memory", rows=rows))
 
 
@@ -57,11 +57,11 @@ def counts(name: str, values: "Iterable[ValueCount]") -> None:
     show(table("memories", name, rows=((value.count, one_line(value.name or _NONE)) for value in values)))
 
 
-def scopes(found: "Sequence[ScopeCount]") -> None:
+def scopes(scope_counts: "Sequence[ScopeCount]") -> None:
     """Orgs, and below each its projects."""
     rows = [
         (project.count, one_line(scope.org or _NONE), one_line(project.name or _NONE))
-        for scope in found
+        for scope in scope_counts
         for project in scope.projects
     ]
     show(table("memories", "org", "project", rows=rows))

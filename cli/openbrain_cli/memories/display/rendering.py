@@ -37,10 +37,10 @@ def _cell(memory: "MemoryAnswer", width: int) -> "Text":
 
 def filed(memory: "MemoryAnswer") -> str:
     """Where it belongs, on one line."""
-    place = "/".join(part for part in (memory.org, memory.project) if part)
+    scope = "/".join(part for part in (memory.org, memory.project) if part)
     state = "" if memory.state == "indexed" else memory.state.value
     shown = shown_id(memory.id, console().width)
-    return " · ".join(one_line(part) for part in (shown, memory.type, place, ", ".join(memory.tags), state) if part)
+    return " · ".join(one_line(part) for part in (shown, memory.type, scope, ", ".join(memory.tags), state) if part)
 
 
 def shortened(text: str, width: int) -> str:
@@ -103,8 +103,8 @@ def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanati
 
 def _reasons(part: "Explanation") -> str:
     boost = f" + boost {part.boosted - part.fused:.3f}" if part.boosted > part.fused else ""
-    place = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
-    return f"keywords {_share(part.text)} + vectors {_share(part.vectors)}{boost}\n{place}"
+    details = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
+    return f"keywords {_share(part.text)} + vectors {_share(part.vectors)}{boost}\n{details}"
 
 
 def _share(share: "IndexShare | None") -> str:

@@ -25,15 +25,15 @@ async def whole_id(brain: "OpenBrain", typed: str, *, session_id: str = "") -> s
     if len(end) != CHARS:
         return typed
     cursor: str | None = None
-    found: set[str] = set()
+    ids: set[str] = set()
     for _ in range(_LOOKED_AT // 100):
         page = await brain.memories(limit=100, cursor=cursor, session_id=session_id)
-        found |= {memory.id for memory in page.memories if memory.id.endswith(end)}
+        ids |= {memory.id for memory in page.memories if memory.id.endswith(end)}
         cursor = page.next_cursor
         if cursor is None:
             break
-    if len(found) > 1:
-        raise Invalid("ID", f"{typed} is the end of {len(found)} ids: give one whole, from --json")
-    if not found:
+    if len(ids) > 1:
+        raise Invalid("ID", f"{typed} is the end of {len(ids)} ids: give one whole, from --json")
+    if not ids:
         raise NotFound(f"none of the newest {_LOOKED_AT} memories has an id that ends in {end}: give it whole")
-    return found.pop()
+    return ids.pop()

@@ -40,14 +40,14 @@ class PartFile:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(descriptor, "r+b")
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
-        place = 0
+        offset = 0
         for line in self._file:
             if not line.endswith(b"\n"):
                 break
-            place += len(line)
+            offset += len(line)
             self._count(line)
             if kind_of(line) == "mark":
-                cursor, end = str(orjson.loads(line)["cursor"]), place
+                cursor, end = str(orjson.loads(line)["cursor"]), offset
                 digest, counts = self._digest.copy(), dict(self.counts)
         self._digest, self.counts = digest, counts
         if cursor is None:

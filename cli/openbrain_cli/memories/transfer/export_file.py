@@ -114,16 +114,16 @@ def parts(path: Path) -> Iterator[Part]:
     """The lines after the header, some at a time. A file that was cut ends where it was cut."""
     with opened(path) as file:
         header = orjson.dumps({**orjson.loads(file.readline()), "part": True}) + b"\n"
-        found: list[bytes] = []
+        lines: list[bytes] = []
         first, size = 2, 0
         for line in _whole_lines(file):
-            found.append(line)
+            lines.append(line)
             size += len(line)
-            if len(found) >= PART_LINES or size >= PART_BYTES:
-                yield Part(first, b"".join([header, *found]), size)
-                first, size, found = first + len(found), 0, []
-        if found:
-            yield Part(first, b"".join([header, *found]), size)
+            if len(lines) >= PART_LINES or size >= PART_BYTES:
+                yield Part(first, b"".join([header, *lines]), size)
+                first, size, lines = first + len(lines), 0, []
+        if lines:
+            yield Part(first, b"".join([header, *lines]), size)
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:

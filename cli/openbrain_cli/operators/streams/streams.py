@@ -61,11 +61,11 @@ def streams(
     if watch:
         to.ask(lambda brain: _watched(brain, stream, every, json=json), admin=True)
         return
-    found = to.ask(lambda brain: brain.streams(stream), admin=True)
+    listing = to.ask(lambda brain: brain.streams(stream), admin=True)
     if json:
-        as_json(found)
+        as_json(listing)
     else:
-        console().print(_table(found))
+        console().print(_table(listing))
 
 
 async def _watched(brain: "OpenBrain", stream: str, every: float, *, json: bool) -> None:
@@ -74,20 +74,20 @@ async def _watched(brain: "OpenBrain", stream: str, every: float, *, json: bool)
 
     with Live(console=console(), auto_refresh=False, transient=False) as live:
         while True:
-            found = await brain.streams(stream)
+            listing = await brain.streams(stream)
             if json:
-                as_json_line(found)
+                as_json_line(listing)
             else:
-                live.update(_table(found), refresh=True)
+                live.update(_table(listing), refresh=True)
             await asyncio.sleep(every)
 
 
-def _table(found: "StreamList") -> "Table":
-    return table("stream", "lag", "pending", "oldest", "dead", "group", rows=_rows(found))
+def _table(listing: "StreamList") -> "Table":
+    return table("stream", "lag", "pending", "oldest", "dead", "group", rows=_rows(listing))
 
 
-def _rows(found: "StreamList") -> Iterator[tuple[str, ...]]:
-    for stream in found.streams:
+def _rows(listing: "StreamList") -> Iterator[tuple[str, ...]]:
+    for stream in listing.streams:
         if not stream.groups and stream.length:
             yield stream.name, "", "", "", "", f"nobody reads it; {stream.length} entries"
         for group in stream.groups:

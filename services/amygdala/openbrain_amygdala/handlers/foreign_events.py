@@ -34,13 +34,13 @@ class Foreign(Protocol):
     def event(self) -> CloudEvent[ForeignEvent]: ...
 
 
-async def raise_foreign(found: Sequence[Foreign], *, signals: Signals, rules: Events, now: int) -> None:
+async def raise_foreign(events: Sequence[Foreign], *, signals: Signals, rules: Events, now: int) -> None:
     """Raise those of a batch that are signals. `now`: microseconds.
 
     None is a dead letter: their stream is not ours, and keeps them as it likes.
     """
     raises: list[Raise] = []
-    for each in found:
+    for each in events:
         try:
             given = as_raise(each, rules, now)
         except OpenBrainError as error:

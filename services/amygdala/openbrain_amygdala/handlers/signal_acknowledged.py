@@ -36,17 +36,17 @@ async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Ex
     """
     results: list[Exception | None] = [None] * len(heard)
     stopped: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, each in enumerate(heard):
+    for index, each in enumerate(heard):
         data = each.event.data
         if data.action == "ack" and data.halt_id:
-            stopped[_workspace(each), data.halt_id].append(place)
+            stopped[_workspace(each), data.halt_id].append(index)
         elif data.action != "seen":
-            results[place] = await _change(each, store.signals)
-    for (workspace, halt_id), places in stopped.items():
-        agents = [heard[place].event.data.agent_id for place in places]
+            results[index] = await _change(each, store.signals)
+    for (workspace, halt_id), indexes in stopped.items():
+        agents = [heard[index].event.data.agent_id for index in indexes]
         refused = await _stop(workspace, halt_id, agents, store.halts)
-        for place in places:
-            results[place] = refused
+        for index in indexes:
+            results[index] = refused
     await store.broadcasts.seen(
         [_listener(each, now) for each, result in zip(heard, results, strict=True) if result is None]
     )

@@ -23,15 +23,15 @@ class Forgetting:
 
     async def __call__(self, operation: Operation) -> Progress:
         """When it has ended, `done` counts all that matched, also what a killed worker did not write down."""
-        asked = operation.request
-        erase = bool(asked["erase"])
+        request = operation.request
+        erase = bool(request["erase"])
         # A filter may quote what is to leave no trace.
-        stored = asked[TRACES] if erase else asked
+        stored = request[TRACES] if erase else request
         reached = operation.result.get(REACHED)
-        made_by = int(asked["made_by"] if reached is None else reached)
+        made_by = int(request["made_by"] if reached is None else reached)
         bulk = Bulk(condition=stored_criteria.condition(stored, self._clock.now()), made_by=made_by)
         origin = Origin(actor=operation.actor)
-        ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
+        ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(request["reason"]), erase=erase)
         done = operation.done + ended.rows
         total = max(operation.total or 0, done)
         past = "erased" if erase else "forgotten"

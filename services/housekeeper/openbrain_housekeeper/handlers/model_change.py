@@ -17,11 +17,11 @@ PAGE = 1000
 async def lacking_vectors(store: Store, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
     """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
     them in the index. The first of them, where there are many; announced `again` where that is asked for."""
-    found: list[str] = []
-    while some := await store.vectors.unembedded(generation.model, until, found[-1] if found else "", PAGE):
-        found += some
+    ids: list[str] = []
+    while some := await store.vectors.unembedded(generation.model, until, ids[-1] if ids else "", PAGE):
+        ids += some
         if again:
             await store.outbox.announce_again(some, generation.name)
-        if not again or len(found) >= MOST_LACKING:
+        if not again or len(ids) >= MOST_LACKING:
             break
-    return found
+    return ids

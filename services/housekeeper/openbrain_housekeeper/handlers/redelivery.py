@@ -53,22 +53,22 @@ class Replaying:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts what the groups have settled."""
-        asked = operation.request
+        request = operation.request
         groups: dict[str, dict[str, Any]] = dict(operation.result.get("groups", {}))
         moved = waiting = 0
-        for group in asked["groups"]:
+        for group in request["groups"]:
             state = groups.get(group, {"handed": 0, CURSOR: None, "more": True})
             if state["more"]:
-                start = f"({state[CURSOR]}" if state[CURSOR] else asked["from"]
-                most = _most(asked["rate"])
-                step = await self._streams.hand_over(asked["stream"], group, start, asked["to"], most)
+                start = f"({state[CURSOR]}" if state[CURSOR] else request["from"]
+                most = _most(request["rate"])
+                step = await self._streams.hand_over(request["stream"], group, start, request["to"], most)
                 handed = state["handed"] + step.entries
                 groups[group] = {"handed": handed, CURSOR: step.last_id or state[CURSOR], "more": step.more}
                 moved, waiting = moved + step.entries, waiting + step.waiting
             else:
-                waiting += await self._streams.unsettled(asked["stream"], group)
-        if moved and asked["rate"]:
-            await self._sleep(moved / asked["rate"])
+                waiting += await self._streams.unsettled(request["stream"], group)
+        if moved and request["rate"]:
+            await self._sleep(moved / request["rate"])
         more = any(state["more"] for state in groups.values())
         handed = sum(state["handed"] for state in groups.values())
         done = max(operation.done, handed - waiting)
@@ -91,23 +91,23 @@ class Sorting:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts what was looked at; the result what became of it."""
-        asked, result = operation.request, dict(operation.result)
-        most = min(AT_ONCE, _most(asked["rate"]))
-        if asked["letters"]:
-            place = int(result.get(CURSOR, 0))
-            letters: Sequence[DeadLetter] = await self._streams.letters(asked["letters"][place : place + most])
-            result[CURSOR] = place + most
-            more, seen = place + most < len(asked["letters"]), min(place + most, len(asked["letters"])) - place
+        request, result = operation.request, dict(operation.result)
+        most = min(AT_ONCE, _most(request["rate"]))
+        if request["letters"]:
+            index = int(result.get(CURSOR, 0))
+            letters: Sequence[DeadLetter] = await self._streams.letters(request["letters"][index : index + most])
+            result[CURSOR] = index + most
+            more, seen = index + most < len(request["letters"]), min(index + most, len(request["letters"])) - index
         else:
-            result.setdefault(UNTIL, min(asked["until"] or 2**60, await self._streams.now() + 1))
-            letters, after = await self._streams.dead(_filter(asked, result[UNTIL]), most, result.get(CURSOR, ""))
+            result.setdefault(UNTIL, min(request["until"] or 2**60, await self._streams.now() + 1))
+            letters, after = await self._streams.dead(_filter(request, result[UNTIL]), most, result.get(CURSOR, ""))
             more, seen = after is not None, len(letters)
             result[CURSOR] = after
         counts = await self._act(letters) if letters else {}
         for name, number in counts.items():
             result[name] = result.get(name, 0) + number
-        if letters and asked["rate"] and more:
-            await self._sleep(len(letters) / asked["rate"])
+        if letters and request["rate"] and more:
+            await self._sleep(len(letters) / request["rate"])
         done = operation.done + seen
         total = max(operation.total or 0, done) if more else done
         if not more:
@@ -123,10 +123,10 @@ class Burying:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`NotFound` where the group does not hold it."""
-        asked = operation.request
-        stream, group, entry = asked["stream"], asked["group"], asked["entry"]
+        request = operation.request
+        stream, group, entry = request["stream"], request["group"], request["entry"]
         body = await self._streams.body(stream, entry)
-        why = f"{operation.actor}: {asked['reason']}"
+        why = f"{operation.actor}: {request['reason']}"
         done = await self._streams.bury(stream, group, entry, why)
         if done is Burial.NOT_IN_HAND:
             raise NotFound(f"{group} does not hold this entry: it was not delivered yet, or it is done")
@@ -155,9 +155,9 @@ async def _discard(streams: StreamRedelivery, letters: Sequence[DeadLetter]) -> 
     return {"discarded": await streams.discard([letter.id for letter in letters])}
 
 
-def _filter(asked: Mapping[str, Any], until: int) -> DeadFilter:
+def _filter(request: Mapping[str, Any], until: int) -> DeadFilter:
     return DeadFilter(
-        stream=asked["stream"], group=asked["group"], error=asked["error"], since=asked["since"], until=until
+        stream=request["stream"], group=request["group"], error=request["error"], since=request["since"], until=until
     )
 
 
@@ -169,7 +169,7 @@ def _most(rate: int | None) -> int:
 def _memory(body: bytes) -> str:
     """The memory that an event is of; '' for what is no such event."""
     try:
-        found = orjson.loads(body)["data"]["memory_id"]
+        memory_id = orjson.loads(body)["data"]["memory_id"]
     except (ValueError, TypeError, KeyError):
         return ""
-    return found if isinstance(found, str) else ""
+    return memory_id if isinstance(memory_id, str) else ""

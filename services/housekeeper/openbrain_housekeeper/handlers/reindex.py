@@ -110,10 +110,10 @@ class Reindexing:
         if "generation" not in operation.result:
             return
         planned = generation_of(operation)
-        standing = {
+        generations = {
             generation.name: generation for generation in await self._store.generations.generations(planned.kind)
         }
-        found = standing.get(planned.name, planned)
+        found = generations.get(planned.name, planned)
         if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
             return
         await drop_generation(self._store, self._targets[planned.kind].index(), found)
@@ -239,8 +239,8 @@ class Reindexing:
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = generation_of(operation)
-        standing = {each.name: each for each in await self._store.generations.generations(generation.kind)}
-        before = standing.get(operation.result["replaces"])
+        generations = {each.name: each for each in await self._store.generations.generations(generation.kind)}
+        before = generations.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
         left_behind = before is not None and _left_behind(before, generation)
         await self._store.generations.swap(generation.kind, generation.name, keep=not left_behind)
@@ -265,12 +265,12 @@ class Reindexing:
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        async for found in reconcile.unmarked(
+        async for unmarked in reconcile.unmarked(
             self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
         ):
-            if found and self._clock.now() < known_at:
+            if unmarked and self._clock.now() < known_at:
                 raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
-            await self._store.outbox.announce_again([each.memory_id for each in found])
+            await self._store.outbox.announce_again([each.memory_id for each in unmarked])
 
     async def _complete(self, operation: Operation) -> Progress:
         now, result = self._clock.now(), operation.result

@@ -17,15 +17,15 @@ def generation_of(operation: Operation) -> Generation:
 
 def extent_of(operation: Operation) -> Extent:
     """Which rows: those that were there when it began to walk, for what came later is on its way by itself."""
-    asked = operation.request
+    request = operation.request
     return Extent(
-        kind=IndexKind(asked["index"]),
-        workspace_id=str(asked.get("workspace_id") or ""),
-        org=str(asked.get("org") or ""),
-        project=str(asked.get("project") or ""),
-        since=int(asked.get("since") or 0),
+        kind=IndexKind(request["index"]),
+        workspace_id=str(request.get("workspace_id") or ""),
+        org=str(request.get("org") or ""),
+        project=str(request.get("project") or ""),
+        since=int(request.get("since") or 0),
         until=int(operation.result.get("until", 0)),
-        stale=bool(asked.get("stale")),
+        stale=bool(request.get("stale")),
     )
 
 

@@ -74,8 +74,8 @@ class IndexRefill:
                 continue  # it is away: services and API tell it
             if lost and generation.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
                 await self._own.store.generations.lost(generation)
-        found = [generation for generation in await self._own.generations() if generation.lost_at]
-        return found[0] if found else None
+        lost_ones = [generation for generation in await self._own.generations() if generation.lost_at]
+        return lost_ones[0] if lost_ones else None
 
     async def _lost(self, index: Index, generation: Generation) -> bool:
         name, serves = generation.name, generation.status == GenerationStatus.SERVING

@@ -53,8 +53,8 @@ class VaultCheck:
             for tick in ticks
             if not tick.job.dry_run
         ]
-        asked = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
-        grave = await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
+        filter_ = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
+        grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
         # Of one without a tick nobody knows since when it has a vault.
         since = max(created_at, self._began())
         return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)
@@ -65,20 +65,20 @@ class VaultCheck:
         return self.since
 
     async def _check(self, workspace_id: str, created_at: int) -> int:
-        found = await self.found(workspace_id, created_at)
+        current = await self.found(workspace_id, created_at)
         # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
         young = self.clock.now() - self._began() < GRACE
-        due = [each for each in found if each.check == "signal" or not young]
+        due = [each for each in current if each.check == "signal" or not young]
         outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, each) for each in due])
         raised = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
-        return raised + await self._resolve(workspace_id, {each.key for each in found})
+        return raised + await self._resolve(workspace_id, {each.key for each in current})
 
-    async def _resolve(self, workspace_id: str, standing: Collection[str]) -> int:
-        asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
+    async def _resolve(self, workspace_id: str, keys: Collection[str]) -> int:
+        filter_ = SignalFilter(states=OPEN_STATES, source=SOURCE)
         over = [
             signal
-            for signal in await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
-            if signal.dedup_key not in standing
+            for signal in await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
+            if signal.dedup_key not in keys
         ]
         return sum([await self._end(each) for each in over])
 

@@ -122,8 +122,8 @@ class Comparison:
             yield False
         if await self._foreign():
             return
-        async for found in self._found(differing):
-            async for waits in self._settled(found):
+        async for differences in self._found(differing):
+            async for waits in self._settled(differences):
                 yield waits
             yield False
         async for waits in self._young_settled():
@@ -163,18 +163,20 @@ class Comparison:
         return True
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        async for found in reconcile.differences(self._store.expected_entries, self._index, self._generation, buckets):
-            yield found
+        async for differences in reconcile.differences(
+            self._store.expected_entries, self._index, self._generation, buckets
+        ):
+            yield differences
         # The marks stand in the store alone; those of these buckets were seen.
         async for rows in reconcile.unmarked(self._store.expected_entries, self._generation):
             yield [row for row in rows if bucket_of(row.memory_id) not in buckets]
 
-    async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
+    async def _settled(self, differences: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
         """Count what differs for good, remember what changed just now, repair where that is asked for."""
         now = self._clock.now()
         young = now - self._asked.grace
         settled: list[Difference] = []
-        for each in found:
+        for each in differences:
             changed_at = reconcile.stamp(each.changed_at, now)
             if changed_at > young and not again and len(self._young) < REMEMBERED:
                 self._young.add(each.memory_id)
@@ -227,10 +229,10 @@ class Comparison:
         ids = sorted(self._young)
         for start in range(0, len(ids), reconcile.LOOKED_AT):
             rows = await self._store.expected_entries.by_id(self._generation, ids[start : start + reconcile.LOOKED_AT])
-            found = await reconcile.look(
+            differences = await reconcile.look(
                 self._store.expected_entries, self._index, self._generation, list(rows.values())
             )
-            async for waits in self._settled(found, again=True):
+            async for waits in self._settled(differences, again=True):
                 yield waits
             yield False
 

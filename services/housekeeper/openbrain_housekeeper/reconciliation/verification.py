@@ -65,10 +65,10 @@ class Verification:
 
     def summary(self) -> dict[str, Any]:
         """What was found by now."""
-        found = sum(tally.faults.total() for tally in self._tallies)
+        differences = sum(tally.faults.total() for tally in self._tallies)
         return {
-            "equal": not found,
-            "differences": found,
+            "equal": not differences,
+            "differences": differences,
             "queued": sum(tally.queued for tally in self._tallies),
             "repaired": sum(tally.repaired for tally in self._tallies),
             "indexes": [tally.figures() for tally in self._tallies],

@@ -70,9 +70,9 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
     async def after_marks(announced: int) -> None:
         await asyncio.sleep(min(_DRAIN_S, every_s) if announced else every_s)
 
-    found = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s)]
+    jobs = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
-        return found
+        return jobs
     everything = Everything(own, settings.verify_every_s, settings.tuning.digests_every_s)
     refill = IndexRefill(
         own,
@@ -86,7 +86,7 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
         await asyncio.sleep(_SHORT_S if done else everything.pause_s)
 
     return [
-        *found,
+        *jobs,
         PeriodicJob("verify", notifying(wake, everything.round), after_piece, settings.verify_every_s),
         PeriodicJob("fill", notifying(wake, refill.round), lambda _: asyncio.sleep(refill.pause_s), LOOK_S),
     ]

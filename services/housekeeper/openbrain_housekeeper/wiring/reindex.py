@@ -56,9 +56,9 @@ async def _next_text(container: Container, operation: Operation) -> Generation:
 
 async def _next_vectors(container: Container, operation: Operation) -> Generation:
     """By the model that is asked for, else by that of the one that serves."""
-    asked = operation.request
-    if MODEL in asked:
-        return vector_generation(container, operation, asked[MODEL], asked["model_name"], asked["dimensions"])
+    request = operation.request
+    if MODEL in request:
+        return vector_generation(container, operation, request[MODEL], request["model_name"], request["dimensions"])
     serving = await container.store.generations.serving(IndexKind.VECTOR)
     if serving is None:
         raise Conflict("there is no vector index yet: an embedder makes it as soon as its model answers")

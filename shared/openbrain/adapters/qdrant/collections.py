@@ -81,9 +81,9 @@ class Collections:
     async def _upgrade(self, collection: str) -> None:
         """Once, of what earlier versions wrote: servers before 1.19 kept the vectors of what was removed. The index
         goes last, so that who is interrupted begins anew."""
-        found = await clear_tombstones(self._client, collection)
+        cleared = await clear_tombstones(self._client, collection)
         await self._client.delete_payload_index(collection, FORMER_INDEX, wait=True)
-        _log.info("qdrant.upgraded", collection=collection, vectors_removed=found)
+        _log.info("qdrant.upgraded", collection=collection, vectors_removed=cleared)
 
     async def _create(self, collection: str, dimensions: int) -> None:
         """Every request names a workspace, so that no graph over all of them is needed."""
@@ -96,27 +96,27 @@ class Collections:
                 raise
 
     async def _keep_aliases(self, collection: str) -> None:
-        standing = await self._aliases()
-        serving = standing.get(self._alias, collection)
-        if self._alias not in standing:
-            await self._point(self._alias, serving, standing)
-        if self._plain not in standing:
-            await self._point_plain(serving, standing)
+        aliases = await self._aliases()
+        serving = aliases.get(self._alias, collection)
+        if self._alias not in aliases:
+            await self._point(self._alias, serving, aliases)
+        if self._plain not in aliases:
+            await self._point_plain(serving, aliases)
 
-    async def _point(self, alias: str, collection: str, standing: Mapping[str, str]) -> None:
+    async def _point(self, alias: str, collection: str, aliases: Mapping[str, str]) -> None:
         """In one step."""
         made = models.CreateAliasOperation(
             create_alias=models.CreateAlias(collection_name=collection, alias_name=alias)
         )
         gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
-        await self._client.update_collection_aliases([gone, made] if alias in standing else [made])
+        await self._client.update_collection_aliases([gone, made] if alias in aliases else [made])
 
-    async def _point_plain(self, collection: str, standing: Mapping[str, str]) -> None:
+    async def _point_plain(self, collection: str, aliases: Mapping[str, str]) -> None:
         """The name that others read; where another collection has it, as its name or behind it, it stays so."""
-        others = not standing.get(self._plain, collection).startswith(f"{self._first_part}-")
+        others = not aliases.get(self._plain, collection).startswith(f"{self._first_part}-")
         try:
             if not others:
-                await self._point(self._plain, collection, standing)
+                await self._point(self._plain, collection, aliases)
         except UnexpectedResponse as error:
             if error.status_code is None or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
@@ -155,9 +155,9 @@ class Collections:
     async def expose(self, generation: str) -> None:
         """Alias and plain name stand for this one."""
         with translated():
-            standing = await self._aliases()
-            await self._point(self._alias, self.name(generation), standing)
-            await self._point_plain(self.name(generation), standing)
+            aliases = await self._aliases()
+            await self._point(self._alias, self.name(generation), aliases)
+            await self._point_plain(self.name(generation), aliases)
 
     async def drop(self, generation: str) -> None:
         """Delete the collection, if it is there."""
@@ -171,13 +171,13 @@ class Collections:
         nothing where this process writes."""
         version = await self._version()
         with translated():
-            standing = (await self._aliases()).get(self._alias)
+            collection = (await self._aliases()).get(self._alias)
             # By its own name: a key may be for collections, which the alias is not.
-            if standing is not None and self._written and standing in map(self.name, self._dimensions):
+            if collection is not None and self._written and collection in map(self.name, self._dimensions):
                 nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])
-                await self._client.delete(standing, models.FilterSelector(filter=nobody), wait=True)
+                await self._client.delete(collection, models.FilterSelector(filter=nobody), wait=True)
         problems = [problem] if (problem := _too_old(version)) else []
-        if standing is None and self._used:
+        if collection is None and self._used:
             # The alias of a collection goes with it.
             gone = [self.name(each) for each in sorted(self._used) if not await self.exists(each)]
             if gone:
@@ -230,5 +230,5 @@ def _checked(settings: Mapping[str, Any]) -> tuple[bool | None, Mapping[str, Any
 
 
 def _first(error: ValidationError) -> str:
-    found = error.errors()[0]
-    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"
+    problem = error.errors()[0]
+    return f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"

@@ -45,23 +45,23 @@ class Accounts:
 
     async def _facet(self, collection: str, within: models.Filter | None) -> Mapping[int, int]:
         with translated():
-            found = await self._client.facet(
+            facet = await self._client.facet(
                 collection, "bucket", facet_filter=within, limit=BUCKETS, exact=True, timeout=LONG_S
             )
-        return {int(hit.value): hit.count for hit in found.hits}
+        return {int(hit.value): hit.count for hit in facet.hits}
 
     async def sums(self, collection: str) -> Mapping[int, Sum]:
         """Every point's bucket and digest come here."""
-        found: dict[int, tuple[int, int, int]] = {}
+        totals: dict[int, tuple[int, int, int]] = {}
         async for records in _scroll(self._client, collection, ["bucket", "digest"]):
             for payload in (record.payload or {} for record in records):
-                entries, digests, removed = found.get(payload["bucket"], (0, 0, 0))
+                entries, digests, removed = totals.get(payload["bucket"], (0, 0, 0))
                 digest = payload.get("digest")
                 counted = (
                     (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
                 )
-                found[payload["bucket"]] = counted
-        return {bucket: Sum(*each) for bucket, each in found.items()}
+                totals[payload["bucket"]] = counted
+        return {bucket: Sum(*each) for bucket, each in totals.items()}
 
     async def in_buckets(self, collection: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """By the index of the field, a page at a time."""
@@ -72,13 +72,13 @@ class Accounts:
     async def highest(self, collection: str) -> int:
         """By the index of the field."""
         with translated():
-            found, _ = await self._client.scroll(
+            records, _ = await self._client.scroll(
                 collection,
                 limit=1,
                 order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
                 with_payload=models.PayloadSelectorInclude(include=["revision"]),
             )
-        return max(((each.payload or {})["revision"] for each in found), default=0)
+        return max(((each.payload or {})["revision"] for each in records), default=0)
 
     async def drop_tombstones(self, collection: str, before: int) -> int:
         """A page at a time, so that no request takes long. What lives has no such time, and what came to live since
@@ -108,9 +108,9 @@ async def clear_tombstones(client: AsyncQdrantClient, collection: str) -> int:
     count = 0
     async for records in _scroll(client, collection, [], WITH_VECTOR):
         if records:
-            found = models.FilterSelector(filter=removed_among([str(record.id) for record in records]))
+            selector = models.FilterSelector(filter=removed_among([str(record.id) for record in records]))
             with translated():
-                await client.delete_vectors(collection, [VECTOR], found, wait=True)
+                await client.delete_vectors(collection, [VECTOR], selector, wait=True)
         count += len(records)
     return count
 

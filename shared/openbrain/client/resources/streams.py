@@ -44,8 +44,8 @@ class Streams:
     ) -> Replayed:
         """Give a stream's services, or one, again what it keeps between two places: ids of entries, or times with
         their zone. `rate`: entries a second."""
-        asked = {"from": begin, "to": end, "group": group, "rate": rate}
-        body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in asked.items() if value}}
+        options = {"from": begin, "to": end, "group": group, "rate": rate}
+        body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in options.items() if value}}
         path = f"{ADMIN}/streams:replay"
         return await self._wire.ask(Replayed, "POST", path, body=body, repeat=dry_run, well=QUEUED)
 

@@ -68,10 +68,10 @@ class Vault:
         """All of them."""
         cursor: str | None = None
         while True:
-            found = await self.vault_list(path, cursor=cursor)
-            for file in found.files:
+            page = await self.vault_list(path, cursor=cursor)
+            for file in page.files:
                 yield file
-            cursor = found.next_cursor
+            cursor = page.next_cursor
             if cursor is None:
                 return
 

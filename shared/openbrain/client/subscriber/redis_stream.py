@@ -38,14 +38,14 @@ class BroadcastStream:
         wait_s = self._settings.tuning.poll_s
         # Silence is noticed sooner than by the socket's own limit.
         async with asyncio.timeout(wait_s + max(1, wait_s)):
-            found = await ask(
+            response = await ask(
                 self._client,
                 *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000))),
                 *("STREAMS", self.name, after_number(seq)),
             )
-        if not found:
+        if not response:
             return ()
-        ((_, entries),) = found.items() if isinstance(found, dict) else found
+        ((_, entries),) = response.items() if isinstance(response, dict) else response
         heard = [
             (_number(entry), self._broadcast(entry, fields))
             for entry, fields in entries
@@ -58,12 +58,12 @@ class BroadcastStream:
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""
         try:
-            found = await ask(self._client, "XINFO", "STREAM", self.name)
+            response = await ask(self._client, "XINFO", "STREAM", self.name)
         except ResponseError as error:
             if is_gone(error):
                 return 0
             raise
-        info = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+        info = response if isinstance(response, dict) else dict(zip(response[::2], response[1::2], strict=True))
         return _number(info.get("last-generated-id") or info[b"last-generated-id"])
 
     async def close(self) -> None:

@@ -190,9 +190,9 @@ class Listening:
                 moved.cancel()
 
     def _not_acknowledged(self) -> list[str]:
-        standing = [halt.id for halt in self._hearing.halts.standing]
-        self._acknowledged.intersection_update(standing)
-        return [halt_id for halt_id in standing if halt_id not in self._acknowledged]
+        open_halts = [halt.id for halt in self._hearing.halts.standing]
+        self._acknowledged.intersection_update(open_halts)
+        return [halt_id for halt_id in open_halts if halt_id not in self._acknowledged]
 
     async def _acknowledge_one(self, halt_id: str) -> None:
         try:

@@ -47,13 +47,13 @@ class Box:
 
 def boxes(prefix: str, bound_workspaces: Sequence[str], wanted: DeadFilter | None = None) -> list[Box]:
     """Where dead letters can lie, narrowed to a stream and a group."""
-    asked = wanted or DeadFilter()
+    filter_ = wanted or DeadFilter()
     known: Mapping[str, StreamSpec] = every_stream(bound_workspaces)
     return [
         Box(stream, group, prefix)
         for stream, spec in known.items()
         for group in spec.groups
-        if asked.stream in ("", stream) and asked.group in ("", group)
+        if filter_.stream in ("", stream) and filter_.group in ("", group)
     ]
 
 
@@ -93,18 +93,18 @@ async def listed(
 ) -> tuple[list[DeadLetter], str | None]:
     """As `ports.streams.StreamAdmin.dead`. Raises what redis-py raises."""
     start = box_of(after, among)
-    found: list[DeadLetter] = []
+    letters: list[DeadLetter] = []
     seen = 0
     for box in among[among.index(start[0]) :] if start else among:
         begin = behind(start[1]) if start and box == start[0] else "-"
         async for page in pages(client, box, wanted, begin):
-            found += page.letters
+            letters += page.letters
             seen += PAGE
-            if len(found) >= limit:
-                return found[:limit], found[limit - 1].id
+            if len(letters) >= limit:
+                return letters[:limit], letters[limit - 1].id
             if seen >= LOOKED_AT:
-                return found, f"{box.name}.{page.last}"
-    return found, None
+                return letters, f"{box.name}.{page.last}"
+    return letters, None
 
 
 async def one(client: Redis, box: Box, entry: str) -> DeadLetter | None:

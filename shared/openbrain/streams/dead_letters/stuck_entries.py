@@ -17,5 +17,5 @@ async def dead_letter(client: Redis, stream: str, group: str, entry: str, why: s
 
 async def body_of(client: Redis, stream: str, entry: str) -> bytes | None:
     """The event of an entry, for who must know which memory it is of. Raises what redis-py raises."""
-    found = await ask(client, "XRANGE", stream, entry, entry)
-    return found[0][1].get(b"__data__") if found else None
+    entries = await ask(client, "XRANGE", stream, entry, entry)
+    return entries[0][1].get(b"__data__") if entries else None

@@ -58,12 +58,12 @@ class Gauges:
 async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
     """XINFO GROUPS by name; empty when the stream is missing. Raises what redis-py raises otherwise."""
     try:
-        found = await client.xinfo_groups(stream)
+        groups = await client.xinfo_groups(stream)
     except ResponseError as error:
         if is_gone(error):
             return {}
         raise
-    return {group["name"].decode(): group for group in found}
+    return {group["name"].decode(): group for group in groups}
 
 
 async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
@@ -77,10 +77,10 @@ async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
 async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
     """Of the group that is furthest behind: entries not given to it yet and those in its hands. `TryLater`."""
     try:
-        found = await groups_of(client, stream)
-        if not set(groups) <= found.keys():
+        states = await groups_of(client, stream)
+        if not set(groups) <= states.keys():
             return int(await client.xlen(stream))
-        return max([await lag_of(client, stream, found[name]) + int(found[name]["pending"]) for name in groups])
+        return max([await lag_of(client, stream, states[name]) + int(states[name]["pending"]) for name in groups])
     except AWAY as error:
         raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
 

@@ -32,19 +32,19 @@ class Look:
     async def stream(self, name: str, groups: Sequence[str], outside: Sequence[str]) -> StreamState:
         """One stream, by its name without the prefix. Raises what redis-py raises."""
         full = self.settings.prefix + name
-        found = await groups_of(self.client, full)
+        existing = await groups_of(self.client, full)
         first, last = await self._edge(full, "XRANGE", "-", "+"), await self._edge(full, "XREVRANGE", "+", "-")
         length = int(await self.client.xlen(full))
         known = dict.fromkeys(groups, Readers.ROOM) | dict.fromkeys(outside, Readers.OUTSIDE)
-        known |= {group: Readers.UNREGISTERED for group in sorted(found) if group not in known}
-        states = [await self._group(full, group, kind, found.get(group), length) for group, kind in known.items()]
+        known |= {group: Readers.UNREGISTERED for group in sorted(existing) if group not in known}
+        states = [await self._group(full, group, kind, existing.get(group), length) for group, kind in known.items()]
         return StreamState(name=name, length=length, first_id=first, last_id=last, groups=states)
 
     async def _group(
-        self, stream: str, name: str, readers: Readers, found: Mapping[str, Any] | None, length: int
+        self, stream: str, name: str, readers: Readers, info: Mapping[str, Any] | None, length: int
     ) -> GroupState:
         dead = int(await self.client.xlen(dead_letters(stream, name)))
-        if found is None:
+        if info is None:
             first = await self._edge(stream, "XRANGE", "-", "+")
             return GroupState(
                 name=name,
@@ -56,14 +56,14 @@ class Look:
                 dead_letters=dead,
             )
         pending = await self.client.xpending(stream, name)
-        after = behind(found["last-delivered-id"].decode())
+        after = behind(info["last-delivered-id"].decode())
         undelivered = await self._edge(stream, "XRANGE", after, "+") if after else None
         parked = await self._parked(stream, name)
         return GroupState(
             name=name,
             readers=readers,
             exists=True,
-            lag=await lag_of(self.client, stream, found),
+            lag=await lag_of(self.client, stream, info),
             pending=int(pending["pending"]),
             parked=len(parked),
             due=sorted(parked, key=lambda each: each.due_in_s)[:SHOWN],
@@ -84,28 +84,28 @@ class Look:
     async def _parked(self, stream: str, group: str) -> list[Parked]:
         """All that wait for an attempt: parked entries are due at one idle time, whatever their pause."""
         ripe_ms = round(max(self.settings.backoff_s, default=0) * 1000)
-        found: list[Parked] = []
+        parked: list[Parked] = []
         after: str | None = "-"
         while after:
             page: Any = await self.client.xpending_range(stream, group, after, "+", _PAGE, PARKED)
             for each in page:
                 due_in_ms = max(0, ripe_ms - each["time_since_delivered"])
-                found.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
-            after = behind(found[-1].entry) if page else None
-        return found
+                parked.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
+            after = behind(parked[-1].entry) if page else None
+        return parked
 
     async def _consumers(self, stream: str, group: str) -> list[ConsumerState]:
-        found = [
+        consumers = [
             ConsumerState(name=consumer["name"].decode(), pending=consumer["pending"], idle_s=consumer["idle"] / 1000)
             for consumer in await self.client.xinfo_consumers(stream, group)
             if consumer["name"] != PARKED.encode()
         ]
-        return sorted(found, key=lambda each: (-each.pending, each.idle_s))[:SHOWN]
+        return sorted(consumers, key=lambda each: (-each.pending, each.idle_s))[:SHOWN]
 
     async def _replaying(self, stream: str, group: str) -> int:
         replay = replays(stream, group)
-        found = (await groups_of(self.client, replay)).get(group)
-        return 0 if found is None else await lag_of(self.client, replay, found) + int(found["pending"])
+        info = (await groups_of(self.client, replay)).get(group)
+        return 0 if info is None else await lag_of(self.client, replay, info) + int(info["pending"])
 
 
 async def look(

@@ -19,10 +19,10 @@ async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> i
     """When the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
     microseconds by the server's clock; None where nothing waits. `TryLater` while the server does not answer."""
     try:
-        found = [await _oldest(client, stream, group) for stream, group in readers]
+        times = [await _oldest(client, stream, group) for stream, group in readers]
     except AWAY as error:
         raise TryLater(f"Redis does not answer ({type(error).__name__}): what waits in it is not known") from error
-    return min((each for each in found if each is not None), default=None)
+    return min((each for each in times if each is not None), default=None)
 
 
 async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:

@@ -41,11 +41,11 @@ class RedisStreams(Connecting):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
-        found = listing.box_of(letter, self._boxes())
-        if found is None:
+        box = listing.box_of(letter, self._boxes())
+        if box is None:
             return None
         with answering("the dead letter"):
-            return await listing.one(self._client, *found)
+            return await listing.one(self._client, *box)
 
     async def count_dead(self, wanted: DeadFilter) -> int:
         with answering("counting dead letters"):
@@ -56,9 +56,9 @@ class RedisStreams(Connecting):
         with answering("the group"):
             if not await self._client.exists(full):
                 at_end = False
-            place = await self._end(full) if at_end else ("0",)
+            start = await self._end(full) if at_end else ("0",)
             try:
-                await ask(self._client, "XGROUP", "CREATE", full, group, *place, *(() if at_end else ("MKSTREAM",)))
+                await ask(self._client, "XGROUP", "CREATE", full, group, *start, *(() if at_end else ("MKSTREAM",)))
             except ResponseError as error:
                 if "BUSYGROUP" in str(error):
                     return False
@@ -73,11 +73,11 @@ class RedisStreams(Connecting):
     async def drop_group(self, stream: str, group: str) -> int:
         full = self._settings.prefix + stream
         with answering("the group"):
-            found = (await groups_of(self._client, full)).get(group)
-            if found is None:
+            info = (await groups_of(self._client, full)).get(group)
+            if info is None:
                 raise NotFound("the stream has no such group")
             await ask(self._client, "XGROUP", "DESTROY", full, group)
-            return int(found["pending"])
+            return int(info["pending"])
 
     def _boxes(self, wanted: DeadFilter | None = None) -> list[listing.Box]:
         return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)

@@ -45,13 +45,13 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
     used = await sizes(client, known)
     budget = settings.tuning.dead_share * (await memory_of(client, settings)).limit
     seconds, micros = await client.time()
-    found = []
+    filled = []
     for key, size in used.items():
         first = await ask(client, "XRANGE", key, "-", "+", "COUNT", 1)
         if not first:
             continue
         age = max(0.0, seconds + micros / 1e6 - int(first[0][0].partition(b"-")[0]) / 1000)
-        found.append(
+        filled.append(
             Filled(
                 box=known[key],
                 letters=await client.xlen(key),
@@ -61,7 +61,7 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
                 space=sum(used.values()) / budget,
             )
         )
-    return found
+    return filled
 
 
 class DeadKeeping:
@@ -74,19 +74,19 @@ class DeadKeeping:
 
     async def round(self, client: Redis) -> int:
         """Tell, and drop what has been told for long enough; how many. Raises what redis-py raises."""
-        found = await survey(client, self._settings)
-        self._tell(found)
-        ripe = [each for each in found if each.share >= 1 and self._ripe(each.box.key)]
+        filled = await survey(client, self._settings)
+        self._tell(filled)
+        ripe = [each for each in filled if each.share >= 1 and self._ripe(each.box.key)]
         removed = await self._drop(client, ripe)
         for key, number in removed.items():
             _log.error("streams.dead_letters_dropped", dead_letters=key, number=number)
         return sum(removed.values())
 
-    def _tell(self, found: Sequence[Filled]) -> None:
+    def _tell(self, filled: Sequence[Filled]) -> None:
         for box in boxes(self._settings.prefix, self._settings.bound_workspaces):
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(self._settings.prefix + box.stream, box.group).set(0)
-        near = {each.box.key: each for each in found if each.share >= ALARM_AT}
-        for each in found:
+        near = {each.box.key: each for each in filled if each.share >= ALARM_AT}
+        for each in filled:
             labels = (self._settings.prefix + each.box.stream, each.box.group)
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(each.share)
         for key, each in near.items():

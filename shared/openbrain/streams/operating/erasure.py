@@ -56,14 +56,14 @@ class StreamEraser:
         try:
             ahead = await self._ahead()
             async for stream in self._streams():
-                found = await self._judged(stream, doomed, ahead)
-                looked_at += found.seen
-                unjudged += found.unjudged
-                if not found.doomed:
+                judged = await self._judged(stream, doomed, ahead)
+                looked_at += judged.seen
+                unjudged += judged.unjudged
+                if not judged.doomed:
                     continue
-                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *found.doomed) < 0:
+                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *judged.doomed) < 0:
                     too_long.append(stream)
-                deleted[stream] = len(found.doomed)
+                deleted[stream] = len(judged.doomed)
         except AWAY as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__}): streams are swept later") from error
         return Swept(looked_at, deleted, tuple(too_long), unjudged)
@@ -137,13 +137,13 @@ class StreamEraser:
             await asyncio.sleep(0.05)
 
     async def _persistence(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = await self._client.info("persistence")
-        return found
+        info: Mapping[str, Any] = await self._client.info("persistence")
+        return info
 
     async def _streams(self) -> AsyncIterator[str]:
-        found = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
+        keys = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
         # A name that is no text is nobody's of ours.
-        names = {key.decode(errors="replace") async for key in found}
+        names = {key.decode(errors="replace") async for key in keys}
         for name in sorted(names):
             if _PARTS.fullmatch(name.removeprefix(self._first)):
                 yield name

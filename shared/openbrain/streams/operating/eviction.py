@@ -14,8 +14,8 @@ _A_BLOCK = 100
 
 async def sizes(client: Redis, streams: Iterable[str]) -> dict[str, int]:
     """Bytes of each of these that there is, as the server estimates them. Raises what redis-py raises."""
-    found = {stream: await ask(client, "MEMORY", "USAGE", stream) for stream in streams}
-    return {stream: int(size) for stream, size in found.items() if size}
+    usages = {stream: await ask(client, "MEMORY", "USAGE", stream) for stream in streams}
+    return {stream: int(size) for stream, size in usages.items() if size}
 
 
 async def shrink(client: Redis, streams: Mapping[str, Sequence[str]], budget: int) -> dict[str, int]:

@@ -52,11 +52,11 @@ class Redelivery:
 
     async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
         """Those of these ids that there are."""
-        found = []
+        letters = []
         with answering("the work on dead letters"):
             for box, entries in self._by_box(names).items():
-                found += [await listing.one(self._client, box, entry) for entry in entries]
-        return [each for each in found if each is not None]
+                letters += [await listing.one(self._client, box, entry) for entry in entries]
+        return [each for each in letters if each is not None]
 
     async def revive(self, names: Sequence[str]) -> list[Revival]:
         """Give each again to its group, after which it is a dead letter no more; in any order."""
@@ -92,8 +92,8 @@ class Redelivery:
     def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:
         among, by_box = self._boxes(), defaultdict(list)
         for name in names:
-            if (found := listing.box_of(name, among)) is not None:
-                by_box[found[0]].append(found[1])
+            if (box := listing.box_of(name, among)) is not None:
+                by_box[box[0]].append(box[1])
         return by_box
 
     def _boxes(self, wanted: DeadFilter | None = None) -> list[Box]:

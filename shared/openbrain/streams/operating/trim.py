@@ -36,11 +36,11 @@ class Trimmed:
 def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
     """Every stream of ours by full name with the groups that must have read it. Broadcasts are not among them: their
     ids are numbers and no times."""
-    found: dict[str, tuple[str, ...]] = {}
+    groups: dict[str, tuple[str, ...]] = {}
     for name, spec in every_stream(settings.bound_workspaces).items():
         if spec is not BROADCAST:
-            found[settings.prefix + name] = spec.groups
-    return found
+            groups[settings.prefix + name] = spec.groups
+    return groups
 
 
 def waited_for(
@@ -82,10 +82,10 @@ async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s:
 
 
 async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldest: Id) -> Trimmed:
-    found = await groups_of(client, stream)
+    existing = await groups_of(client, stream)
     cut, holder = await removable(client, stream, registered, oldest)
     removed = await remove(client, stream, cut)
-    unregistered = tuple(sorted(set(found) - set(registered)))
+    unregistered = tuple(sorted(set(existing) - set(registered)))
     if unregistered:
         _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))
     return Trimmed(stream=stream, removed=removed, held_back_by=holder, unregistered=unregistered)
@@ -93,10 +93,10 @@ async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldes
 
 async def removable(client: Redis, stream: str, registered: Sequence[str], oldest: Id = _ALL) -> tuple[Id, str]:
     """The id before which nothing is needed, at most `oldest`, and the group that needs what follows ('': none)."""
-    found = await groups_of(client, stream)
+    states = await groups_of(client, stream)
     cut, holder = oldest, ""
     for name in registered:
-        needed = await _needed(client, stream, found.get(name))
+        needed = await _needed(client, stream, states.get(name))
         if needed < cut:
             cut, holder = needed, name
     return cut, holder

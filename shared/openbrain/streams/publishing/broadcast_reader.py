@@ -33,10 +33,10 @@ class RedisBroadcastStream(Connecting):
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
         with answering("hearing broadcasts"), self._reported(workspace_id):
-            found = await ask(
+            response = await ask(
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
             )
-        entries = found[0][1] if found else ()
+        entries = response[0][1] if response else ()
         numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]
         heard = [
             StreamedBroadcast(number, fields[_FIELD])

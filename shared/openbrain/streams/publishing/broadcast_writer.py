@@ -53,8 +53,8 @@ async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
     """The highest number that each stream (full name) has held since the server began it; 0 where there is none.
     `TryLater` while the server does not answer, as below."""
     with answering(_WHAT):
-        found = await _TOPS(client, streams)
-    return [int(each.partition(b"-")[0] or 0) for each in found]
+        ids = await _TOPS(client, streams)
+    return [int(each.partition(b"-")[0] or 0) for each in ids]
 
 
 async def begin_anew(client: Redis, stream: str) -> None:

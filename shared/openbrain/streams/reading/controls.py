@@ -44,10 +44,10 @@ class Controls:
         except TryLater:
             pass  # as it was: the service's own check of the truth tells it
         try:
-            found = [await self._client.exists(stream) for stream in self._replays]
+            existing = [await self._client.exists(stream) for stream in self._replays]
         except AWAY:
             return  # who reads tells it
-        self._runtime.replaying = {stream for stream, there in zip(self._replays, found, strict=True) if there}
+        self._runtime.replaying = {stream for stream, there in zip(self._replays, existing, strict=True) if there}
 
     def _rest(self, *, paused: bool) -> None:
         if paused and not (self._known and self._runtime.paused):

@@ -55,7 +55,7 @@ async def counted(client: Redis, stream: str, start: str | None, end: str) -> in
     """How many entries lie between two ids, counted on the server; none behind None. Raises what redis-py raises."""
     total: int = 0
     while start:
-        found, last = await _COUNT(client, (stream,), start, end, _COUNTED)
-        total += int(found)
-        start = behind(last.decode()) if found == _COUNTED else None
+        count, last = await _COUNT(client, (stream,), start, end, _COUNTED)
+        total += int(count)
+        start = behind(last.decode()) if count == _COUNTED else None
     return total

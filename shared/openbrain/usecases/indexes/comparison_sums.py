@@ -59,8 +59,8 @@ def _equal(due: Sum, standing: Sum) -> bool:
 
 async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:
     """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
-    found = [each async for each in accounting(expected_entries, index, generation)]
-    return found[-1]
+    accounts = [each async for each in accounting(expected_entries, index, generation)]
+    return accounts[-1]
 
 
 async def spans(expected_entries: ExpectedEntries, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:

@@ -24,8 +24,8 @@ def epoch_id(name: str) -> str:
 async def epoch_of(index: Accountable, name: str) -> int:
     """What the index has; 0 for none. `IndexMissing` where there is no such index."""
     mine = epoch_id(name)
-    found = (await index.read(name, [mine])).get(mine)
-    return 0 if found is None else found.revision
+    entry = (await index.read(name, [mine])).get(mine)
+    return 0 if entry is None else entry.revision
 
 
 async def write_epoch(index: Index, name: str, epoch: int) -> None:

@@ -49,11 +49,11 @@ class WritableIndexes:
         """As of now. `TryLater` while another version must write, or where nothing can be written."""
         async with self._lock:
             if self._clock() >= self._until:
-                asked = self._clock()
+                began = self._clock()
                 builder = self._builder()
                 written = await self._store.index_writers.confirm(self.consumer, self._kind, builder, self._lease_s)
                 self._known = await self._ready(writable(written, self._kind, builder))
-                self._until = asked + self._lease_s
+                self._until = began + self._lease_s
             return self._known
 
     async def check(self) -> None:

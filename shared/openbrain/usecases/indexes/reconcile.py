@@ -74,10 +74,10 @@ class Index(Accountable, Protocol):
 
 def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
     """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
-    standing = {entry.id: entry for entry in entries}
+    by_id = {entry.id: entry for entry in entries}
     if row is None:
-        return [_difference(Fault.GHOST, None, each) for each in standing.values() if not each.tombstone]
-    top = max(standing.values(), key=lambda each: each.revision, default=None)
+        return [_difference(Fault.GHOST, None, each) for each in by_id.values() if not each.tombstone]
+    top = max(by_id.values(), key=lambda each: each.revision, default=None)
     if top is not None and top.revision > row.revision:
         return [_difference(Fault.AHEAD, row, top)]
     if row.failed:
@@ -85,18 +85,18 @@ def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) ->
     if row.waiting:
         return [_difference(Fault.WAITING, row, top)]
     due = {point_id(row.memory_id, number): number for number in range(row.passages)}
-    found = [
-        _difference(Fault.GHOST, row, each) for each in standing.values() if not each.tombstone and each.id not in due
+    faults = [
+        _difference(Fault.GHOST, row, each) for each in by_id.values() if not each.tombstone and each.id not in due
     ]
     lacking = next(
-        (fault for entry_id, number in due.items() if (fault := _lack(row, standing.get(entry_id), number, builder))),
+        (fault for entry_id, number in due.items() if (fault := _lack(row, by_id.get(entry_id), number, builder))),
         None,
     )
     if lacking is not None:
-        found.append(_difference(lacking, row, top))
-    if not found and not row.marked:
-        found.append(_difference(Fault.UNMARKED, row, top))
-    return found
+        faults.append(_difference(lacking, row, top))
+    if not faults and not row.marked:
+        faults.append(_difference(Fault.UNMARKED, row, top))
+    return faults
 
 
 def _lack(row: ExpectedRow, entry: Standing | None, passage: int, builder: str) -> Fault | None:
@@ -139,9 +139,9 @@ async def _lacking(
     entries = await _entries(index, generation, rows)
     suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
     living = {row.memory_id for row in rows if row.living}
-    found = await look(expected_entries, index, generation, suspects) if suspects else []
+    lacking = await look(expected_entries, index, generation, suspects) if suspects else []
     # What is too much is found from the other side, with all that stands there.
-    return [each for each in found if not _too_much_of(each, living)]
+    return [each for each in lacking if not _too_much_of(each, living)]
 
 
 async def look(
@@ -160,11 +160,11 @@ async def _entries(
 ) -> Mapping[str, list[Standing]]:
     """What stands under every id that these rows ever had."""
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
-    found: dict[str, list[Standing]] = defaultdict(list)
+    by_memory: dict[str, list[Standing]] = defaultdict(list)
     for start in range(0, len(ids), LOOKED_AT):
         for each in (await index.read(generation.name, ids[start : start + LOOKED_AT])).values():
-            found[each.memory_id].append(each)
-    return found
+            by_memory[each.memory_id].append(each)
+    return by_memory
 
 
 async def _too_much(
@@ -191,8 +191,8 @@ async def _too_much(
     ]
 
 
-def _too_much_of(found: Difference, living: Collection[str]) -> bool:
-    return found.fault is Fault.GHOST or (found.fault is Fault.AHEAD and found.memory_id not in living)
+def _too_much_of(difference: Difference, living: Collection[str]) -> bool:
+    return difference.fault is Fault.GHOST or (difference.fault is Fault.AHEAD and difference.memory_id not in living)
 
 
 async def unmarked(expected_entries: ExpectedEntries, generation: Generation) -> AsyncIterator[list[Difference]]:
