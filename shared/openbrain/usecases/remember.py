@@ -17,6 +17,7 @@ from openbrain.domain.events.submission import Submission
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope
+from openbrain.domain.text.echoes import without_echoes
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
@@ -102,8 +103,12 @@ def own_key(offer: Offer, actor: Actor) -> str:
 
 
 def admitted(content: str, content_policy: ContentPolicy) -> str:
-    """Content that the policy admits, in its one form."""
-    text = normalised(content_policy.admit(normalised(content)))
+    """Content that the policy admits, in its one form and without what a recall returned."""
+    given = normalised(content)
+    own = normalised(without_echoes(given))
+    if given and not own:
+        raise Invalid("content", "is an echo: it holds only what a recall returned, which is stored already")
+    text = normalised(content_policy.admit(own))
     if not text:
         raise Invalid("content", "must hold more than white space")
     if len(text) > limits.CONTENT_CHARS:

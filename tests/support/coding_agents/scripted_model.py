@@ -27,6 +27,8 @@ class ScriptedModel:
 
     calls: Sequence[tuple[str, Mapping[str, Any]]]
     received: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    """All that it was asked, whole."""
 
     def app(self) -> Starlette:
         return Starlette(
@@ -39,6 +41,7 @@ class ScriptedModel:
 
     async def _messages(self, request: Request) -> Response:
         asked = orjson.loads(await request.body())
+        self.requests.append((await request.body()).decode())
         parts = [part for each in asked["messages"] if isinstance(each["content"], list) for part in each["content"]]
         results = [_text(part["content"]) for part in parts if part["type"] == "tool_result"]
         return _streamed(_message(self._turn(results, asked.get("tools", ()))))
