@@ -44,7 +44,7 @@ async def test_claude_code_is_connected_wakes_up_knowing_and_is_left_without_a_t
     need("claude-code")
     key, app, model = await brain.key(permissions=frozenset(Permission)), with_mcp(brain.app()), ScriptedModel(())
     async with http(app, key) as client, served(app) as url, served(model.app()) as model_url:
-        await remembered(client, "Prices are in whole cents.", type="decision")
+        await remembered(client, "Prices are in whole cents.", type="decision", project="home")
         person = Person(tmp_path / "home", url, key)
         before = person.files()
         await person.types("connect", "claude-code")

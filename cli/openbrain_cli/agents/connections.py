@@ -84,10 +84,12 @@ class Connection:
         _write(self.folder / RECORD, json.dumps({**facts, "files": files}, indent=2).encode())
 
     def forget(self) -> None:
-        """Remove the folder, and its parent where it was the last."""
+        """Remove the folder, and those above it that were made for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        if self.folder.parent.is_dir() and not any(self.folder.parent.iterdir()):
-            self.folder.parent.rmdir()
+        for above in list(self.folder.parents)[:2]:
+            if not above.is_dir() or any(above.iterdir()):
+                return
+            above.rmdir()
 
     def _without_ours(self) -> tuple[Change, ...]:
         found = self.record()
