@@ -68,6 +68,7 @@ def test_every_route_that_writes_memories_asks_first() -> None:
         ("POST", "/index_artifact"),
         ("POST", "/v1/brain/import"),
         ("POST", "/v1/brain/memories/{id}:restore"),
+        ("POST", "/v1/brain/recall/{id}/feedback"),
         ("POST", "/v1/brain/remember"),
         ("POST", "/v1/brain/remember:batch"),
         ("POST", "/v1/brain/sessions"),

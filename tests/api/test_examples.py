@@ -40,6 +40,10 @@ async def test_it_is_taken(operator: Operator, method: str, path: str, name: str
     key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
     async with http(app, key) as client:
         made = (await client.post("/v1/brain/remember", json={"content": "something", "type": "fact"})).json()
+        if "/feedback" in path:
+            await operator.brain.settle()
+            found = (await client.post("/v1/brain/recall", json={"query": "something"})).json()
+            value, made = {"used": [made["id"]], "reason": value["reason"]}, {"id": found["recall_id"]}
         if "/sessions/" in path:
             await client.post("/v1/brain/sessions", json={"session_id": made["id"]})
         answer = await client.request(method, path.replace("{id}", made["id"]), json=value)

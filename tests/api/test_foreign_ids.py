@@ -27,6 +27,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/admin/workspaces/{id}"): {"name": "taken over"},
     ("PATCH", "/v1/amygdala/webhooks/{id}"): {"enabled": False},
     ("POST", "/v1/brain/sessions/{id}/append"): {"turns": [{"turn": 1, "content": "open"}]},
+    ("POST", "/v1/brain/recall/{id}/feedback"): {"used": ["0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"]},
     ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "taken over"},
 }
 HEADERS: list[dict[str, str]] = [{}, {"if-match": '"1.1"'}, {"if-none-match": "*"}, {"prefer": "wait=1"}]
@@ -47,6 +48,7 @@ class Theirs:
     workspace: str
     message: str
     session: str
+    recall: str
 
     def of(self, path: str) -> list[str]:
         if path.startswith("/v1/admin/keys"):
@@ -56,6 +58,8 @@ class Theirs:
         if path.startswith("/v1/amygdala/"):
             kinds = {"halts": self.halt, "signals": self.signal, "webhooks": self.webhook}
             return [kinds[path.split("/")[3]]]
+        if path.startswith("/v1/brain/recall/"):
+            return [self.recall]
         if path.startswith("/v1/brain/sessions/"):
             return [self.session]
         if path.startswith("/v1/messages/"):
@@ -80,6 +84,7 @@ async def theirs(module_brain: Brain) -> Theirs:
         halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
         session = (await bob.post("/v1/brain/sessions", json={"project": "gate"})).json()["id"]
+        recall = (await bob.post("/v1/brain/recall", json={"query": "the vault code"})).json()["recall_id"]
         note = (await bob.post("/v1/messages/send", json={"to": "bob", "content": "the gate code"})).json()["id"]
     hook = await brain.store.webhooks.add_webhook(
         Webhook(
@@ -95,16 +100,8 @@ async def theirs(module_brain: Brain) -> Theirs:
     await brain.settle()
     assert erased["reason"] == "erased"
     return Theirs(
-        memory,
-        doomed,
-        key,
-        listed[0]["id"],
-        halted["signal"]["id"],
-        halted["halt"]["id"],
-        hook.id,
-        workspace,
-        note,
-        session,
+        *(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"]),
+        *(hook.id, workspace, note, session, recall),
     )
 
 

@@ -27,6 +27,7 @@ from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.brain.feedback import FeedbackGiven, Review
 from openbrain.contract.brain.memories import Forgotten, Listed, MemoryAnswer, MemoryDetail, Remembered, RememberedBatch
 from openbrain.contract.brain.recall import Recalled, RecalledBatch
 from openbrain.contract.system import Health
@@ -168,6 +169,36 @@ class OpenBrain(
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
+
+    async def feedback(
+        self,
+        recall_id: str,
+        *,
+        used: Sequence[str] = (),
+        ignored: Sequence[str] = (),
+        wrong: Sequence[str] = (),
+        reason: str = "",
+        session_id: str = "",
+        agent_id: str = "",
+    ) -> FeedbackGiven:
+        """Say which results of a recall were used, ignored or wrong: each counts once for that recall."""
+        said: dict[str, object] = {"used": used, "ignored": ignored, "wrong": wrong, "reason": reason}
+        said |= {"session_id": session_id, "agent_id": agent_id}
+        body = {name: value for name, value in said.items() if value}
+        return await self._wire.ask(FeedbackGiven, "POST", f"/v1/brain/recall/{_part(recall_id)}/feedback", body=body)
+
+    async def review(
+        self,
+        *,
+        days: int | None = None,
+        org: str | None = None,
+        project: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Review:
+        """List what is older than so many days (90) and was found by no recall since, oldest first."""
+        query = self._placed({"days": days, "org": org, "project": project, "limit": limit, "cursor": cursor})
+        return await self._wire.ask(Review, "GET", "/v1/brain/review", query=query)
 
     async def memories(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[Filters]

@@ -192,3 +192,55 @@ def effective_confidence(memory: Memory, now: int, half_life_days: Mapping[Memor
         return memory.confidence
     age = max(0, now - memory.confirmed_at)
     return float(memory.confidence * 0.5 ** (age / (half_life * DAY)))
+
+
+FEEDBACK_PERIOD = DAY
+_DIGITS = 6
+
+
+class Verdict(StrEnum):
+    """What became of a result of a recall."""
+
+    USED = "used"
+    IGNORED = "ignored"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackRules:
+    """The steps and their bounds."""
+
+    used: float = 0.02
+    """Adds so much."""
+    ignored: float = 0.01
+    """Takes so much."""
+    wrong: float = 0.1
+    """Takes so much."""
+    floor: float = 0.1
+    """Nothing is taken below it."""
+    agent_day: float = 0.1
+    """One agent's steps of a day in one direction, together."""
+    day: float = 0.2
+    """Those of all agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was added, or taken, within the last day: in the direction of the step that is to come."""
+
+    by_agent: float
+    by_all: float
+
+
+def feedback_step(verdict: Verdict, confidence: float, moved: Moved, rules: FeedbackRules) -> float:
+    """By how much confidence changes now; 0 where a bound is reached.
+
+    Within a day one agent moves a memory by so much in either direction and all together by so much, and no step leaves
+    the bounds: no flood sinks or lifts a memory beyond them.
+    """
+    sizes = {Verdict.USED: rules.used, Verdict.IGNORED: rules.ignored, Verdict.WRONG: rules.wrong}
+    up = verdict is Verdict.USED
+    room = 1 - confidence if up else confidence - rules.floor
+    size = min(sizes[verdict], rules.agent_day - moved.by_agent, rules.day - moved.by_all, room)
+    size = round(max(0.0, size), _DIGITS)
+    return size if up else -size

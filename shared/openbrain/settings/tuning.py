@@ -52,6 +52,14 @@ class RecallTuning(Group):
     candidates: int = Field(100, ge=10, le=1000, description="Asked of each index for one answer.")
     bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
     kept_days: int = Field(30, ge=1, description="How long is kept what a recall found, for feedback.")
+    feedback_used: float = Field(0.02, ge=0, le=1, description="What `used` adds to a memory's confidence.")
+    feedback_ignored: float = Field(0.01, ge=0, le=1, description="What `ignored` takes from it.")
+    feedback_wrong: float = Field(0.1, ge=0, le=1, description="What `wrong` takes from it.")
+    feedback_floor: float = Field(0.1, ge=0, le=1, description="Feedback takes nothing below it.")
+    feedback_agent_day: float = Field(
+        0.1, ge=0, le=1, description="By how much one agent moves a memory's confidence in a day, in one direction."
+    )
+    feedback_day: float = Field(0.2, ge=0, le=1, description="The same for all agents together.")
     degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
     index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
 

@@ -65,8 +65,21 @@ END: list[Bad] = [
     ("expires_in", 0, "expires_in"),
 ]
 
+ID = "00000000-0000-7000-8000-000000000000"
+FEEDBACK: list[Bad] = [
+    *AGENT,
+    ("used", ["not-an-id"], "used"),
+    ("used", [ID, ID], ""),
+    ("used", [], ""),
+    ("ignored", [ID] * (limits.TOP_K + 1), "ignored"),
+    ("wrong", ID, "wrong"),
+    ("reason", "x" * (limits.REASON_CHARS + 1), "reason"),
+    ("session_id", "x" * (limits.SESSION_CHARS + 1), "session_id"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/messages/send", SEND),
+    ("POST", "/v1/brain/recall/{id}/feedback", FEEDBACK),
     ("POST", "/v1/brain/sessions", START),
     ("POST", "/v1/brain/sessions/{id}/append", APPEND),
     ("POST", "/v1/brain/sessions/{id}/end", END),
@@ -78,6 +91,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 def full(secret: str) -> dict[str, dict[str, Any]]:
     """A body of each that is taken."""
     return {
+        "/v1/brain/recall/{id}/feedback": {"used": [ID], "reason": secret},
         "/v1/brain/sessions": {"project": secret},
         "/v1/brain/sessions/{id}/append": {"turns": [{"turn": 1, "content": secret}]},
         "/v1/brain/sessions/{id}/end": {"summary": secret, "next_steps": [secret]},

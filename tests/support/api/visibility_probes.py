@@ -168,6 +168,17 @@ def _sessions(method: str, path: str, **body: Any) -> Probe:
     return probe
 
 
+def _feedback(memory: Memory, session: str) -> Sequence[Ask]:
+    """On a recall that never was: what is said of real ones is in test_feedback."""
+    path = "/v1/brain/recall/0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00/feedback"
+    body = {"wrong": [memory.id], **_session(session)}
+    return (Ask(method="POST", path=path, json=body, hit=False),)
+
+
+def _review(memory: Memory, session: str) -> Sequence[Ask]:
+    return (Ask(method="GET", path="/v1/brain/review", params={"days": 1, "project": memory.project}, hit=False),)
+
+
 def _export(memory: Memory, session: str) -> Sequence[Ask]:
     filters: list[dict[str, Any]] = [
         {},
@@ -258,6 +269,8 @@ PROBES: Mapping[Route, Probe] = {
         "POST", "/v1/brain/sessions/{id}/append", turns=[{"turn": 1, "content": "said"}]
     ),
     ("POST", "/v1/brain/sessions/{id}/end"): _sessions("POST", "/v1/brain/sessions/{id}/end", summary="done"),
+    ("POST", "/v1/brain/recall/{id}/feedback"): _feedback,
+    ("GET", "/v1/brain/review"): _review,
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,

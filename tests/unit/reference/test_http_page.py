@@ -17,6 +17,7 @@ NAMES = {
     "/v1/brain/recall:batch": "`recall:batch`",
     "/v1/brain/forget": "bulk forget",
     "/v1/brain/brief": "brief",
+    "/v1/brain/review": "review",
     "/v1/brain/sessions/{id}/append": "a session's append",
     "/v1/brain/agent/{agent}/context": "context",
     "/v1/brain/export": "export",

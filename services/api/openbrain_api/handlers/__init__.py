@@ -3,12 +3,22 @@
 from openbrain_api.handlers import messages, system
 from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
 from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
-from openbrain_api.handlers.brain import brief, context, discovery, forgetting, memories, recall, sessions, transfer
+from openbrain_api.handlers.brain import (
+    brief,
+    context,
+    discovery,
+    feedback,
+    forgetting,
+    memories,
+    recall,
+    sessions,
+    transfer,
+)
 from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
 from openbrain_api.http.route import Route
 
 _RESOURCES = (
-    *(memories, recall, forgetting, discovery, brief, context, sessions, transfer),
+    *(memories, recall, forgetting, discovery, brief, context, sessions, feedback, transfer),
     *(access, operations, indexes, models, streams, dead_letters),
     messages,
     *(signals, halts, broadcasts, webhooks),

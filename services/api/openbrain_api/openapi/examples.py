@@ -11,6 +11,7 @@ from openbrain.contract.admin.models import ModelChangeBody
 from openbrain.contract.admin.streams import BuryBody, OutsideBody, PauseBody, ReplayBody, ResumeBody
 from openbrain.contract.amygdala.signals import HaltBody, SignalBody
 from openbrain.contract.amygdala.webhooks import WebhookBody
+from openbrain.contract.brain.feedback import FeedbackBody
 from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
 from openbrain.contract.brain.sessions import AppendBody, EndBody, StartBody
@@ -92,6 +93,13 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
         "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},
         "still true": {"confirm": True},
         "without an end": {"expires_at": None},
+    },
+    FeedbackBody: {
+        "one helped, one is out of date": {
+            "used": ["0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"],
+            "wrong": ["0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f01"],
+            "reason": "the gateway times out after 60 s now",
+        }
     },
     StartBody: {
         "work on a project": {"org": "acme", "project": "shop"},

@@ -6,11 +6,13 @@ from contextlib import suppress
 
 import structlog
 
+from openbrain.domain.errors import TryLater
 from openbrain.observability import metrics
 from openbrain.ports.store.memories import Memories, RecallRecord
 from openbrain.ports.streams import Wake
 
 BATCH = 200
+PATIENCE_S = 2.0
 KEPT = 10_000
 """Records that wait at most; beyond it the oldest are given up, counted."""
 _log = structlog.get_logger(__name__)
@@ -35,6 +37,14 @@ class Recorder:
         self._waiting.append(record)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._write(), name="recalls")
+
+    async def written(self) -> None:
+        """Returns when what waits now is in the truth. `TryLater` where that takes long."""
+        if self._work is None or self._work.done():
+            return
+        done, _ = await asyncio.wait({self._work}, timeout=PATIENCE_S)
+        if not done:
+            raise TryLater("recalls can't be recorded at this moment: give the feedback later")
 
     async def close(self) -> None:
         """Write what waits, once; what the truth does not take then is given up."""

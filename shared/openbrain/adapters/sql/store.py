@@ -15,6 +15,7 @@ from openbrain.adapters.sql.indexes.index_marks import SqlIndexMarks
 from openbrain.adapters.sql.indexes.reconciling import SqlExpectedEntries
 from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.indexes.writers import SqlIndexWriters
+from openbrain.adapters.sql.memories.feedback import SqlUsage
 from openbrain.adapters.sql.memories.reading import DEGRADED_SCAN, SqlMemories
 from openbrain.adapters.sql.memories.recent_rows import RecentRows
 from openbrain.adapters.sql.outbox.relay import SqlOutbox
@@ -36,7 +37,7 @@ from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
-from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.memories import Memories, Usage
 from openbrain.ports.store.operations import Leases, Operations
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.signals import Broadcasts, Halts, Signals
@@ -85,6 +86,7 @@ class SqlStore:
         self.vault: Vault = SqlVault(database, clock)
         self.ticks: Ticks = SqlTicks(database, clock)
         self.transfer: Transfer = SqlTransfer(database, clock)
+        self.usage: Usage = SqlUsage(database, clock)
         self.messages: Messages = SqlMessages(database, clock)
         self.sessions: Sessions = SqlSessions(database, clock)
 

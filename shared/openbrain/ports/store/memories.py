@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from openbrain.domain.access.visibility import Condition
-from openbrain.domain.memory import Memory
+from openbrain.domain.access.visibility import Condition, Viewer
+from openbrain.domain.memory import FeedbackRules, Memory, Verdict
 from openbrain.ports.index import Count, Hit
+from openbrain.ports.store.writes import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,44 @@ class Turn(NamedTuple):
     session_id: str
     number: int
     chars: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """What an agent says of the results of one recall."""
+
+    recall_id: str
+    viewer: Viewer
+    origin: Origin
+    verdicts: Mapping[str, Verdict]
+    """By memory id."""
+    reason: str = ""
+
+
+class Judged(NamedTuple):
+    """What became of a verdict."""
+
+    memory_id: str
+    verdict: Verdict
+    status: Literal["counted", "repeated", "limited", "gone"]
+    """`repeated`: this recall's result was judged before, as `verdict` says. `limited`: a bound is reached. `gone`: it
+    does not live any more, or the viewer does not see it."""
+    confidence: float | None
+    """As it is now."""
+
+
+class Usage(Protocol):
+    """What recalls were good for."""
+
+    async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
+        """Count each verdict once per recall and memory, and move confidence by its step. `NotFound` where the agent
+        was given no such recall; `Invalid` for a memory that is not among its results."""
+
+    async def unused(
+        self, condition: Condition, before: int, limit: int, after: tuple[int, str] | None = None
+    ) -> Sequence[Memory]:
+        """Living memories made before that time that no recall has found since then, oldest first; `after` (created_at
+        and id of one) lists those that follow it."""
 
 
 class Memories(Protocol):

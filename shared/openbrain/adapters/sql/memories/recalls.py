@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import orjson
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import recalled
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.tables import memory_usage
+from openbrain.adapters.sql.schema.tables import memory_usage, recall_feedback
 from openbrain.adapters.sql.schema.tables import recalls as table
 from openbrain.ports.store.memories import RecallRecord
 
@@ -50,4 +51,6 @@ def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
 def purge(connection: Connection, before: int, limit: int) -> int:
     past = select(table.c.id).where(table.c.created_at < before).order_by(table.c.created_at).limit(limit)
     ids = list(connection.scalars(past))
+    for some in chunks(ids):
+        connection.execute(delete(recall_feedback).where(recall_feedback.c.recall_id.in_(some)))
     return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0

@@ -54,6 +54,12 @@ class Journal:
         names = ["confirmed_at"]
         self._line(after, "confirmed", origin, before=_picked(before, names), after=_picked(after, names))
 
+    def judged(self, before: Memory, after: Memory, verdict: str, origin: Origin, note: str) -> None:
+        """A recall's result was used or not: its confidence moved by a step."""
+        told = {**_picked(after, ["confidence"]), "feedback": verdict}
+        self._line(after, "feedback", origin, before=_picked(before, ["confidence"]), after=told, note=note)
+        self._announcements.append(event_bytes.stored(after, Change.METADATA, origin, self.now))
+
     def ended(
         self, memory: Memory, reason: Reason, origin: Origin, note: str = "", superseded_by: str | None = None
     ) -> None:

@@ -211,6 +211,22 @@ recalls = Table(
     Index("ix_recalls_workspace_id_created_at", "workspace_id", "created_at"),
 )
 
+recall_feedback = Table(
+    "recall_feedback",
+    metadata,
+    Column("recall_id", ascii_name(36), primary_key=True),
+    Column("memory_id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    # Who gave it, as the audit names him.
+    Column("actor", name(100), nullable=False),
+    Column("verdict", ascii_name(16), nullable=False),
+    # By how much confidence changed.
+    Column("step", Float(53), nullable=False),
+    empty("reason", name(500)),
+    Column("at", BigInteger, nullable=False),
+    Index("ix_recall_feedback_memory_id_at", "memory_id", "at"),
+)
+
 operations = Table(
     "operations",
     metadata,

@@ -25,6 +25,7 @@ from openbrain.adapters.sql.schema.tables import (
     memories,
     memory_history,
     operations,
+    recall_feedback,
     recalls,
     workspace_usage,
 )
@@ -39,7 +40,7 @@ _OWNED: dict[str, tuple["Column[str]", ...]] = {
 _OWNER = {
     column.table: (column, owner) for owner in (memories, signals, halts, webhooks) for column in _OWNED[owner.name]
 }
-_REST = (api_keys, idempotency_keys, recalls, operations, workspace_usage, *OTHERS)
+_REST = (api_keys, idempotency_keys, recall_feedback, recalls, operations, workspace_usage, *OTHERS)
 """What is left when its memories are gone, and their history with them."""
 _AT_ONCE = 100
 """Owners whose rows are looked for in one statement."""

@@ -11,7 +11,13 @@ from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_passages, memory_usage
+from openbrain.adapters.sql.schema.tables import (
+    memories,
+    memory_history,
+    memory_passages,
+    memory_usage,
+    recall_feedback,
+)
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.editing import as_seen
@@ -100,7 +106,8 @@ def blank(
     release(connection, rows)
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
-    for table in (memory_usage,) if keep_passages else (memory_passages, memory_usage):
+    told = (memory_usage, recall_feedback)
+    for table in told if keep_passages else (memory_passages, *told):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     by_id = locked_reads.by_id(connection, ids)
     blanked = [by_id[id_] for id_ in ids]

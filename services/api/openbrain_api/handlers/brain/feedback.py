@@ -1,0 +1,71 @@
+"""What recalls were good for: said by who asked, and listed where nobody asks."""
+
+import orjson
+
+from openbrain.contract.brain.feedback import FeedbackBody, FeedbackGiven, FeedbackResult, Review, ReviewQuery
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, visible
+from openbrain.domain.errors import NotFound
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.memory import DAY, FeedbackRules
+from openbrain.ports.store.memories import Feedback
+from openbrain_api.handlers.brain.memories import origin_of
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, respond
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.chains import NOTHING
+from openbrain_api.memories.rendering import memory_json
+
+_RULES = ("used", "ignored", "wrong", "floor", "agent_day", "day")
+
+
+@Route(
+    "POST",
+    "/v1/brain/recall/{id}/feedback",
+    permission=Permission.BRAIN_WRITE,
+    response=FeedbackGiven,
+    problems=(404,),
+    stores=True,
+)
+async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
+    """Say which results of a recall were used, ignored or wrong.
+
+    It moves their confidence by small steps, within the bounds of a day, and is kept in their history.
+    """
+    recall_id, body = call.path["id"].lower(), call.body
+    if not is_uuid(recall_id):
+        raise NotFound("no recall with this id")
+    actor = call.actor.speaking_as(body.agent_id)
+    await call.api.recorder.written()
+    tuning = call.api.settings.recall.tuning
+    judged = await call.api.store.usage.judge(
+        Feedback(
+            recall_id=recall_id,
+            viewer=await call.viewer(body.session_id, actor),
+            origin=origin_of(call, actor),
+            verdicts=body.verdicts,
+            reason=body.reason or "",
+        ),
+        FeedbackRules(**{name: getattr(tuning, f"feedback_{name}") for name in _RULES}),
+    )
+    call.api.committer.hint()
+    results = tuple(FeedbackResult.of(each) for each in judged)
+    count = sum(each.status == "counted" for each in judged)
+    return respond(FeedbackGiven(recall_id=recall_id, results=results, count=count))
+
+
+@Route("GET", "/v1/brain/review", permission=Permission.BRAIN_READ, response=Review, cost=5)
+async def review(call: Call[Nothing, ReviewQuery]) -> Response:
+    """List old memories that no recall has found for long, oldest first."""
+    query, now = call.query, call.api.clock.now()
+    call.actor.may_ask_for(query.org or "")
+    viewer = call.actor.viewer()
+    condition = visible(viewer, Criteria(org=query.org or "", project=query.project or "", only_project=True), now)
+    rows = await call.api.store.usage.unused(
+        condition, now - query.days * DAY, query.limit, parsing.position(query.cursor)
+    )
+    behind = await call.api.chains.behind(rows, viewer)
+    shown = orjson.Fragment(orjson.dumps([memory_json(row, now, behind.get(row.id, NOTHING)) for row in rows]))
+    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    data = {"memories": shown, "count": len(rows)}
+    return respond({**data, "next_cursor": following}, data)
