@@ -5,8 +5,8 @@ from alembic import op
 
 from openbrain.adapters.sql.migrations.columns import ascii_name, empty, given, name, time
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 
 
 def upgrade() -> None:
