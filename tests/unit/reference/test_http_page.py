@@ -22,6 +22,8 @@ NAMES = {
     "/v1/brain/agent/{agent}/context": "context",
     "/v1/brain/export": "export",
     "/v1/brain/import": "import",
+    "/vault/arcs": "arcs by meaning",
+    "/vault/arcs/{id}": "an arc",
     "/vault/search": "a vault's search",
 }
 
