@@ -26,6 +26,7 @@ MODULES = (
     "indexes.reindex",
     "signals",
     "questions.retrieval",
+    "questions.names",
     "tick",
     "tools_start",
     "hook_start",

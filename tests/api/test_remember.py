@@ -70,6 +70,8 @@ async def test_a_new_memory_is_told_whole_and_not_yet_indexed(brain: Brain) -> N
         "session_id": "s1",
         "turn": 3,
         "speaker": "Ada",
+        "title": None,
+        "aliases": [],
         "metadata": {"a": {"b": [1, None, "ü"]}},
         "version": 1,
         "state": "created",

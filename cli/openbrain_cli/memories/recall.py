@@ -23,6 +23,9 @@ Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How man
 Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="How many at most.")]
 Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
+Names = Annotated[
+    bool, typer.Option("--names", help="Only memories whose title or another name stands in the question.")
+]
 FromFile = Annotated[
     Path | None,
     typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
@@ -34,6 +37,7 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
     'openbrain recall "why did customers see foreign answers?"',
     'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
     'openbrain recall "deploy steps" --explain',
+    'openbrain recall "what do we know of the billing service?" --names',
     "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
 )
 def recall(
@@ -44,12 +48,15 @@ def recall(
     from_file: FromFile = None,
     top_k: Top = 10,
     keyword: Keywords = None,
+    names: Names = False,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
     """Find what bears on a question, best first."""
     query = " ".join(words or ())
     options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
+    if names:
+        options["match"] = "names"
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
     if from_file is not None:

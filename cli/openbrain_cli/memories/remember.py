@@ -26,6 +26,8 @@ Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 
 Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
 Supersedes = Annotated[str | None, typer.Option(help="Id of the memory whose place it takes.")]
 Source = Annotated[str | None, typer.Option(help="Where it comes from.")]
+Title = Annotated[str | None, typer.Option(help="What it is called: a question that holds the name finds it.")]
+Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another name of it; repeatable.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="As `recall` and `list` show it.")]
 Reason = Annotated[str, typer.Option(help="Why, for the history.")]
 
@@ -38,6 +40,8 @@ class Filed:
     org: Org = None
     project: Project = None
     tag: Tags = None
+    title: Title = None
+    alias: Aliases = None
     scope: Scope = None
     session: Session = ""
     confidence: Confidence = None
@@ -52,6 +56,8 @@ class Filed:
             org=self.org or default.org,
             project=self.project,
             tags=self.tag,
+            title=self.title,
+            aliases=self.alias,
             memory_scope=self.scope,
             session_id=self.session,
             confidence=self.confidence,

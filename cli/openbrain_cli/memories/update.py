@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NewText = Annotated[str | None, typer.Option("--content", help="What it says from now on; - reads standard input.")]
 NewKind = Annotated[str | None, typer.Option("--type", help="fact, decision, observation, bug ...")]
+NewTitle = Annotated[str | None, typer.Option("--title", help="What it is called from now on; '' for nothing.")]
+NewAliases = Annotated[list[str] | None, typer.Option("--alias", help="Instead of its other names; repeatable.")]
 NewTags = Annotated[list[str] | None, typer.Option("--tag", help="Instead of its tags; repeatable.")]
 NoTags = Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")]
 NewMetadata = Annotated[str | None, typer.Option("--metadata", help="Instead of its metadata: a JSON object.")]
@@ -34,6 +36,8 @@ class Wanted:
     """What becomes different."""
 
     content: NewText = None
+    title: NewTitle = None
+    alias: NewAliases = None
     type: NewKind = None
     tag: NewTags = None
     no_tags: NoTags = False
@@ -50,6 +54,8 @@ class Wanted:
             raise Invalid("tags", "give --tag or --no-tags, not both")
         changes = given(
             content=None if self.content is None else read_text(self.content),
+            title=self.title,
+            aliases=self.alias,
             type=self.type,
             tags=self.tag,
             metadata=None if self.metadata is None else _object(self.metadata),

@@ -28,6 +28,8 @@ class Changes(TypedDict):
     """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
 
     content: NotRequired[str]
+    title: NotRequired[str]
+    aliases: NotRequired[Sequence[str]]
     tags: NotRequired[Sequence[str]]
     metadata: NotRequired[Mapping[str, Any]]
     type: NotRequired[MemoryType | str]

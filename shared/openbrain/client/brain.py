@@ -139,13 +139,16 @@ class OpenBrain(
         keywords: Sequence[str] = (),
         boost_keywords: float | Sequence[str] | None = None,
         text_weight: float | None = None,
+        match: str = "",
         agent_id: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
     ) -> Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
-        `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
-        body = self._placed({"query": query, **_question(filters, top_k=top_k, explain=explain, keywords=keywords)})
+        `match` "names" asks only for memories of which a name stands in it. `agent_id` asks as that agent, where the
+        key may; `explain` tells how each score came about."""
+        beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
+        body = self._placed({"query": query, **beside})
         if agent_id:
             body["agent_id"] = agent_id
         if boost_keywords is not None:
@@ -160,12 +163,13 @@ class OpenBrain(
         *,
         top_k: int | None = None,
         keywords: Sequence[str] = (),
+        match: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
     ) -> RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
-        common = _question(filters, top_k=top_k, explain=explain, keywords=keywords)
+        common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
@@ -293,10 +297,12 @@ def _offer(offer: Offer) -> dict[str, object]:
     return dict(offer)
 
 
-def _question(filters: Filters, *, top_k: int | None, explain: bool, keywords: Sequence[str]) -> dict[str, object]:
+def _question(
+    filters: Filters, *, top_k: int | None, explain: bool, keywords: Sequence[str], match: str
+) -> dict[str, object]:
     """What recall takes beside the query, as far as it was given."""
     author = filters.pop("author", None)
-    beside: dict[str, object] = {"top_k": top_k, "explain": explain, "keywords": keywords}
+    beside: dict[str, object] = {"top_k": top_k, "explain": explain, "keywords": keywords, "match": match}
     if author:
         beside["filter"] = {"agent_id": author}
     return {**filters, **{name: value for name, value in beside.items() if value}}

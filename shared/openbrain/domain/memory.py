@@ -3,10 +3,13 @@
 Times are whole microseconds since 1970 in UTC everywhere inside; they become ISO-8601 at the surfaces.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from openbrain.domain.limits import TITLE_CHARS
 
 MICROSECONDS = 1_000_000
 DAY = 86_400 * MICROSECONDS
@@ -106,6 +109,9 @@ class Memory:
     session_id: str = ""
     turn: int | None = None
     speaker: str = ""
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    """What it is called besides."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     source: str = "manual"
@@ -244,3 +250,18 @@ def feedback_step(verdict: Verdict, confidence: float, moved: Moved, rules: Feed
     size = min(sizes[verdict], rules.agent_day - moved.by_agent, rules.day - moved.by_all, room)
     size = round(max(0.0, size), _DIGITS)
     return size if up else -size
+
+
+_HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*?)[ \t]*#*[ \t]*(?:\n|$)")
+
+
+def names_of(memory: Memory) -> tuple[str, ...]:
+    """Its title, or where it has none the Markdown heading that its content begins with, and its other names."""
+    title = memory.title or _heading(memory.content)
+    return (title, *memory.aliases) if title else memory.aliases
+
+
+def _heading(content: str) -> str:
+    found = _HEADING.match(content[: 2 * TITLE_CHARS])
+    words = found["words"].strip() if found else ""
+    return words if len(words) <= TITLE_CHARS else ""

@@ -52,6 +52,8 @@ class TextEntry:
     passages: tuple[str, ...] = ()
     """Overlapping parts of a long text: half of its score in `search` is that of the best of them, all else knows the
     whole alone."""
+    names: tuple[str, ...] = ()
+    """What the memory is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +287,14 @@ class TextIndex(Accountable, Replaceable, Engine, Protocol):
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """Of the entries within the condition, how many hold each value of the first of `fields`, within those of the
         next, and so on; on each level the first `limit`: most first, then by value. `fields` are KEYWORD_FIELDS."""
+
+    async def named(self, name: str, search: TextSearch) -> Sequence[str]:
+        """Memories within the condition of which a name may stand in the query: all of which one does, in any order,
+        at most `limit`. `hold_names` says of which."""
+
+    async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
+        """Of each memory's names, whether one stands in the query as a phrase of stems. One edit is forgiven in words
+        of five letters or more, but not in their first two. As with `marks` no server is needed."""
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """Where the words and phrases of the query stand in each text, in order, none overlapping. The texts are the

@@ -105,6 +105,9 @@ class Recall(Group):
         "the fusion of both indexes, where a memory has token states; 0 leaves it out.",
     )
     neighbours: bool = Field(True, description="Whether turns beside a turn in its session add to its score.")
+    name_lift: float = Field(
+        0.15, ge=0, le=1, description="What it adds to a score that a name of the memory stands in the question."
+    )
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),
         description="Days after which confidence counts half, by type; null never fades.",

@@ -72,6 +72,8 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
         session_id=given.session_id or "",
         turn=given.turn,
         speaker=given.speaker or "",
+        title=given.title or "",
+        aliases=given.aliases,
         tags=given.tags,
         metadata=given.metadata,
         source=given.source,
@@ -148,6 +150,9 @@ class Change:
     """What a user wants changed in a memory; None leaves a part as it is."""
 
     content: str | None = None
+    title: str | None = None
+    """'' takes it away."""
+    aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, Any] | None = None
     type: MemoryType | None = None
@@ -173,7 +178,9 @@ def prepare_edit(
 ) -> Edit:
     """The change as the truth takes it; `Invalid` names the field."""
     if change == Change():
-        raise Invalid("", "there is nothing to change: give content, tags, metadata, type, confidence or an expiry")
+        raise Invalid(
+            "", "there is nothing to change: give content, title, tags, metadata, type, confidence or an expiry"
+        )
     now = clock.now()
     ends = 0 if change.lasts else expiry(now, change.expires_in, change.expires_at)
     return Edit(
@@ -181,6 +188,8 @@ def prepare_edit(
         viewer=actor.viewer(session_id),
         origin=origin,
         content=None if change.content is None else admitted(change.content, content_policy),
+        title=change.title,
+        aliases=change.aliases,
         tags=change.tags,
         metadata=change.metadata,
         type=change.type,

@@ -59,6 +59,8 @@ def _facts(memory: "MemoryDetail") -> Iterable[tuple[str, str]]:
     facts = {
         "id": memory.id,
         "state": f"{memory.state.value}{f' ({memory.reason.value})' if memory.reason else ''}",
+        "title": memory.title,
+        "other names": ", ".join(memory.aliases),
         "type": memory.type.value,
         "scope": memory.memory_scope.value,
         "org": memory.org,

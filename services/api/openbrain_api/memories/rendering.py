@@ -47,6 +47,8 @@ def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float
         "session_id": memory.session_id or None,
         "turn": memory.turn,
         "speaker": memory.speaker or None,
+        "title": memory.title or None,
+        "aliases": memory.aliases,
         "metadata": memory.metadata,
         "version": memory.version,
         "state": memory.state(now),

@@ -3,6 +3,7 @@
 One question is a batch of one. Each step is a function of scores in a file of its own.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +11,17 @@ from dataclasses import dataclass
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.ports.clock import Clock
+from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.late import LateInteraction, mixed
+from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered
-from openbrain_api.recall.question import Json, Question, RecallResult
+from openbrain_api.recall.question import Json, Match, Question, RecallResult
 from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000
@@ -36,6 +39,7 @@ class _Judged:
     late: Scores
     """Similarities of token states; of what has none it is absent."""
     neighbours: Scores
+    names: Sequence[Hit] | None
     candidates: Candidates
 
     def short(self, top_k: int, limit: int) -> bool:
@@ -88,11 +92,9 @@ class Recaller:
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], now: int
     ) -> dict[int, _Judged]:
         """One round for all of them."""
-        hits = dict(zip(queries, await self._indexes.search(list(queries.values())), strict=True))
-        fused = {
-            number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
-            for number in queries
-        }
+        names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
+        hits |= await self._only_named(questions, names)
+        fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         late = await self._similarities(hits, fused, questions)
         mixes = {
             number: mixed(fused[number], late[number], self._late_weight(question))
@@ -103,7 +105,7 @@ class Recaller:
         width = self._settings.tuning.bucket_width
         candidates = {
             number: Candidates(
-                summed(mixes[number], neighbours[number]),
+                self._lifted(question, summed(mixes[number], neighbours[number]), names[number]),
                 question,
                 sees=sees[queries[number].condition],
                 now=now,
@@ -113,11 +115,39 @@ class Recaller:
         }
         await verify(list(candidates.values()), self._memories)
         return {
-            number: _Judged(hits[number], fused[number], late[number], neighbours[number], candidates[number])
+            number: _Judged(
+                hits[number], fused[number], late[number], neighbours[number], names[number], candidates[number]
+            )
             for number in queries
         }
 
-    async def _scores(self, query: IndexQuery, hits: IndexHits, weight: float) -> Scores:
+    async def _named(
+        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+    ) -> Mapping[int, Sequence[Hit] | None]:
+        lifts = bool(self._settings.name_lift)
+        asked = {n: query for n, query in queries.items() if lifts or questions[n].match is Match.NAMES}
+        return dict.fromkeys(queries) | dict(await named(asked, self._indexes, self._memories))
+
+    async def _searched(
+        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+    ) -> dict[int, IndexHits]:
+        asked = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
+        return dict(zip(asked, await self._indexes.search(list(asked.values())), strict=True)) if asked else {}
+
+    async def _only_named(
+        self, questions: Mapping[int, Question], names: Mapping[int, Sequence[Hit] | None]
+    ) -> dict[int, IndexHits]:
+        asked = [number for number in questions if questions[number].match is Match.NAMES]
+        found = await self._indexes.by_names([names[each] for each in asked])
+        return dict(zip(asked, found, strict=True))
+
+    def _lifted(self, question: Question, scores: Scores, names: Sequence[Hit] | None) -> Scores:
+        return scores if question.match is Match.NAMES else lifted(scores, names, self._settings.name_lift)
+
+    async def _scores(self, question: Question, query: IndexQuery, hits: IndexHits) -> Scores:
+        if question.match is Match.NAMES:
+            return fuse(hits.text or (), None, 1.0)
+        weight = self._weight(question)
         if not hits.whole:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, weight)
@@ -142,6 +172,7 @@ class Recaller:
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if (self._settings.neighbours if question.neighbours is None else question.neighbours)
+            and question.match is Match.MEANING
         }
         return {number: {} for number in questions} | dict(await neighbour_scores(asked, self._memories))
 
@@ -173,6 +204,8 @@ class Recaller:
             late=judged.late,
             late_weight=self._late_weight(question),
             neighbours=judged.neighbours,
+            named=frozenset(hit.memory_id for hit in judged.names or ()),
+            name_lift=self._settings.name_lift,
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,
             width=self._settings.tuning.bucket_width,

@@ -1,6 +1,6 @@
 """How the score and the place of each memory came about. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
@@ -19,6 +19,8 @@ def explained(
     late: Scores,
     late_weight: float,
     neighbours: Scores,
+    named: Collection[str],
+    name_lift: float,
     text_weight: float,
     now: int,
     width: float,
@@ -45,6 +47,7 @@ def explained(
             else None,
             "fused": fused.get(ranked.memory.id, 0.0),
             "neighbours": neighbours.get(ranked.memory.id, 0.0),
+            "named": name_lift if ranked.memory.id in named else 0.0,
             "boosted": ranked.score,
             "bucket": bucket(top, ranked.score, width),
             "scope": ranked.memory.memory_scope,

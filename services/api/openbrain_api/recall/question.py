@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain_api.recall.order import RankedMemory
@@ -10,6 +11,14 @@ KEYWORD_BOOST = 0.3
 """What keywords add when the request names no boost of its own."""
 LISTED_BOOST = 1.5
 """What a score is multiplied by where one of the boost words is found (the original's form)."""
+
+
+class Match(StrEnum):
+    """What makes a memory an answer."""
+
+    MEANING = "meaning"
+    NAMES = "names"
+    """Only that one of its names stands in the question."""
 
 
 Json = Mapping[str, object]
@@ -27,6 +36,7 @@ class Question:
     boost: float = KEYWORD_BOOST
     """Added to the score, x the share of `keywords` present."""
     boost_words: tuple[str, ...] = ()
+    match: Match = Match.MEANING
     explain: bool = False
     """Whether the answer tells how each score came about."""
     text_weight: float | None = None

@@ -3,7 +3,7 @@
 from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import bucket, digest, point_id
-from openbrain.domain.memory import Memory
+from openbrain.domain.memory import Memory, names_of
 from openbrain.domain.text.passage_header import header
 from openbrain.domain.text.passages import passages
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
@@ -33,9 +33,9 @@ def fields(memory: Memory) -> Fields:
 
 
 def text_entry(memory: Memory, builder: str) -> TextEntry:
-    """Date, speaker, content and tags as one searchable text, and where it is long in passages, each with the same."""
-    before, behind = header(memory), " ".join(memory.tags)
-    whole, *parts = ("\n".join(filter(None, (before, each, behind))) for each in _texts(memory.content))
+    """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
+    before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
+    whole, *parts = ("\n".join(filter(None, (*before, each, *behind))) for each in _texts(memory.content))
     return _text_entry(
         id=memory.id,
         memory_id=memory.id,
@@ -46,6 +46,7 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
         text=whole,
         metadata=memory.metadata,
         passages=tuple(parts),
+        names=names_of(memory),
     )
 
 

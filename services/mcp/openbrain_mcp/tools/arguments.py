@@ -34,6 +34,8 @@ Content = Annotated[
 ]
 Kind = Annotated[MemoryType, WithJsonSchema({"type": "string", "enum": [str(each) for each in MemoryType]})]
 Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Words to find it by.")]
+MemoryTitle = Annotated[str | None, Field(max_length=limits.TITLE_CHARS, description="What it is called.")]
+Aliases = Annotated[list[str] | None, Field(max_length=limits.ALIASES, description="Other names of it.")]
 Org = Annotated[str | None, Field(max_length=limits.ORG_CHARS)]
 Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Left out: found from every one.")]
 AnyProject = Annotated[
@@ -66,6 +68,9 @@ Query = Annotated[
     str,
     Field(max_length=limits.QUERY_CHARS, description="What you want to know, in plain words."),
     AfterValidator(_said("say what you want to know, in plain words")),
+]
+Match = Annotated[
+    Literal["meaning", "names"] | None, Field(description="names: only what is called something in the question.")
 ]
 SearchWords = Annotated[
     str,

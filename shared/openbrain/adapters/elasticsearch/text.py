@@ -10,7 +10,9 @@ from openbrain.adapters.elasticsearch.connection import common_document, compile
 from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
 from openbrain.adapters.indexes.flat_metadata import flat
+from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.highlights import Marker
+from openbrain.adapters.tantivy.names import hold_names, name_keys, question_keys
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import (
     Count,
@@ -31,6 +33,7 @@ _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},
     # Of a short text the one that it is: so that all are scored by the same statistics.
     "passages": {"type": "nested", "properties": {"text": _PASSAGE}},
+    "name_keys": {"type": "keyword"},
     # Longer values are kept but not indexed: one can't be a search term of Lucene.
     "metadata": {"type": "flattened", "ignore_above": 1024},
 }
@@ -50,6 +53,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
         self._marker = Marker()
+        self._english = english()
         super().__init__(
             Generations(
                 self._client,
@@ -58,7 +62,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
                 builder=BUILDER,
                 refresh_ms=refresh_ms,
                 properties=_PROPERTIES,
-                document=_document,
+                document=lambda entry: _document(entry, self._keys(entry)),
             )
         )
 
@@ -103,6 +107,22 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         index = self._generations.index(name)
         return await search.counts(self._client, index, fields, condition, limit)
 
+    async def named(self, name: str, search: TextSearch) -> Sequence[str]:
+        """Filters alone."""
+        keys = question_keys(search.query, self._english)
+        if not keys or search.limit < 1:
+            return []
+        within = [compiled(search.condition), {"terms": {"name_keys": keys}}]
+        (hits,) = await self._generations.search(name, [{"query": {"bool": {"filter": within}}, "size": search.limit}])
+        return [hit["fields"]["memory_id"][0] for hit in hits]
+
+    async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
+        """By tantivy's English analysis."""
+        return await asyncio.to_thread(hold_names, query, names)
+
+    def _keys(self, entry: TextEntry) -> Sequence[str]:
+        return name_keys(entry.names, self._english) if entry.names else ()
+
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
         return await asyncio.to_thread(self._marker.marks, query, texts)
@@ -117,6 +137,12 @@ def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
     return {"query": query, "size": asked.limit}
 
 
-def _document(entry: TextEntry) -> dict[str, Any]:
+def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
     passages = [{"text": each} for each in entry.passages or (entry.text,)]
-    return {**common_document(entry), "text": entry.text, "passages": passages, "metadata": flat(entry.metadata)}
+    return {
+        **common_document(entry),
+        "text": entry.text,
+        "passages": passages,
+        "name_keys": keys,
+        "metadata": flat(entry.metadata),
+    }

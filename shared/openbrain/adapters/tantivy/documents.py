@@ -5,7 +5,7 @@ is only read back is bytes, numbers are fast fields. The text itself is not stor
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -64,9 +64,16 @@ def passage_of(entry_id: str) -> str:
     return keyword("passage_of", entry_id)
 
 
-def documents(entry: TextEntry | Tombstone, fields: Schema) -> list[Document]:
+def name_key(key: str) -> str:
+    """The keyword of a key of a name."""
+    return keyword("name_key", key)
+
+
+def documents(entry: TextEntry | Tombstone, fields: Schema, name_keys: Iterable[str] = ()) -> list[Document]:
     """The entry and its passages. `ValueError` where a number is out of range or a string is not text."""
     values = values_of(entry)
+    if isinstance(entry, TextEntry):
+        values["keyword"] += map(name_key, name_keys)
     parts = _passages(entry, values) if isinstance(entry, TextEntry) else ()
     return [Document.from_dict(each, fields) for each in (values, *parts)]
 

@@ -16,8 +16,9 @@ from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
-from openbrain.adapters.tantivy.documents import documents, english, passage_of, schema
-from openbrain.adapters.tantivy.queries import any_word, compiled
+from openbrain.adapters.tantivy.documents import documents, english, memory_id, name_key, passage_of, schema
+from openbrain.adapters.tantivy.names import name_keys, question_keys
+from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
 from openbrain.adapters.tantivy.scoring import Scoring
 from openbrain.adapters.tantivy.search import Reader
@@ -39,6 +40,8 @@ class Generation:
         self._path = path
         self._fields = schema()
         self._english = english()
+        # An analyzer serves one thread at a time.
+        self._writing_english = english()
         try:
             self._index = self._open()
         except DamagedError as error:
@@ -132,13 +135,16 @@ class Generation:
                 if entry.revision < revisions.get(entry.id, entry.revision):
                     continue
                 try:
-                    pending[entry.id] = documents(entry, self._fields)
+                    pending[entry.id] = documents(entry, self._fields, self._keys(entry))
                 except (ValueError, TypeError):
                     failed[entry.id] = Invalid("", "the entry can't be indexed: a number or string is out of range")
                 else:
                     revisions[entry.id] = entry.revision
             failures.append(failed)
         return pending, standing, failures
+
+    def _keys(self, entry: TextEntry | Tombstone) -> Sequence[str]:
+        return name_keys(entry.names, self._writing_english) if isinstance(entry, TextEntry) and entry.names else ()
 
     def _revisions(self, ids: Iterable[str]) -> dict[str, int]:
         searcher = self._index.searcher()
@@ -166,6 +172,16 @@ class Generation:
             else:
                 found.append(scoring.best(question, within[each.condition], each.limit))
         return found
+
+    def named(self, search: TextSearch) -> list[str]:
+        """Memories with one of the keys of the query's words."""
+        keys = [name_key(each) for each in question_keys(search.query, english())]
+        if not keys or search.limit < 1:
+            return []
+        searcher = self._index.searcher()
+        some = Query.const_score_query(Query.term_set_query(self._fields, "keyword", keys), 0.0)
+        query = filtered(some, compiled(search.condition, self._fields))
+        return [memory_id(searcher.doc(place)) for _, place in searcher.search(query, search.limit, count=False).hits]
 
     def reader(self) -> Reader:
         """For searches page by page and for counts."""

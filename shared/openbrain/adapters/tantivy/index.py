@@ -12,6 +12,7 @@ from openbrain.adapters.tantivy.documents import BUILDER
 from openbrain.adapters.tantivy.generation import Generation
 from openbrain.adapters.tantivy.group_commit import GroupCommit
 from openbrain.adapters.tantivy.highlights import Marker
+from openbrain.adapters.tantivy.names import hold_names
 from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.ports.index import (
@@ -108,6 +109,14 @@ class TantivyText:
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """From the dictionary of keywords: every value that any workspace uses is looked at."""
         return await asyncio.to_thread(self._prepared(name).generation.reader().counts, fields, condition, limit)
+
+    async def named(self, name: str, search: TextSearch) -> Sequence[str]:
+        """Of whole entries: passages have no keys."""
+        return await asyncio.to_thread(self._prepared(name).generation.named, search)
+
+    async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
+        """By the analysis of the index."""
+        return await asyncio.to_thread(hold_names, query, names)
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """By the analysis of the index."""

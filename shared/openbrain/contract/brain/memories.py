@@ -11,12 +11,14 @@ from openbrain.contract.base import CURSOR, Answer, Body
 from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
+    Aliases,
     Confidence,
     Content,
     Hours,
     IdempotencyKey,
     Metadata,
     Moment,
+    NewTitle,
     Note,
     Source,
     Submission,
@@ -69,6 +71,8 @@ class PatchBody(Body):
     """What to change. null leaves a member as it is, but `expires_at: null` takes the expiry away."""
 
     content: Content | None = None
+    title: Annotated[NewTitle | None, Field(description='"" takes it away.')] = None
+    aliases: Aliases | None = None
     tags: Tags | None = None
     metadata: Metadata | None = None
     type: MemoryType | None = None
@@ -173,6 +177,8 @@ class MemoryAnswer(Answer):
     session_id: str | None
     turn: int | None
     speaker: str | None
+    title: str | None = Field(default=None, description="What it is called.")
+    aliases: tuple[str, ...] = Field(default=(), description="Other names of it.")
     metadata: dict[str, Any]
     version: int
     state: State

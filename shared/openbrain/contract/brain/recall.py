@@ -48,6 +48,10 @@ class RecallBody(Filters):
         BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
         Field(description="A number: what all keywords together add (0.3). A list: words that lift by half."),
     ] = None
+    match: Annotated[
+        Literal["meaning", "names"],
+        Field(description="names: only memories of which a name stands in the question, a typo in it forgiven."),
+    ] = "meaning"
     text_weight: Annotated[
         Confidence | None,
         Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
@@ -118,6 +122,7 @@ class Explanation(Answer):
     neighbours: float = Field(
         description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
     )
+    named: float = Field(default=0.0, description="What it adds that one of its names stands in the question.")
     boosted: float = Field(description="With the keywords of the request: the score of the answer.")
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
     scope: Scope

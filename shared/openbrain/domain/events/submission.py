@@ -97,6 +97,23 @@ Speaker = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS),
     AfterValidator(plain_line),
 ]
+Title = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TITLE_CHARS),
+    AfterValidator(plain_line),
+]
+NewTitle = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=limits.TITLE_CHARS),
+    AfterValidator(plain_line),
+]
+"""'' takes one away."""
+Alias = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ALIAS_CHARS),
+    AfterValidator(plain_line),
+]
+Aliases = Annotated[tuple[Alias, ...], Field(max_length=limits.ALIASES), AfterValidator(_unique)]
 Source = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS),
@@ -149,6 +166,8 @@ class Submission(BaseModel):
     session_id: Session | None = None
     turn: Turn | None = None
     speaker: Speaker | None = None
+    title: Annotated[Title | None, Field(description="Its name: a question that holds it finds the memory.")] = None
+    aliases: Annotated[Aliases, Field(description="Other names of it.")] = ()
     tags: Tags = ()
     metadata: Metadata = Field(default_factory=dict)
     source: Source = "manual"

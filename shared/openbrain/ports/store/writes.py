@@ -74,6 +74,9 @@ class Edit:
     viewer: Viewer
     origin: Origin
     content: str | None = None
+    title: str | None = None
+    """'' takes it away."""
+    aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, Any] | None = None
     type: str | None = None

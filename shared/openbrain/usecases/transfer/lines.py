@@ -26,6 +26,7 @@ from openbrain.domain.events.data import MemoryId
 from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.events.submission import (
     Agent,
+    Aliases,
     Confidence,
     Metadata,
     Moment,
@@ -35,6 +36,7 @@ from openbrain.domain.events.submission import (
     Source,
     Speaker,
     Tags,
+    Title,
     Turn,
 )
 from openbrain.domain.ids import content_hash
@@ -85,7 +87,7 @@ class Header(Line):
     part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
 
 
-_ERASED = ("content", "project", "speaker", "turn", "tags", "metadata", "source")
+_ERASED = ("content", "project", "speaker", "turn", "title", "aliases", "tags", "metadata", "source")
 """What nothing is left of when a memory was erased."""
 
 
@@ -108,6 +110,8 @@ class MemoryLine(Line):
     session_id: Session | None = None
     turn: Turn | None = None
     speaker: Speaker | None = None
+    title: Title | None = None
+    aliases: Aliases = ()
     tags: Tags = ()
     metadata: Metadata = Field(default_factory=dict)
     source: Source = "manual"
@@ -146,6 +150,8 @@ class MemoryLine(Line):
             session_id=self.session_id or "",
             turn=self.turn,
             speaker=self.speaker or "",
+            title=self.title or "",
+            aliases=self.aliases,
             tags=self.tags,
             metadata=self.metadata,
             source="" if erased else self.source,

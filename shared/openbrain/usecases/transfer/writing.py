@@ -55,6 +55,8 @@ def memory_line(kept: StoredMemory) -> bytes:
         "session_id": memory.session_id,
         "turn": memory.turn,
         "speaker": memory.speaker,
+        "title": memory.title,
+        "aliases": memory.aliases,
         "tags": memory.tags,
         "metadata": memory.metadata,
         "source": memory.source,

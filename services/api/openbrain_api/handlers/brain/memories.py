@@ -255,6 +255,8 @@ def _batch_item(outcome: Outcome, rows: Mapping[str, Memory], now: int) -> Json:
 def _change(body: PatchBody) -> Change:
     return Change(
         content=body.content,
+        title=body.title,
+        aliases=body.aliases,
         tags=body.tags,
         metadata=body.metadata,
         type=body.type,

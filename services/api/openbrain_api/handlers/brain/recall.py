@@ -20,7 +20,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
 from openbrain_api.recall.order import RankedMemory
-from openbrain_api.recall.question import KEYWORD_BOOST, Question, RecallResult
+from openbrain_api.recall.question import KEYWORD_BOOST, Match, Question, RecallResult
 
 Item = tuple[RecallBody, Question]
 
@@ -127,6 +127,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         keywords=body.keywords,
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,
         boost_words=boost if isinstance(boost, tuple) else (),
+        match=Match(body.match),
         text_weight=body.text_weight,
         late_weight=body.late_weight,
         neighbours=body.neighbours,

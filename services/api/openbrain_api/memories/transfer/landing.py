@@ -176,6 +176,7 @@ class SubmissionImport(_Counting):
             exclude_none=True,
             include={
                 *("content", "type", "memory_scope", "org", "project", "agent_id", "session_id", "turn", "speaker"),
+                *("title", "aliases"),
                 *("tags", "metadata", "source", "confidence", "occurred_at", "expires_at", "embed", "allow_duplicate"),
             },
         )

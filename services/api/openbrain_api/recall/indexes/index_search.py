@@ -1,8 +1,8 @@
 """Both indexes asked at once, each for as long as it may take."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
@@ -110,6 +110,31 @@ class Indexes:
             for query, words, near in zip(queries, text, vectors, strict=True)
         ]
 
+    async def named(self, queries: Mapping[int, IndexQuery], limit: int) -> Mapping[int, Sequence[str] | None]:
+        """By question, the memories of which a name may stand in it; None where the text index did not answer."""
+
+        async def search_named(wanted: Sequence[IndexQuery], _until: float) -> HitLists:
+            name = await self._serving_text()
+            searches = (TextSearch(each.text, each.condition, limit) for each in wanted)
+            found = await asyncio.gather(*(self._text.named(name, each) for each in searches))
+            return [[Hit(each, 1.0) for each in ids] for ids in found]
+
+        asked = [replace(query, names=("text",)) for query in queries.values()]
+        found = await self._in_time("text", asked, search_named)
+        return {
+            number: None if hits is None else [hit.memory_id for hit in hits]
+            for number, hits in zip(queries, found, strict=True)
+        }
+
+    async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
+        """As the text index has it."""
+        return await self._text.hold_names(query, names)
+
+    async def by_names(self, found: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
+        """What the text index found by names alone, as answers."""
+        lost = await self._lost() if found else frozenset()
+        return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in found]
+
     def forget_queries(self) -> None:
         """Keep no recent query."""
         self._query_encodings.forget_all()
@@ -122,11 +147,15 @@ class Indexes:
         return frozenset(name for name, generation in serving.items() if generation is not None and generation.lost_at)
 
     async def _search_text(self, queries: Sequence[IndexQuery], _until: float) -> HitLists:
+        name = await self._serving_text()
+        searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
+        return await self._text.search_many(name, searches)
+
+    async def _serving_text(self) -> str:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:
             raise TryLater("no text index serves yet: start indexer-text")
-        searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
-        return await self._text.search_many(generation.name, searches)
+        return generation.name
 
     async def _search_vectors(
         self, tokens: dict[str, TokenQuestion], queries: Sequence[IndexQuery], until: float

@@ -20,12 +20,15 @@ INSERT_COLUMNS: tuple[str, ...] = tuple(memories.columns.keys())
 _TYPES = {each.value: each for each in MemoryType}
 _SCOPES = {each.value: each for each in Scope}
 _REASONS: dict[str | None, Reason | None] = {None: None} | {each.value: each for each in Reason}
-_TYPE, _SCOPE, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
-    MEMORY_COLUMNS.index(name) for name in ("type", "memory_scope", "tags", "metadata", "reason", "wants_vector")
+_TYPE, _SCOPE, _ALIASES, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
+    MEMORY_COLUMNS.index(name)
+    for name in ("type", "memory_scope", "aliases", "tags", "metadata", "reason", "wants_vector")
 )
 _made = maker_by_place(Memory)
 _GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
-_DEDUPE_KEY, _TAGS_GIVEN, _METADATA_GIVEN = (INSERT_COLUMNS.index(name) for name in ("dedupe_key", "tags", "metadata"))
+_DEDUPE_KEY, _ALIASES_GIVEN, _TAGS_GIVEN, _METADATA_GIVEN = (
+    INSERT_COLUMNS.index(name) for name in ("dedupe_key", "aliases", "tags", "metadata")
+)
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
@@ -33,6 +36,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     values = list(row)
     values[_TYPE] = _TYPES[values[_TYPE]]
     values[_SCOPE] = _SCOPES[values[_SCOPE]]
+    values[_ALIASES] = tuple(orjson.loads(values[_ALIASES])) if values[_ALIASES] else ()
     values[_TAGS] = tuple(orjson.loads(values[_TAGS])) if values[_TAGS] != "[]" else ()
     values[_METADATA] = orjson.loads(values[_METADATA]) if values[_METADATA] != "{}" else {}
     values[_REASON] = _REASONS[values[_REASON]]
@@ -44,6 +48,7 @@ def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
     """The values for `INSERT_COLUMNS`; the drivers take our enumerations for the strings that they are."""
     values = list(_GIVEN(memory))
     values.insert(_DEDUPE_KEY, dedupe_key)
+    values[_ALIASES_GIVEN] = json_text(memory.aliases) if memory.aliases else None
     values[_TAGS_GIVEN] = json_text(memory.tags) if memory.tags else "[]"
     values[_METADATA_GIVEN] = json_text(memory.metadata) if memory.metadata else "{}"
     return tuple(values)

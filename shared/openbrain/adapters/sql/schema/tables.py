@@ -101,6 +101,9 @@ memories = Table(
     empty("vector_error", name(1000)),
     Column("vector_error_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("wants_vector", Boolean, nullable=False),
+    empty("title", name(200)),
+    # NULL for none: older code writes none.
+    Column("aliases", long_text()),
     Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.

@@ -86,6 +86,8 @@ def _edited(before: Memory, edit: Edit) -> Memory:
     given: dict[str, Any] = {
         "content": edit.content,
         "content_hash": None if edit.content is None else content_hash(edit.content),
+        "title": edit.title,
+        "aliases": edit.aliases,
         "tags": edit.tags,
         "metadata": edit.metadata,
         "type": None if edit.type is None else MemoryType(edit.type),

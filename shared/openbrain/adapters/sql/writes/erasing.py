@@ -37,9 +37,11 @@ _EVER = 0
 """At this time nothing has expired: what has ended can be erased too."""
 
 BLANK = {
-    **dict.fromkeys(("content", "project", "source", "speaker", "content_hash", "text_error", "vector_error"), ""),
+    **dict.fromkeys(("content", "project", "source", "speaker", "title", "content_hash"), ""),
+    **dict.fromkeys(("text_error", "vector_error"), ""),
     "tags": "[]",
     "metadata": "{}",
+    "aliases": None,
     "turn": None,
     "dedupe_key": None,
     "text_error_revision": 0,

@@ -1,0 +1,109 @@
+"""Recall with `match: "names"`: how much of an answer was wanted, and how much of what was wanted came.
+
+The first set of cases lies beside this file and was written without a look at what the rule answers. The second is
+PrecisionMemBench's single-turn cases: a belief is a memory with title and aliases, its scope a project. Wanted is what
+the case lists as relevant; what it expects at another place of its prompt (pinned facts, open questions) counts as
+wrong, too.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.support.report import Report, Row
+from benchmarks.support.system import running, wait_until_indexed
+
+NAME = "names"
+OWN = Path(__file__).with_name("names_cases.json")
+PRECISION, RECALL = 0.85, 0.95
+TYPES = {"decision": "decision", "preference": "convention", "open_question": "plan"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question within some projects, and the notes that should answer."""
+
+    query: str
+    projects: tuple[str, ...]
+    wanted: frozenset[str]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where the public cases are; without them the own ones are asked alone."""
+    parser.add_argument("--precisionmembench", type=Path, help="folder with beliefs.seed.json and retrieval.cases.json")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Start a system, store, wait, ask."""
+    with running({}) as system, system.client() as client:
+        rows = list(_rows("own", _own_notes(), list(_own_cases()), client))
+        if options.precisionmembench:
+            notes = list(_beliefs(options.precisionmembench))
+            rows += _rows("PrecisionMemBench", notes, list(_public_cases(options.precisionmembench)), client)
+    return Report(NAME, tuple(rows), ("mean over cases; an empty answer is precise where nothing is wanted",))
+
+
+def _own_notes() -> list[dict[str, Any]]:
+    notes = json.loads(OWN.read_text(encoding="utf-8"))["notes"]
+    return [
+        {"key": key, "title": title, "aliases": aliases, "content": content, "type": "fact", "project": "own"}
+        for key, (title, aliases, content) in notes.items()
+    ]
+
+
+def _own_cases() -> Iterator[Case]:
+    for query, wanted in json.loads(OWN.read_text(encoding="utf-8"))["cases"]:
+        yield Case(query, ("own",), frozenset(wanted))
+
+
+def _beliefs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Those that stand, of the user who asks; each once for each of its scopes."""
+    for belief in json.loads((folder / "beliefs.seed.json").read_text(encoding="utf-8")):
+        if belief["resolved_at"] or belief["superseded_by"] or belief["user_id"] != "test-user":
+            continue
+        for scope in belief["scope"]:
+            yield {
+                "key": belief["_id"],
+                "title": belief["canonical_name"],
+                "aliases": belief["aliases"],
+                "content": belief["content"],
+                "type": TYPES.get(belief["type"], "fact"),
+                "project": scope,
+            }
+
+
+def _public_cases(folder: Path) -> Iterator[Case]:
+    """Without those that ask nothing: a question can't be empty."""
+    for case in json.loads((folder / "retrieval.cases.json").read_text(encoding="utf-8")):
+        wanted = case["expect"].get("relevantBeliefs", {}).get("shouldOnlyInclude")
+        if case["query"].strip() and wanted is not None and case.get("userId", "test-user") == "test-user":
+            yield Case(case["query"], tuple(case["scope"]), frozenset(wanted))
+
+
+def _rows(name: str, notes: Sequence[Mapping[str, Any]], cases: Sequence[Case], client: httpx.Client) -> Iterator[Row]:
+    bodies = [{member: value for member, value in note.items() if member != "key"} for note in notes]
+    stored = client.post("/v1/brain/remember:batch", json={"memories": bodies}).raise_for_status().json()["results"]
+    keys = {result["id"]: note["key"] for result, note in zip(stored, notes, strict=True)}
+    wait_until_indexed(client, list(keys))
+    answers = [frozenset(_asked(client, case, keys)) for case in cases]
+    precise = [_share(answer & case.wanted, answer, case.wanted) for answer, case in zip(answers, cases, strict=True)]
+    found = [_share(answer & case.wanted, case.wanted, ()) for answer, case in zip(answers, cases, strict=True)]
+    yield Row(f"{name}: precision", f"of {len(cases)} cases", (sum(precise) / len(cases),), goal=PRECISION)
+    yield Row(f"{name}: recall", f"of {len(cases)} cases", (sum(found) / len(cases),), goal=RECALL)
+
+
+def _share(right: frozenset[str], of: frozenset[str], otherwise: object) -> float:
+    """`right` of `of`; where that is nothing, whether nothing else was to be there."""
+    return len(right) / len(of) if of else float(not otherwise)
+
+
+def _asked(client: httpx.Client, case: Case, keys: Mapping[str, str]) -> Iterator[str]:
+    for project in case.projects:
+        body = {"query": case.query, "project": project, "match": "names", "top_k": 100}
+        for memory in client.post("/v1/brain/recall", json=body).raise_for_status().json()["memories"]:
+            yield keys[memory["id"]]

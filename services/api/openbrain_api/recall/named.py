@@ -1,0 +1,35 @@
+"""Memories of which a name stands in the question: all that is asked for where names are to match, else a lift."""
+
+from collections.abc import Mapping, Sequence
+
+from openbrain.domain.memory import names_of
+from openbrain.ports.index import Hit
+from openbrain.ports.store.memories import Memories
+from openbrain_api.recall.fuse import Scores
+from openbrain_api.recall.indexes.index_search import Indexes, IndexQuery
+
+MOST = 500
+"""Memories looked at whose names begin with a word of the question."""
+
+
+async def named(
+    queries: Mapping[int, IndexQuery], indexes: Indexes, memories: Memories
+) -> Mapping[int, Sequence[Hit] | None]:
+    """By question, each with the score 1, and None where the index did not answer. What they are called is looked up
+    in the database: an index may be behind."""
+    candidates = await indexes.named(queries, MOST)
+    rows = await memories.rows(list({each for ids in candidates.values() for each in ids or ()}))
+    found: dict[int, Sequence[Hit] | None] = {}
+    for number, ids in candidates.items():
+        if not ids:
+            found[number] = None if ids is None else ()
+            continue
+        known = [row for each in ids if (row := rows.get(each)) is not None]
+        holds = await indexes.hold_names(queries[number].text, [names_of(row) for row in known])
+        found[number] = [Hit(row.id, 1.0) for row, held in zip(known, holds, strict=True) if held]
+    return found
+
+
+def lifted(scores: Scores, hits: Sequence[Hit] | None, lift: float) -> Scores:
+    """What a name in the question adds to the score of a memory, also where no index found it."""
+    return {**scores, **{hit.memory_id: scores.get(hit.memory_id, 0.0) + lift for hit in hits or ()}}

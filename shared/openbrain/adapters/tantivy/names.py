@@ -1,0 +1,78 @@
+"""Names that stand in a question: as phrases of stems, a typo forgiven in longer words.
+
+A word of a name is meant by one of the same stem. From five letters on one edit is forgiven, in the word or in its
+stem, but not in the first two letters.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tantivy import TextAnalyzer
+
+from openbrain.adapters.indexes.edit_distance import near
+from openbrain.adapters.tantivy.documents import english
+from openbrain.adapters.tantivy.highlights import words_of
+
+FORGIVEN = 5
+"""Letters of a name's word from which on one edit is forgiven."""
+SURE = 2
+"""First letters that must be right."""
+
+
+class _Word(NamedTuple):
+    """A word by its stem and as it is written."""
+
+    stem: str
+    form: str
+    position: int
+
+
+def name_keys(names: Iterable[str], analyzer: TextAnalyzer) -> list[str]:
+    """By which an index finds the memories of which a name may stand in a question: those of each first word."""
+    firsts = (words[0] for each in names if (words := _words(each, analyzer)))
+    return sorted({key for word in firsts for key in _keys(word)})
+
+
+def question_keys(question: str, analyzer: TextAnalyzer) -> list[str]:
+    """At least one of them is among the keys of every name that stands in the question."""
+    return sorted({key for word in _words(question, analyzer) for key in _keys(word)})
+
+
+def hold_names(question: str, names: Sequence[Sequence[str]]) -> list[bool]:
+    """Of each memory's names, whether one stands in the question. A name without indexed words never does."""
+    analyzer = english()
+    asked = {each.position: each for each in _words(question, analyzer)}
+    return [any(_stands(_words(name, analyzer), asked) for name in several) for several in names]
+
+
+def _stands(name: Sequence[_Word], asked: Mapping[int, _Word]) -> bool:
+    return bool(name) and any(
+        all(
+            (there := asked.get(start + each.position - name[0].position)) is not None and _meant(there, each)
+            for each in name
+        )
+        for start in asked
+    )
+
+
+def _meant(word: _Word, name: _Word) -> bool:
+    if word.stem == name.stem:
+        return True
+    return any(
+        len(wanted) >= FORGIVEN and written[:SURE] == wanted[:SURE] and near(written, wanted, 1)
+        for written, wanted in ((word.stem, name.stem), (word.form, name.form))
+    )
+
+
+def _keys(word: _Word) -> Iterator[str]:
+    """Two words within an edit become the same when a letter is taken from each, or from the longer one."""
+    yield word.stem
+    for form in {word.stem, word.form}:
+        if len(form) >= FORGIVEN - 1:
+            yield form
+            for place in range(SURE, len(form)):
+                yield form[:place] + form[place + 1 :]
+
+
+def _words(text: str, analyzer: TextAnalyzer) -> list[_Word]:
+    return [_Word(each.stem, text[each.start : each.end].lower(), each.position) for each in words_of(text, analyzer)]
