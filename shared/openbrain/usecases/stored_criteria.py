@@ -1,4 +1,4 @@
-"""What a bulk operation is to match, as plain values in its row, and back."""
+"""The criteria of a bulk operation as plain values in its row, and back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,12 +9,12 @@ from openbrain.domain.memory import MemoryType, Scope
 
 
 def kept(viewer: Viewer, criteria: Criteria) -> dict[str, Any]:
-    """Plain JSON values of both: whose eyes, and what they look for."""
+    """Viewer and criteria as JSON values."""
     return {"viewer": asdict(viewer), "criteria": asdict(criteria)}
 
 
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:
-    """The condition of what `kept` told. Raises `KeyError` or `ValueError` for what is none."""
+    """The condition that `kept` stored. Raises `KeyError` or `ValueError` where the values are not of that form."""
     viewer, criteria = dict(stored["viewer"]), dict(stored["criteria"])
     if viewer["orgs"] is not None:
         viewer["orgs"] = tuple(viewer["orgs"])

@@ -17,7 +17,7 @@ from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.coalescer import Coalescer
 
 SIGNALS = 100
-"""HistoryRow by a state at most: the strongest."""
+"""Signals in one state at most: the strongest."""
 
 
 class Hub:

@@ -78,9 +78,9 @@ class Sent(Done):
 
 def stored(memory: "memories.Remembered") -> CallToolResult:
     """Its id."""
-    told = f"{'It was there already' if memory.duplicate else 'Stored'}: {memory.id}"
+    first_line = f"{'It was there already' if memory.duplicate else 'Stored'}: {memory.id}"
     fields = Stored(id=memory.id, memoryId=memory.id, timestamp=memory.created_at, duplicate=memory.duplicate)
-    return both(told, fields)
+    return both(first_line, fields)
 
 
 def updated(memory: "memories.MemoryAnswer") -> CallToolResult:
@@ -175,9 +175,9 @@ def signals(page: "amygdala.SignalList") -> CallToolResult:
     return text(more(page.next_cursor), fence.fenced(blocks, each=RECALLED_CHARS))
 
 
-def signal_state(told: str, signal: "amygdala.SignalAnswer") -> CallToolResult:
+def signal_state(summary: str, signal: "amygdala.SignalAnswer") -> CallToolResult:
     """How an alarm stands."""
-    return both(f"{told}: {signal.id}", SignalState(id=signal.id, state=signal.state, severity=signal.severity))
+    return both(f"{summary}: {signal.id}", SignalState(id=signal.id, state=signal.state, severity=signal.severity))
 
 
 def signal_raised(raised: "amygdala.SignalRaised") -> CallToolResult:
@@ -189,8 +189,8 @@ def signal_raised(raised: "amygdala.SignalRaised") -> CallToolResult:
         severity=signal.severity if signal else None,
         halt_id=halt.id if halt else None,
     )
-    told = f"{str(raised.status).capitalize()}{f': {signal.id}' if signal else ''}"
-    return both(f"{told}{f'; everyone halts: {halt.id}' if halt else ''}", fields)
+    first_line = f"{str(raised.status).capitalize()}{f': {signal.id}' if signal else ''}"
+    return both(f"{first_line}{f'; everyone halts: {halt.id}' if halt else ''}", fields)
 
 
 def more(cursor: str | None) -> str:
@@ -203,9 +203,9 @@ def text(*parts: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text="\n\n".join(filter(None, parts)))])
 
 
-def both(told: str, fields: BaseModel) -> CallToolResult:
+def both(summary: str, fields: BaseModel) -> CallToolResult:
     """A line, and the same as fields."""
-    made = text(told)
+    made = text(summary)
     made.structured_content = fields.model_dump(mode="json", exclude_none=True)
     return made
 

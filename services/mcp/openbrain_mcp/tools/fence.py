@@ -64,5 +64,5 @@ def _within(blocks: Sequence[Block], each: int, budget: int) -> Iterator[tuple[B
 
 
 def _labelled(block: Block) -> str:
-    told = {name: value for name, value in block.labels.items() if value not in (None, "")}
-    return "\n".join(f"{name}: {one_line(str(value))}" for name, value in told.items())
+    shown_labels = {name: value for name, value in block.labels.items() if value not in (None, "")}
+    return "\n".join(f"{name}: {one_line(str(value))}" for name, value in shown_labels.items())

@@ -7,9 +7,9 @@ from typing import Any
 def compact(schema: Mapping[str, Any], untold: Collection[str] = ()) -> dict[str, Any]:
     """Without titles, nulls that are the default, references, and arguments that are not told of."""
     definitions = schema.get("$defs", {})
-    told = {name: part for name, part in schema.get("properties", {}).items() if name not in untold}
-    made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in told.items()}}
-    if required := [name for name in schema.get("required", ()) if name in told]:
+    properties = {name: part for name, part in schema.get("properties", {}).items() if name not in untold}
+    made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in properties.items()}}
+    if required := [name for name in schema.get("required", ()) if name in properties]:
         made["required"] = required
     return made
 

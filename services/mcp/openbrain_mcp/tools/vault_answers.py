@@ -55,15 +55,17 @@ def status(health: "pages.PipelineHealth") -> CallToolResult:
     checks = "\n".join(f"{name}: {state}" for name, state in health.checks.items())
     findings = "\n".join(f"since {each.since:%Y-%m-%dT%H:%MZ}: {each.title}" for each in health.findings)
     last = health.last_tick
-    told = f"The vault is {health.status}. " + (f"Last tick: {last.state}, {last.id}." if last else "No tick so far.")
-    return text(told, fence.fenced([Block({}, f"{checks}\n{findings}".strip(), "status")]))
+    summary = f"The vault is {health.status}. " + (
+        f"Last tick: {last.state}, {last.id}." if last else "No tick so far."
+    )
+    return text(summary, fence.fenced([Block({}, f"{checks}\n{findings}".strip(), "status")]))
 
 
 def page(written: "pages.PageWritten") -> CallToolResult:
     """How much was written."""
     again = written.idempotent_replay
-    told = "It was there already" if again else "Written; the next tick files it"
-    return both(f"{told}.", Page(written_bytes=written.written_bytes, duplicate=again))
+    summary = "It was there already" if again else "Written; the next tick files it"
+    return both(f"{summary}.", Page(written_bytes=written.written_bytes, duplicate=again))
 
 
 def tick(asked: "TickAccepted") -> CallToolResult:

@@ -181,7 +181,7 @@ class HaltAnswer(Answer):
     ended_at: datetime | None
     ended_by: str | None
     note: str | None
-    seq: int = Field(description="Of the broadcast that last told of it.")
+    seq: int = Field(description="Of its last broadcast.")
 
 
 class HaltStatus(HaltAnswer):

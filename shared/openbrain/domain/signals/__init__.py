@@ -1,1 +1,1 @@
-"""What a signal is, what becomes of it, and what is told of it."""
+"""Signals, their states, and what is broadcast of them."""

@@ -231,7 +231,7 @@ class Halt:
     ended_by: str = ""
     note: str = ""
     seq: int = 0
-    """Of the broadcast that last told of it."""
+    """Of its last broadcast."""
 
     def concerns(self, org: str, project: str) -> bool:
         """Whether an agent that works there is in its scope ('' for one that told nothing: it counts as inside)."""

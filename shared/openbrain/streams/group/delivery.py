@@ -67,4 +67,4 @@ Handler = Callable[[Sequence[Delivery[Data]]], Awaitable[Results]]
 be handled again alone, so that one bad delivery never harms its neighbours."""
 
 OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
-"""HistoryRow before a parsed delivery goes to the dead letters, so that the reason can be kept with the truth."""
+"""Called before a parsed delivery becomes a dead letter, so that the database can keep the reason."""

@@ -1,4 +1,4 @@
-"""Waiting that grows, is spread at random, and is told once."""
+"""A pause that grows, with jitter, logged once."""
 
 import random
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""How long dead letters stay, and how much room they have: told in time, and only then dropped."""
+"""How long dead letters stay and how much room they have: a warning comes before any is dropped."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
 
 
 class DeadKeeping:
-    """Looks after all boxes. What it has told it remembers itself: who takes over from it tells again, and waits."""
+    """Checks all dead-letter streams. Warnings are kept in memory: the next leader warns again, and waits again."""
 
     def __init__(self, settings: Streams, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings, self._clock = settings, clock
@@ -73,7 +73,7 @@ class DeadKeeping:
         """Since when there is an alarm, by box."""
 
     async def round(self, client: Redis) -> int:
-        """Tell, and drop what has been told for long enough; how many. Raises what redis-py raises."""
+        """Warn, and drop dead letters whose warning is old enough. Returns how many. Raises what redis-py raises."""
         filled = await survey(client, self._settings)
         self._tell(filled)
         ripe = [each for each in filled if each.share >= 1 and self._ripe(each.box.key)]

@@ -18,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Outage:
-    """HistoryRow by the first link that meets it, and told to be over by the last."""
+    """The first link that meets an outage logs it; the last one that is back logs its end."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

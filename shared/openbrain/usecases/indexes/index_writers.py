@@ -1,4 +1,4 @@
-"""Which generations a process writes: what it was told counts only until its lease is over.
+"""Which generations a process writes: valid only until its lease ends.
 
 A new generation is filled from the truth once every live writer knows it. A process that stood still for longer than
 its lease is waited for no more: so it asks anew before it takes its batch for written, and writes what it did not know.

@@ -218,8 +218,8 @@ def _write(call: Call[Any, Any], actor: Actor, given: Json, key: str = "", key_e
 
 
 def _appended(turn: int, outcome: Outcome) -> Json:
-    told: Json = {} if outcome.error is None else problem_fields(outcome.error)
-    kept: Json = {name: told[name] for name in ("error", "message", "field") if name in told}
+    problem: Json = {} if outcome.error is None else problem_fields(outcome.error)
+    kept: Json = {name: problem[name] for name in ("error", "message", "field") if name in problem}
     return {"turn": turn, "id": outcome.memory and outcome.memory.id, "status": outcome.status, **kept}
 
 

@@ -14,7 +14,7 @@ _EXAMPLES = (
 
 def open_database(url: str, *, pool: int = 8, lock_wait_s: float = 10.0, clock: Follower | None = None) -> Database:
     """Connects to nothing yet. `pool`: connections for reads, and on MariaDB as many for writes. `lock_wait_s`: longest
-    wait for a lock. `clock`: is told the time of a server; a file has that of this host.
+    wait for a lock. `clock`: follows the clock of a server; a file has that of this host.
 
     `SetupError` for a URL of another kind.
     """

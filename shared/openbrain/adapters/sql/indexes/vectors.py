@@ -160,8 +160,8 @@ def _for_each_chunk(
 ) -> Sequence[Any]:
     found: list[Any] = []
     for some in chunks(these):
-        told = statement.format(slot=slot(connection), these=slots(connection, len(some)))
-        found.extend(run(connection, told, (model, *some, *behind)).fetchall())
+        filled = statement.format(slot=slot(connection), these=slots(connection, len(some)))
+        found.extend(run(connection, filled, (model, *some, *behind)).fetchall())
     return found
 
 

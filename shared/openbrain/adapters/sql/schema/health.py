@@ -1,4 +1,4 @@
-"""What could make this database lose or mix up data, told before it does."""
+"""Settings of the database that can lose or mix up data, reported before they do."""
 
 import re
 from collections.abc import Sequence

@@ -68,7 +68,7 @@ class MariaDatabase(Database):
         return translated(error)
 
     async def scrub(self) -> dict[str, object]:
-        """The server's own files are its operator's: what they keep, and for how long, is told."""
+        """Reports what the server's own files keep, and for how long: cleaning them is up to its operator."""
         return await self.read(kept)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What MariaDB's own files keep of rows that are gone: asked of the server, told to whoever erased something."""
+"""What MariaDB's own files keep of deleted rows, by its settings: part of the result of an erasure."""
 
 from sqlalchemy import Connection
 
