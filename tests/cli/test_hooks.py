@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.local.outbox import Outbox, Undelivered
 from openbrain.adapters.local.transcript_consent import allow
+from openbrain.client.outbox import Outbox
 from openbrain_cli.agents.hooks.command import answered
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
@@ -33,6 +33,11 @@ def connected(folder: Path, data: Path, url: str, key: str, **options: bool) -> 
     record = {"client": "claude-code", "agent": "ada", "url": url, "data": str(data), **options}
     (folder / "connection.json").write_text(json.dumps(record))
     return folder
+
+
+def waiting(folder: Path) -> int:
+    """Writes that are kept until the brain is reached."""
+    return Outbox(folder / "outbox.sqlite3").waiting()
 
 
 async def told(event: str, folder: Path, name: str, **given: Any) -> Any:
@@ -107,13 +112,13 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     say(f"Done. {LESSON}")
     stop = {"transcript_path": str(transcript)}
     assert await told("stop", folder, "Stop", **stop) is None
-    assert not list(Outbox(folder / "outbox").items())  # nobody allowed it to be read
+    assert waiting(folder) == 0  # nobody allowed it to be read
 
     allow(tmp_path, tmp_path, read=True)
     await told("stop", folder, "Stop", **stop)
     say(signal)
     await told("compact", folder, "PreCompact", **stop)
-    assert len(list(Outbox(folder / "outbox").items())) == 2
+    assert waiting(folder) == 2
 
     key, app = await brain.key(), brain.app()
     async with http(app, key) as client, served(app) as url:
@@ -127,7 +132,7 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
         ("The cache key must hold the tenant.", "ada", "shop")
     ]
     assert [(each["title"], each["severity"]) for each in signals] == [("The disk is full", "critical")]
-    assert not list(Outbox(folder / "outbox").items())
+    assert waiting(folder) == 0
 
 
 async def test_a_memory_file_is_remembered_in_its_place_where_that_was_chosen(
@@ -151,7 +156,9 @@ async def test_a_memory_file_is_remembered_in_its_place_where_that_was_chosen(
     assert answer["permissionDecision"] == "deny"
     assert [memory["content"] for memory in listed] == ["Prices: cents"]
     assert kept["permissionDecision"] == "deny"
-    assert [item.body["content"] for item in Outbox(folder / "outbox").items()] == ["Prices: whole cents"]
+    first = Outbox(folder / "outbox.sqlite3").first()
+    assert first is not None
+    assert first[1].body == {"content": "Prices: whole cents", "type": "observation", "project": "shop"}
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b'{"session_id": 5, "tool_input": [], "transcript_path": "/x"}'])
@@ -170,25 +177,3 @@ def test_a_hook_imports_neither_models_nor_the_client() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
-
-
-def test_an_outbox_keeps_a_write_once_in_its_order_and_sets_aside_what_is_no_write(tmp_path: Path) -> None:
-    outbox = Outbox(tmp_path / "outbox")
-    items = [Undelivered.of("/v1/brain/remember", {"content": str(number)}) for number in range(3)]
-    for item in [*items, *items]:
-        outbox.add(item)
-    (tmp_path / "outbox" / "0-broken.json").write_text("{")
-
-    waiting = list(outbox.items())
-    assert [item.body["content"] for item in waiting] == ["0", "1", "2"]
-    outbox.remove(waiting[0])
-    outbox.remove(waiting[0])
-    outbox.set_aside(waiting[1], "too long")
-
-    assert [item.key for item in Outbox(tmp_path / "outbox").items()] == [items[2].key]
-    assert sorted(path.suffix for path in (tmp_path / "outbox").iterdir()) == [
-        ".json",
-        ".reason",
-        ".refused",
-        ".unreadable",
-    ]

@@ -1,6 +1,18 @@
 """The typed client of the REST API: over HTTP, or in process over ASGI by handing it a transport."""
 
-from openbrain.client.arguments import Changes, Filters, NewKey, Quotas
-from openbrain.client.brain import Offer, OpenBrain
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openbrain.client.arguments import Changes, Filters, NewKey, Quotas
+    from openbrain.client.brain import Offer, OpenBrain
 
 __all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "Quotas"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used: parts of the client need neither models nor an HTTP library."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "brain" if name in ("Offer", "OpenBrain") else "arguments"
+    return getattr(import_module(f"openbrain.client.{module}"), name)

@@ -47,7 +47,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def answered(event: str, folder: Path, raw: bytes) -> str:
     """What the client is to read; '' where there is nothing to say, or nobody to ask."""
-    from openbrain.adapters.local.outbox import Outbox
     from openbrain_cli.agents.hooks.brain import brain_of
     from openbrain_cli.agents.hooks.events import EVENTS, Hook
 
@@ -61,7 +60,6 @@ def answered(event: str, folder: Path, raw: bytes) -> str:
         folder=folder,
         record=record,
         known=known,
-        outbox=Outbox(folder / "outbox"),
         brain=cache(lambda: brain_of(folder, record)),
     )
     try:

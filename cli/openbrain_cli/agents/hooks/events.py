@@ -1,16 +1,19 @@
 """What is done for each event of a client. Each takes what the client said, and gives what it is to read."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from openbrain.adapters.local.outbox import Outbox, Undelivered
 from openbrain.domain.errors import TryLater
 from openbrain_cli.agents.hooks import session, shown
 from openbrain_cli.agents.hooks.asked import Asked
 from openbrain_cli.agents.hooks.brain import Brain, Refused
-from openbrain_cli.agents.hooks.markers import new_markers
+from openbrain_cli.agents.hooks.markers import KEY, new_markers
+
+if TYPE_CHECKING:
+    from openbrain.client.outbox import Outbox
 
 FLOOR: Final = 0.6
 """Of a memory's score where it does not name the file itself."""
@@ -30,8 +33,18 @@ class Hook:
     folder: Path
     record: Mapping[str, Any]
     known: session.Session
-    outbox: Outbox
     brain: Callable[[], Brain]
+
+    @property
+    def outbox_file(self) -> Path:
+        """Of what could not be delivered; there once something had to be kept."""
+        return self.folder / "outbox.sqlite3"
+
+    def outbox(self) -> "Outbox":
+        """Opened where it is needed: most hooks have nothing to keep."""
+        from openbrain.client.outbox import Outbox
+
+        return Outbox(self.outbox_file)
 
     def option(self, name: str) -> bool:
         """Whether it was chosen when the client was connected."""
@@ -82,22 +95,27 @@ def file(hook: Hook) -> str:
 
 def harvest(hook: Hook) -> str:
     """Markers that the agent wrote become memories and alarms. Nothing is said to the model."""
-    for item in new_markers(hook.asked, hook.known, hook.record):
-        hook.outbox.add(item)
-    if any(hook.outbox.items()):
+    for write in new_markers(hook.asked, hook.known, hook.record):
+        hook.outbox().keep(write)
+    if hook.outbox_file.exists():
         deliver(hook, hook.brain())
     return ""
 
 
 def deliver(hook: Hook, brain: Brain) -> None:
     """What waits, in its order; what can't be delivered now stays, what is refused is set aside."""
-    for item in hook.outbox.items():
-        try:
-            brain.post(item.path, item.body, key=item.key)
-        except Refused as error:
-            hook.outbox.set_aside(item, str(error))
-        else:
-            hook.outbox.remove(item)
+    if not hook.outbox_file.exists():
+        return
+    outbox = hook.outbox()
+    with outbox.delivering() as ours:
+        while ours and (first := outbox.first()) is not None:
+            number, write = first
+            try:
+                brain.post(write.path, write.body or {}, key=write.headers[KEY])
+            except Refused as error:
+                outbox.refuse(number, str(error))
+            else:
+                outbox.delivered(number)
 
 
 def _context(hook: Hook, brain: Brain, tokens: int) -> str:
@@ -136,8 +154,13 @@ def _redirected(hook: Hook) -> str:
     text = hook.asked.written.strip()
     if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.asked.files)):
         return ""
-    item = Undelivered.of(REMEMBER, {"content": text, "type": "observation", "project": hook.asked.project})
-    hook.outbox.add(item)
+    from openbrain.client.outbox import Write
+
+    # The same words in the same place are the same memory.
+    key = hashlib.sha256(f"{hook.asked.project}\n{text}".encode()).hexdigest()[:32]
+    body = {"content": text, "type": "observation", "project": hook.asked.project}
+    given = {name: value for name, value in body.items() if value}
+    hook.outbox().keep(Write("POST", REMEMBER, given, headers={KEY: key}))
     try:
         deliver(hook, hook.brain())
     except TryLater:

@@ -7,20 +7,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from openbrain.adapters.local.outbox import Undelivered
 from openbrain.adapters.local.transcript_consent import transcripts_allowed
 from openbrain_cli.agents.hooks.asked import Asked
 from openbrain_cli.agents.hooks.session import Session
 
 if TYPE_CHECKING:
+    from openbrain.client.outbox import Write
     from openbrain.vault.markers.session_marks import Harvested
 
+KEY: Final = "idempotency-key"
 PART_BYTES: Final = 32 * 1024 * 1024
 """What one hook reads of a transcript, at most."""
 _STRONGEST: Final = ("info", "warning", "critical")
 
 
-def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> Iterator[Undelivered]:
+def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
     """What was marked since the last hook of the session: in the message that the client hands on, and in the
     transcript."""
     part = _new_part(asked, known) if transcripts_allowed(Path(str(record["data"]))) else b""
@@ -61,10 +62,11 @@ def _part(path: Path, begins: int) -> bytes:
     return raw[: raw.rfind(b"\n") + 1]
 
 
-def _item(marker: "Harvested", asked: Asked) -> Undelivered:
+def _item(marker: "Harvested", asked: Asked) -> "Write":
+    from openbrain.client.outbox import Write
     from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
 
-    project = marker.project or asked.project
+    project, headers = marker.project or asked.project, {KEY: marker.key}
     source = f"session:{marker.session_id}"[:200]
     if marker.type not in MEMORY_TYPES:
         said = marker.attrs.get("severity", "").lower()
@@ -77,7 +79,7 @@ def _item(marker: "Harvested", asked: Asked) -> Undelivered:
             "content": rest.strip(),
             "dedup_key": marker.key,
         }
-        return Undelivered(key=marker.key, path="/v1/amygdala/signals", body=body)
+        return Write("POST", "/v1/amygdala/signals", body, headers=headers)
     memory: dict[str, Any] = {
         "content": marker.content,
         "type": MEMORY_TYPES[marker.type].value,
@@ -89,4 +91,4 @@ def _item(marker: "Harvested", asked: Asked) -> Undelivered:
         "confidence": CONFIDENCE,
     }
     given = {name: value for name, value in memory.items() if value is not None}
-    return Undelivered(key=marker.key, path="/v1/brain/remember", body=given)
+    return Write("POST", "/v1/brain/remember", given, headers=headers)
