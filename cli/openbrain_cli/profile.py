@@ -217,12 +217,13 @@ def settings_loaded() -> "Loaded":
     """The same, and where each comes from."""
     from pydantic import ValidationError
 
-    from openbrain.domain.events.envelope import first_problem
     from openbrain.settings import loaded
 
     try:
         return loaded()
     except ValidationError as error:
+        from openbrain.domain.events.envelope import first_problem  # a command's start does not wait for it
+
         field, message = first_problem(error)
         name = f"OPENBRAIN_{field.replace('.', '__').upper()}"
         raise SetupError(f"the setting {name} can't be used: {message}") from None
