@@ -111,7 +111,7 @@ async def answers(client: Client, org: str) -> list[str]:
         text = result.content[0].text
         if marks := set(re.findall(r"^<<(?:memory|end) (\w{12}) \d>>$", text, re.MULTILINE)) - {"0" * 12}:
             (mark,) = marks
-            assert text.startswith(NOTICE)
+            assert text[text.index(NOTICE) :].startswith(f"{NOTICE}\n\n<<memory {mark} 1>>")
             assert text.endswith(f"<<end {mark} 1>>")
             text = text.replace(mark, "MARK")
         found.append(text)
@@ -216,10 +216,10 @@ async def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> Non
 
     assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
     assert answers[0]["result"]["serverInfo"]["name"] == "openbrain"
-    assert len(answers[1]["result"]["tools"]) == 13
+    assert len(answers[1]["result"]["tools"]) == 14
     assert answers[2]["result"]["structuredContent"]["success"] is True
     assert "structuredContent" not in answers[3]["result"]
-    assert answers[3]["result"]["content"][0]["text"].startswith(NOTICE)
+    assert NOTICE in answers[3]["result"]["content"][0]["text"]
 
 
 def test_what_is_wrong_is_told_before_anything_is_spoken(tmp_path: Path) -> None:

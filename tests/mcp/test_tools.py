@@ -108,7 +108,8 @@ async def test_an_index_that_does_not_answer_is_told(brain: Brain) -> None:
         await brain.vectors.close()
         found = await client.call_tool("brain_recall", {"query": "deploys"})
 
-    assert text(found).startswith("The search by vectors did not answer: there may be more.\n\n" + fence.NOTICE)
+    head = r"The search by vectors did not answer: there may be more\.\n\nrecall_id for brain_feedback: \S+\n\n"
+    assert re.match(head + re.escape(fence.NOTICE), text(found))
     assert len(told(found)) == 1
 
 

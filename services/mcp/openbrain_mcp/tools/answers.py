@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openbrain.contract.amygdala import signals as amygdala
     from openbrain.contract.brain import discovery, memories
     from openbrain.contract.brain.context import AgentContext
+    from openbrain.contract.brain.feedback import FeedbackGiven
     from openbrain.contract.brain.recall import Recalled
 
 RECALLED_CHARS = 2_000
@@ -32,14 +33,14 @@ class Done(BaseModel):
     """Of a tool that writes. While the brain is away there is no more to tell."""
 
     success: bool = True
-    pending: bool | None = Field(None, description="Kept on this machine, sent once later: do not repeat.")
+    pending: bool | None = Field(None, description="Not sent yet; do not repeat.")
 
 
 class Stored(Done):
     """Of brain_remember."""
 
     id: str | None = None
-    memoryId: str | None = Field(None, description="The same.")  # noqa: N815 - the name that older clients know
+    memoryId: str | None = None  # noqa: N815 - the name that older clients know
     timestamp: datetime | None = None
     duplicate: bool | None = Field(None, description="The same content was there already.")
 
@@ -68,11 +69,17 @@ class SignalState(Done):
     halt_id: str | None = None
 
 
+class Judged(Done):
+    """Of brain_feedback."""
+
+    counted: int | None = None
+
+
 class Sent(Done):
     """Of agent_send."""
 
     id: str | None = None
-    seq: int | None = Field(None, description="Its number in the other's inbox.")
+    seq: int | None = None
     duplicate: bool | None = None
 
 
@@ -98,7 +105,14 @@ def found(recalled: "Recalled") -> CallToolResult:
     """The memories, behind what did not answer."""
     silent = " and ".join(str(part) for part in recalled.degraded)
     head = f"The search by {silent} did not answer: there may be more." if silent else ""
-    return text(head, _memories(recalled.memories, RECALLED_CHARS))
+    named = f"recall_id for brain_feedback: {recalled.recall_id}" if recalled.memories else ""
+    return text(head, named, _memories(recalled.memories, RECALLED_CHARS))
+
+
+def judged(given: "FeedbackGiven") -> CallToolResult:
+    """What became of each verdict."""
+    lines = [f"{each.memory_id}: {each.verdict}, {each.status}" for each in given.results]
+    return both("\n".join(lines), Judged(counted=given.count))
 
 
 def listed(page: "memories.Listed") -> CallToolResult:

@@ -50,7 +50,7 @@ MinConfidence = Annotated[
     Field(ge=0, le=1, description="Only what was stored with at least this confidence, before it fades."),
 ]
 Supersedes = Annotated[str | None, Field(description="Id of the memory that this one replaces.")]
-Hours = Annotated[int | None, Field(ge=1, le=limits.EXPIRES_HOURS, description="Hours until it is forgotten.")]
+Hours = Annotated[int | None, Field(ge=1, description="Hours until it is forgotten.")]
 Agent = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Speak for this agent, if allowed.")]
 Workspace = Annotated[str | int | None, Field(description="Passed over: the key decides.")]
 _SCOPES = [str(each) for each in Scope]
@@ -84,6 +84,8 @@ Words = Annotated[list[str] | None, Field(max_length=limits.KEYWORDS, descriptio
 Boost = Annotated[float | list[str] | None, Field(description="A number: what all keywords add. A list: more words.")]
 Author = Annotated[str | list[str] | None, _texts("Only what this agent wrote.")]
 Id = Annotated[str, Field(description="The memory's id.")]
+RecallId = Annotated[str, Field(description="As the recall's answer says.")]
+Ids = Annotated[list[str] | None, Field(max_length=limits.TOP_K)]
 Reason = Annotated[str | None, Field(max_length=limits.REASON_CHARS, description="Why, for the audit.")]
 Cursor = Annotated[str | None, Field(description="From an answer, to go on.")]
 History = Annotated[bool | None, Field(description="Its audit and its chain too.")]

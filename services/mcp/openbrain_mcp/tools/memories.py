@@ -1,4 +1,4 @@
-"""The four tools of the original, and two that look closer: read one memory, change one."""
+"""The four tools of the original, and what follows: read one memory, change one, judge a recall."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,11 +116,28 @@ async def brain_update(
     return answers.updated(await brain.update(id, session_id=session_id or "", **changes))
 
 
+async def brain_feedback(
+    brain: "OpenBrain",
+    recall_id: arguments.RecallId,
+    used: arguments.Ids = None,
+    ignored: arguments.Ids = None,
+    wrong: arguments.Ids = None,
+    reason: arguments.Reason = None,
+    session_id: arguments.Session = None,
+    agent_id: arguments.Agent = None,
+) -> Annotated[CallToolResult, answers.Judged]:
+    """Tell by their ids which results of a recall you acted on, had no use for, or found wrong: the first gain
+    confidence, the others lose. Call it once, when you know."""
+    told = arguments.given(used=used, ignored=ignored, wrong=wrong, reason=reason, session_id=session_id)
+    return answers.judged(await brain.feedback(recall_id, agent_id=agent_id or "", **told))
+
+
 TOOLS = (
     ToolSpec(brain_remember, "Remember", WRITES, untold=("agent_id", "source", "workspace_id")),
     ToolSpec(brain_recall, "Recall", READS, untold=("limit", "filter", "boost_keywords", "agent_id", "workspace_id")),
     ToolSpec(brain_forget, "Forget", ENDS, untold=("session_id",)),
     ToolSpec(brain_list, "List memories", READS, untold=("workspace_id",)),
     ToolSpec(brain_get, "Read a memory", READS),
+    ToolSpec(brain_feedback, "Judge a recall", WRITES, untold=("agent_id", "session_id")),
     ToolSpec(brain_update, "Change a memory", WRITES, untold=("session_id",)),
 )

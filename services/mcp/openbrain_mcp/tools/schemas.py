@@ -5,7 +5,7 @@ from typing import Any
 
 
 def compact(schema: Mapping[str, Any], untold: Collection[str] = ()) -> dict[str, Any]:
-    """Without titles, nulls that are the default, references, and arguments that are not told of."""
+    """Without titles, defaults, nulls, references, and arguments that are not told of."""
     definitions = schema.get("$defs", {})
     properties = {name: part for name, part in schema.get("properties", {}).items() if name not in untold}
     made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in properties.items()}}
@@ -22,7 +22,7 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
         return _small({**choices[0], **_beside(schema)}, definitions)
     made: dict[str, Any] = {}
     for name, value in schema.items():
-        if name == "title" or (name == "default" and value is None):
+        if name in {"title", "default"}:
             continue
         if name == "anyOf":
             made[name] = [_small(each, definitions) for each in choices]
