@@ -47,7 +47,8 @@ async def test_the_second_morning_of_three_agents(brain: Brain, tmp_path: Path) 
             await remembered(bo, text, type=kind, **shop)
             brain.clock.advance(HOUR)
         await remembered(cy, "Another project's decision", type="decision", org="acme", project="blog")
-        await remembered(cy, "Left: the cart test", type="observation", tags=["hand-over"], **shop)
+        session = (await cy.post("/v1/brain/sessions", json=shop)).json()["id"]
+        await cy.post(f"/v1/brain/sessions/{session}/end", json={"summary": "Left: the cart test"})
         await remembered(ada, "Half done", memory_scope="session", session_id="s1", type="context", **shop)
         await remembered(bo, "bo's half", memory_scope="session", session_id="s1", type="context", **shop)
         signal = {"source": "db-1", "severity": "critical", "title": "disk full", **shop}
@@ -64,7 +65,7 @@ async def test_the_second_morning_of_three_agents(brain: Brain, tmp_path: Path) 
     assert told(morning, "own") == ["The user wants short answers", "I mistype flags"]
     assert told(morning, "conventions") == ["UK English everywhere"]
     assert told(morning, "project") == ["One queue", "Carts are lost", "Moved to SSDs"]
-    assert told(morning, "hand_over") == ["Left: the cart test"]
+    assert told(morning, "hand_over") == [f"Hand-over of session {session} by cy.\n\nLeft: the cart test"]
     assert told(morning, "session") == ["Half done"]
     assert told(morning, "tags") == ["hand-over (1)"]
     assert told(with_vault, "vault") == ["Release on Friday.", "The gateway, heat 9.", "Ship."]

@@ -127,6 +127,10 @@ class Sessions(Protocol):
     async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
         """All agents of the session of this id that this agent is of; none where it is of none."""
 
+    async def hand_overs(self, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[str]:
+        """Memories that the last sessions of the project left, of whichever agent, newest first; without a project
+        those of the viewer's own. Whether the viewer may see them is for the caller to ask."""
+
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
         """It is over; again: the last hand-over counts."""
 

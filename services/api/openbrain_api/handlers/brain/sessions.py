@@ -73,7 +73,7 @@ async def start_session(call: Call[StartBody, Nothing]) -> Response:
     call.api.committer.hint()
     session = started.session
     left = await last_hand_over(
-        call.api.store.memories, actor.viewer(session.id), session.org, session.project, call.api.clock.now()
+        call.api.store, actor.viewer(session.id), session.org, session.project, call.api.clock.now()
     )
     content = {**_shown(session), "created": started.created, "hand_over": left and _memory(call, left)}
     return respond(content, status=201 if started.created else 200)

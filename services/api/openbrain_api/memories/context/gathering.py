@@ -7,12 +7,11 @@ from typing import Any
 
 from openbrain.contract.brain.context import ContextItem, ContextQuery, Section
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import AllOf, Criteria, OneOf, Viewer, visible
+from openbrain.domain.access.visibility import AllOf, Criteria, OneOf, Viewer, matches, visible
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
 from openbrain.domain.times import to_datetime
-from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.signals import SignalFilter
 from openbrain.ports.store.store import Store
 from openbrain.vault.files.folder import Folder
@@ -30,6 +29,8 @@ ALARMS = 50
 TAGS = 12
 HAND_OVER = "hand-over"
 """The tag of what one session left to the next."""
+HAND_OVERS = 5
+"""Looked at for one that stands and is seen."""
 _RULES = (MemoryType.CONVENTION, MemoryType.ARCHITECTURE)
 _OPEN = (MemoryType.PLAN, MemoryType.BUG)
 _OTHERS = tuple(kind for kind in MemoryType if kind not in (MemoryType.DECISION, *_RULES, *_OPEN))
@@ -57,11 +58,14 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
     return list(reversed(once.values()))
 
 
-async def last_hand_over(memories: Memories, viewer: Viewer, org: str, project: str, now: int) -> Memory | None:
-    """What the last session of the project left; without a project, what the agent's own last one did."""
-    scopes = () if project else (Scope.AGENT,)
-    criteria = Criteria(tags=(HAND_OVER,), org=org, project=project, only_project=True, scopes=scopes)
-    return next(iter(await memories.listing(visible(viewer, criteria, now), 1)), None)
+async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, now: int) -> Memory | None:
+    """What the last session of the project left and the viewer sees; without a project, what the agent's own last one
+    did."""
+    ids = await store.sessions.hand_overs(viewer, org, project, HAND_OVERS)
+    rows = await store.memories.rows(ids)
+    seen = visible(viewer, Criteria(), now)
+    found = (rows[memory_id] for memory_id in ids if memory_id in rows)
+    return next((row for row in found if row.alive(now) and matches(seen, row)), None)
 
 
 async def burning(
@@ -77,51 +81,55 @@ class _Memories:
     """Memories that the viewer sees, part by part."""
 
     def __init__(self, call: Call[Nothing, ContextQuery], viewer: Viewer) -> None:
-        self._memories: Memories = call.api.store.memories
+        self._store: Store = call.api.store
         self._viewer, self._query, self._now = viewer, call.query, call.api.clock.now()
 
     async def own(self) -> Sequence[Memory]:
         """The agent's own, the surest first."""
-        return await self._surest(Criteria(scopes=(Scope.AGENT,), project=self._query.project or ""))
+        mine = Criteria(scopes=(Scope.AGENT,), agents=(self._viewer.agent_id,), project=self._query.project or "")
+        return await self._surest(mine)
 
     async def conventions(self) -> Sequence[Memory]:
         """What all share, and the project's own rules."""
-        project = self._query.project or ""
-        scopes = (Scope.SHARED, Scope.PROJECT) if project else (Scope.SHARED,)
-        return await self._surest(Criteria(scopes=scopes, project=project, types=_RULES))
+        found = list(await self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES)))
+        if project := self._query.project:
+            own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True, types=_RULES)
+            found = sorted([*found, *await self._surest(own)], key=lambda row: (-row.confidence, -row.created_at))
+        return found[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
         """Decisions, then plans and bugs, then what else is new."""
         found: dict[str, Memory] = {}
+        within = Criteria(scopes=(Scope.PROJECT,), project=self._query.project or "", only_project=True)
         for types in ((MemoryType.DECISION,), _OPEN, _OTHERS):
-            criteria = Criteria(
-                scopes=(Scope.PROJECT,), project=self._query.project or "", only_project=True, types=types
-            )
-            found |= {row.id: row for row in await self._newest(criteria, RECENT)}
+            found |= {row.id: row for row in await self._newest(replace(within, types=types), RECENT)}
         return list(found.values())
 
     async def hand_over(self) -> Sequence[Memory]:
         """The last one of the project."""
         org, project = self._query.org or "", self._query.project or ""
-        found = await last_hand_over(self._memories, self._viewer, org, project, self._now)
+        found = await last_hand_over(self._store, self._viewer, org, project, self._now)
         return (found,) if found else ()
 
     async def of_session(self) -> Sequence[Memory]:
         """The latest of the session that goes on, in the order in which they came."""
         if not self._query.session_id:
             return ()
-        return list(reversed(await self._newest(Criteria(scopes=(Scope.SESSION,)), RECENT * 2)))
+        agents = (self._viewer.agent_id, *self._viewer.session_agents)
+        of_agents = visible(self._viewer, Criteria(scopes=(Scope.SESSION,), agents=agents), self._now)
+        rows = await self._store.memories.listing(of_agents, RECENT * 2)
+        return list(reversed(rows))
 
     async def _surest(self, criteria: Criteria) -> Sequence[Memory]:
         """Of the org, and of none: what an agent keeps, and what holds for all, mostly belongs to none."""
         condition = visible(self._viewer, criteria, self._now)
         if org := self._query.org:
             condition = AllOf((condition, OneOf("org", (org, ""))))
-        return await self._memories.listing(condition, MOST, surest=True)
+        return await self._store.memories.listing(condition, MOST, surest=True)
 
     async def _newest(self, criteria: Criteria, limit: int) -> Sequence[Memory]:
         within = replace(criteria, org=self._query.org or "")
-        return await self._memories.listing(visible(self._viewer, within, self._now), limit)
+        return await self._store.memories.listing(visible(self._viewer, within, self._now), limit)
 
 
 async def _vault(call: Call[Nothing, ContextQuery]) -> Sequence[ContextItem]:

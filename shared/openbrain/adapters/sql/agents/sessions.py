@@ -59,6 +59,20 @@ class SqlSessions:
     async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
         return await self._database.read(lambda connection: _agents(connection, workspace_id, agent_id, session_id))
 
+    async def hand_overs(self, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[str]:
+        query = (
+            select(sessions.c.hand_over_id)
+            .where(sessions.c.workspace_id == viewer.workspace_id, sessions.c.project == project, *_within(viewer))
+            .where(sessions.c.hand_over_id.is_not(None))
+            .order_by(sessions.c.ended_at.desc())
+            .limit(limit)
+        )
+        if not project:
+            query = query.where(sessions.c.agent_id == viewer.agent_id)
+        if org:
+            query = query.where(sessions.c.org == org)
+        return await self._database.read(lambda connection: connection.scalars(query).all())
+
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
         values: dict[str, Any] = {"ended_at": at}
         if hand_over_id is not None:

@@ -52,6 +52,7 @@ sessions = Table(
     Column("started_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
     Column("hand_over_id", ascii_name(36)),
+    Index("ix_sessions_workspace_id_project", "workspace_id", "project", "ended_at"),
 )
 
 session_agents = Table(

@@ -110,6 +110,9 @@ memories = Table(
     Index("ix_memories_reason_expires_at", "reason", "expires_at"),
     # What an agent keeps, what all share, what is of a session: without a walk through all that is newer.
     Index("ix_memories_workspace_id_memory_scope", "workspace_id", "memory_scope", "agent_id", "created_at", "id"),
+    # What a project decided, what is planned there and what is broken, the newest first.
+    # The type stands last: others are passed over without their rows.
+    Index("ix_memories_workspace_id_project", "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
     # Most memories have no turn: where the database can, they are left out.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
 )
