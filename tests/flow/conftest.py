@@ -11,6 +11,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
+from starlette.applications import Starlette
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.events.envelope import FIELD, encode
@@ -22,6 +23,7 @@ from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.settings.tuning import RecallTuning, StreamTuning
 from openbrain.usecases.auth import hash_secret, issue
+from openbrain_api.app import api
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.support.embedder.shared_session import shared_model_session
 from tests.support.processes.short_pauses import shorten
@@ -131,8 +133,13 @@ class Brain:
 
 
 def _client(system: Running, key: str) -> httpx.AsyncClient:
-    transport, headers = httpx.ASGITransport(system.api()), {"Authorization": f"Bearer {key}"}
+    transport, headers = httpx.ASGITransport(rest(system)), {"Authorization": f"Bearer {key}"}
     return httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers)
+
+
+def rest(system: Running) -> Starlette:
+    """Its API without the tools at /mcp: to make those takes as long as to start the system."""
+    return api(system.container, system.services)
 
 
 @asynccontextmanager
@@ -153,7 +160,7 @@ def usual(folder: Path) -> Settings:
     """As `openbrain up` has them, with short pauses."""
     return Settings(
         data_dir=folder,
-        streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=0.2)),
+        streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=0.4)),
         events=Events(streams={"events:health": "default"}),
         recall=PATIENT,
     )

@@ -24,7 +24,7 @@ from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.tuning import RecallTuning, StreamTuning
 from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
-from tests.flow.conftest import Brain, started
+from tests.flow.conftest import Brain, rest, started
 from tests.flow.test_reindex import busy, ended, filled
 from tests.support.embedder.handler import WithFaults
 from tests.support.embedder.second_model import SECOND, Second
@@ -129,7 +129,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
 @pytest.fixture
 async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
     key = brain.system.key_file.with_name(ADMIN_KEY_FILE).read_text(encoding="utf-8").strip()
-    transport = httpx.ASGITransport(brain.system.api())
+    transport = httpx.ASGITransport(rest(brain.system))
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers) as client:
         yield client

@@ -14,14 +14,14 @@ from openbrain.ports.store.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
 from openbrain_cli.system.embedded.pipeline import Running, running
-from tests.flow.conftest import PATIENT
+from tests.flow.conftest import PATIENT, rest
 from tests.support.waiting import until
 
 
 def client(system: Running) -> httpx.AsyncClient:
     key = system.key_file.read_text(encoding="utf-8").strip()
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(system.api()),
+        transport=httpx.ASGITransport(rest(system)),
         base_url="http://brain",
         headers={"Authorization": f"Bearer {key}"},
     )

@@ -14,7 +14,7 @@ from openbrain.ports.index import TextEntry
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.operations import OperationStatus
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
-from tests.flow.conftest import Brain
+from tests.flow.conftest import Brain, rest
 from tests.support.waiting import until
 
 KINDS = (IndexKind.TEXT, IndexKind.VECTOR)
@@ -28,7 +28,7 @@ async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
     """Asks with the key that operators have."""
     key = brain.system.key_file.with_name(ADMIN_KEY_FILE).read_text(encoding="utf-8").strip()
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(brain.system.api()),
+        transport=httpx.ASGITransport(rest(brain.system)),
         base_url="http://brain",
         headers={"Authorization": f"Bearer {key}"},
     ) as client:

@@ -26,6 +26,7 @@ from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states
 from openbrain_cli.system.embedded.pipeline import Running, running
+from tests.flow.conftest import rest
 from tests.support.extremes import drawn
 from tests.support.forms import examples
 from tests.support.overhearing import listening
@@ -109,7 +110,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
             await container.store.workspaces.create_workspace(
                 Workspace(id="bound", name="bound", created_at=container.clock.now())
             )
-            transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()
+            transport, key = httpx.ASGITransport(rest(system)), system.key_file.read_text().strip()
             headers = {"Authorization": f"Bearer {key}"}
             async with (
                 httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers) as http,

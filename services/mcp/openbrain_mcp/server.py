@@ -3,12 +3,14 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.tools import Tool as ServerTool
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
@@ -49,8 +51,10 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
     """The tools on the clients of their callers; those of `toolsets` are listed and answer, unless a request asks for
     others."""
     server = BrainServer(
+        clients,
         toolsets,
         "openbrain",
+        tools=[*_made_tools()],
         title="OpenBrain",
         version=openbrain.__version__,
         instructions=INSTRUCTIONS,
@@ -59,15 +63,6 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
     )
     # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
     server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
-    for tool in TOOLS:
-        server.add_tool(
-            _called(tool, clients),
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            annotations=tool.hints,
-        )
-        server.tell(tool)
     resources.add(server, clients)
     for prompt in prompts.PROMPTS:
         server.add_prompt(Prompt.from_function(prompt.function, prompt.function.__name__, prompt.title))
@@ -77,18 +72,10 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
 class BrainServer(MCPServer[Any]):
     """Lists the chosen tools, and tells of arguments that a tool can't take in our words."""
 
-    def __init__(self, toolsets: frozenset[Toolset], name: str, **options: Any) -> None:
+    def __init__(self, clients: Clients, toolsets: frozenset[Toolset], name: str, **options: Any) -> None:
         super().__init__(name, **options)
+        self.clients = clients
         self._toolsets = toolsets
-
-    def tell(self, tool: ToolSpec) -> None:
-        """List a tool's schemas in few tokens; what it takes stays as it is."""
-        added = self._tool_manager.get_tool(tool.name)
-        if added is None:
-            raise AssertionError(f"{tool.name} was added")
-        added.parameters = compact(added.parameters, tool.untold)
-        if added.fn_metadata.output_schema is not None:
-            added.fn_metadata.output_schema = compact(added.fn_metadata.output_schema)
 
     async def list_tools(self) -> list[Tool]:
         """The chosen ones."""
@@ -115,12 +102,29 @@ class BrainServer(MCPServer[Any]):
         return known(TOOLS, CHOSEN.get() or self._toolsets)
 
 
-def _called(tool: ToolSpec, clients: Clients) -> Callable[..., Awaitable[CallToolResult]]:
+@cache
+def _made_tools() -> tuple[ServerTool, ...]:
+    """Once a process: to make them takes longer than all else of a server. Their schemas are listed in few tokens; what
+    they take stays as it is."""
+    made = []
+    for tool in TOOLS:
+        each = ServerTool.from_function(_called(tool), tool.name, tool.title, tool.description, annotations=tool.hints)
+        each.parameters = compact(each.parameters, tool.untold)
+        if each.fn_metadata.output_schema is not None:
+            each.fn_metadata.output_schema = compact(each.fn_metadata.output_schema)
+        made.append(each)
+    return tuple(made)
+
+
+def _called(tool: ToolSpec) -> Callable[..., Awaitable[CallToolResult]]:
     """The tool on its caller's client; an error of ours reaches the model as the sentence that says what to do."""
 
     async def called(ctx: Context, **arguments: Any) -> CallToolResult:
+        server = ctx.mcp_server
+        if not isinstance(server, BrainServer):
+            raise TypeError(f"{tool.name} belongs to a BrainServer")
         try:
-            return await tool.function(await clients(ctx.request_context.request), **arguments)
+            return await tool.function(await server.clients(ctx.request_context.request), **arguments)
         except TryLater as error:
             if error.code == KEPT:
                 return answers.both(plain(str(error)), answers.Done(pending=True))
