@@ -8,10 +8,12 @@ any@k: at least one turn of the evidence (or one of its sessions) is among the f
 import argparse
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import httpx
 
+from benchmarks.questions.abstention import abstention
 from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
 from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running, wait_until_indexed
@@ -62,11 +64,12 @@ def run(options: argparse.Namespace) -> Report:
         return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
     with running(_environment(options.retrieval_model)) as system, system.client() as client:
         found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
+        abstained = list(abstention([each for some in sets.values() for each in some], partial(_nearest, client)))
     if len(found) > 1:
         found["pooled"] = [answers for part in found.values() for answers in part]
     model = options.retrieval_model or "the embedded default"
     about = f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates, {model}"
-    return Report(NAME, tuple(_rows(found)), (about,))
+    return Report(NAME, (*_rows(found), *abstained), (about,))
 
 
 def _environment(model: str) -> dict[str, str]:
@@ -133,6 +136,14 @@ def _ask(
         "turn any@10": any(turn.id in question.evidence for turn in found[:10]),
         "session any@5": any(session in wanted for session in sessions[:5]),
     }
+
+
+def _nearest(client: httpx.Client, project: str, question: str) -> tuple[float, bool]:
+    """The similarity of the best that there is, and whether the answer says by default that nothing is close."""
+    body = {"query": question[:2000], "project": project, "top_k": 10}
+    default = client.post("/v1/brain/recall", json=body).raise_for_status().json()
+    whole = client.post("/v1/brain/recall", json={**body, "precision": "recall"}).raise_for_status().json()
+    return max((each["similarity"] for each in whole["memories"]), default=0.0), default["nothing_close"]
 
 
 def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:

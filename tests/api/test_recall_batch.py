@@ -113,11 +113,12 @@ async def test_a_batch_answers_as_single_recalls_do(much: httpx.AsyncClient, que
 async def test_questions_of_which_each_needs_more_than_one_look(brain: Brain, ada: httpx.AsyncClient) -> None:
     """All that the indexes find best is dead, of one question and not of its neighbour."""
     await filled(brain, ada, 150)
-    queries = [{"query": "heron weir", "top_k": 100}, {"query": "cache tenant", "top_k": 5, "project": "a"}]
+    all_of_it = {"query": "heron weir", "precision": "recall"}
+    queries = [{**all_of_it, "top_k": 100}, {"query": "cache tenant", "top_k": 5, "project": "a"}]
     for memory_id in (await ada.post(RECALL, json=queries[0])).json()["scores"]:
         await ada.delete(f"/v1/brain/forget/{memory_id}")
 
-    together = await asked(ada, [queries[0], queries[1], {"query": "heron weir", "top_k": 50}])
+    together = await asked(ada, [queries[0], queries[1], {**all_of_it, "top_k": 50}])
 
     assert together[0]["count"] == together[2]["count"] == 50
     assert together[1]["count"] == len((await ada.post(RECALL, json=queries[1])).json()["memories"])

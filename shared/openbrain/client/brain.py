@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Literal, Self, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -140,11 +140,14 @@ class OpenBrain(
         boost_keywords: float | Sequence[str] | None = None,
         text_weight: float | None = None,
         match: str = "",
+        precision: Literal["exact", "balanced", "recall"] | None = None,
+        min_similarity: float | None = None,
         agent_id: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
     ) -> Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
+        `precision`: exact shows what is near alone, recall whatever was found; `min_similarity` sets the floor itself.
         `match` "names" asks only for memories of which a name stands in it. `agent_id` asks as that agent, where the
         key may; `explain` tells how each score came about."""
         beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
@@ -153,8 +156,8 @@ class OpenBrain(
             body["agent_id"] = agent_id
         if boost_keywords is not None:
             body["boost_keywords"] = boost_keywords
-        if text_weight is not None:
-            body["text_weight"] = text_weight
+        named = {"text_weight": text_weight, "precision": precision, "min_similarity": min_similarity}
+        body |= {name: value for name, value in named.items() if value is not None}
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(

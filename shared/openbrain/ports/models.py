@@ -95,6 +95,9 @@ class TokenEncoder(Protocol):
         """How near each document (the states of its passages) is to a question, by their words in context: 1 at most.
         None where it has no states. A word counts the less the more these documents share it."""
 
+    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+        """The same where all words count alike: of each document by itself, comparable between questions."""
+
     async def close(self) -> None:
         """Release the model."""
 

@@ -21,8 +21,11 @@ def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
     """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed."""
     width = max(20, console().width - 14)
     if scored:  # what fits nearly as well goes by scope, confidence and age: the place is the order, not the score
-        rows = ((at, f"{each.score or 0:.2f}", _cell(each, width - 4)) for at, each in enumerate(memories, 1))
-        show(table("#", "score", "memory", rows=rows))
+        rows = (
+            (at, f"{each.score or 0:.2f}", f"{each.similarity or 0:.2f}", _cell(each, width - 14))
+            for at, each in enumerate(memories, 1)
+        )
+        show(table("#", "score", "similarity", "memory", rows=rows))
         return
     show(table("created", "memory", rows=((day(memory.created_at), _cell(memory, width)) for memory in memories)))
 

@@ -34,6 +34,7 @@ def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float
         "project": memory.project or None,
         "confidence": memory.confidence,
         "score": score,
+        "similarity": None,
         "source": memory.source,
         "supersedes_id": behind.parent,
         "supersedes_count": behind.depth,

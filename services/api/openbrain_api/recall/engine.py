@@ -22,6 +22,7 @@ from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
+from openbrain_api.recall.similarity import close, with_similarities, words_of
 from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000
@@ -86,7 +87,12 @@ class Recaller:
                 for number, limit in limits.items()
                 if judged[number].short(questions[number].top_k, limit)
             }
-        return [self._answer(question, judged[number], now) for number, question in enumerate(questions)]
+        best = [self._best(question, judged[number], now) for number, question in enumerate(questions)]
+        near = await self._closeness([judged[number] for number in range(len(questions))], best)
+        return [
+            self._answer(question, judged[number], best[number], near[number], now)
+            for number, question in enumerate(questions)
+        ]
 
     async def _judge(
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], now: int
@@ -176,13 +182,37 @@ class Recaller:
         }
         return {number: {} for number in questions} | dict(await neighbour_scores(asked, self._memories))
 
-    def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
+    def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
-        best = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)[
-            : question.top_k
-        ]
-        explanations = self._explained(best, judged, question, now) if question.explain else {}
-        return RecallResult(ranked=tuple(best), degraded=judged.hits.degraded, now=now, explained=explanations)
+        found = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
+        return found[: question.top_k]
+
+    async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
+        """By question, of the memories of its answer that have token states."""
+        found: list[Scores] = [{} for _ in judged]
+        if self._late is not None:
+            asked = {
+                number: (each.hits.tokens, [hit.memory.id for hit in best[number]])
+                for number, each in enumerate(judged)
+                if each.hits.tokens is not None and best[number]
+            }
+            for number, near in zip(asked, await self._late.closeness(list(asked.values())), strict=True):
+                found[number] = near
+        return found
+
+    def _answer(
+        self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
+    ) -> RecallResult:
+        certain = not judged.hits.degraded and all(hit.memory.id in near for hit in best)
+        found = with_similarities(best, words_of(question.query), near)
+        shown = close(found, question.precision, question.min_similarity, certain=certain)
+        return RecallResult(
+            ranked=tuple(shown),
+            degraded=judged.hits.degraded,
+            now=now,
+            nothing_close=bool(best) and not shown,
+            explained=self._explained(list(shown), judged, question, now) if question.explain else {},
+        )
 
     def _weight(self, question: Question) -> float:
         return self._settings.text_weight if question.text_weight is None else question.text_weight

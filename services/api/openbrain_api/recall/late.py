@@ -46,6 +46,20 @@ class LateInteraction:
             for number, (question, candidates) in asked.items()
         }
 
+    async def closeness(self, asked: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
+        """Of the few memories of an answer, each by itself; those without token states are absent."""
+        ids: defaultdict[str, set[str]] = defaultdict(set)
+        for question, memories in asked:
+            ids[question.model].update(memories)
+        states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
+        found = []
+        for question, memories in asked:
+            known = [memory_id for memory_id in memories if memory_id in states[question.model]]
+            documents = [states[question.model][memory_id] for memory_id in known]
+            scores = zip(known, self._encoder.closeness(question.states, documents), strict=True)
+            found.append({memory_id: each for memory_id, each in scores if each is not None})
+        return found
+
     async def _compared(
         self, question: "array[float]", candidates: Sequence[str], states: Mapping[str, Sequence[bytes]]
     ) -> Scores:

@@ -15,6 +15,8 @@ class RankedMemory:
 
     memory: Memory
     score: float
+    similarity: float | None = None
+    """Of the memory and the question by themselves; filled in for an answer."""
 
 
 def bucket(top: float, score: float, width: float) -> int:

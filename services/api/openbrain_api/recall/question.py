@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain_api.recall.order import RankedMemory
+from openbrain_api.recall.similarity import Precision
 
 KEYWORD_BOOST = 0.3
 """What keywords add when the request names no boost of its own."""
@@ -44,6 +45,9 @@ class Question:
 
     late_weight: float | None = None
     """Of late interaction beside the fusion, 0..1; None takes the setting, 0 leaves it out."""
+    precision: Precision = Precision.BALANCED
+    min_similarity: float | None = None
+    """Stands for the floors of `precision`."""
     neighbours: bool | None = None
     """Whether turns beside a turn count; None takes the setting."""
 
@@ -60,5 +64,7 @@ class RecallResult:
     ranked: tuple[RankedMemory, ...]
     degraded: tuple[str, ...]
     now: int
+    nothing_close: bool = False
+    """Something was found, and nothing of it is near enough to be shown."""
     explained: Mapping[str, Json] = field(default_factory=dict)
     """By memory id, where it was asked for."""

@@ -67,6 +67,9 @@ class MiniLM(OnnxSentences):
     def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
         return token_states.similarities(question, documents)
 
+    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+        return token_states.closeness(question, documents)
+
     def _packed(self, texts: Texts) -> list[Encoding]:
         return [Encoding(vector, token_states.pack(states)) for vector, states in self._encoded(texts)]
 

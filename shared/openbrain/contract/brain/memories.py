@@ -164,6 +164,10 @@ class MemoryAnswer(Answer):
     project: str | None
     confidence: float
     score: float | None = Field(description="Relevance in this recall, 4 decimals; null outside recall.")
+    similarity: float | None = Field(
+        default=None,
+        description="How near it is to the question, 0..1, comparable between questions; null outside recall.",
+    )
     source: str
     supersedes_id: str | None
     supersedes_count: int = Field(description="How many memories stand before it in its chain, at most 50.")

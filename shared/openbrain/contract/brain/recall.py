@@ -63,6 +63,17 @@ class RecallBody(Filters):
     neighbours: Annotated[
         bool | None, Field(strict=True, description="Whether turns beside a turn in its session add to its score.")
     ] = None
+    min_similarity: Annotated[
+        Confidence | None,
+        Field(description="Nothing of less `similarity` is shown; stands for the floors of `precision`."),
+    ] = None
+    precision: Annotated[
+        Literal["exact", "balanced", "recall"],
+        Field(
+            description="exact: only what is near (0.6, and 0.1 below the best at most). balanced: nothing where even "
+            "the best is not (0.52). recall: whatever was found."
+        ),
+    ] = "balanced"
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
@@ -136,6 +147,9 @@ class Recalled(Answer):
     memories: tuple[MemoryAnswer, ...]
     scores: dict[str, float]
     count: int
+    nothing_close: bool = Field(
+        default=False, description="Something was found, and nothing of it is near enough: nobody remembers."
+    )
     took_ms: float
     degraded: tuple[Literal["vectors", "text"], ...] = Field(
         description="Indexes that did not answer; with both, the database was searched for words."

@@ -21,6 +21,7 @@ from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Match, Question, RecallResult
+from openbrain_api.recall.similarity import Precision
 
 Item = tuple[RecallBody, Question]
 
@@ -78,6 +79,7 @@ def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) 
         "memories": _rendered(result.ranked, shown, scores),
         "scores": scores,
         "count": len(scores),
+        "nothing_close": result.nothing_close,
         "recall_id": uuid7(result.now),
         "degraded": result.degraded,
     }
@@ -88,8 +90,15 @@ def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) 
 
 def _rendered(hits: Sequence[RankedMemory], shown: Mapping[str, Json], scores: Mapping[str, float]) -> orjson.Fragment:
     """Made once, for both places of the response."""
-    ids = (hit.memory.id for hit in hits)
-    return orjson.Fragment(orjson.dumps([{**shown[memory_id], "score": scores[memory_id]} for memory_id in ids]))
+    rendered = [
+        {
+            **shown[hit.memory.id],
+            "score": scores[hit.memory.id],
+            "similarity": None if hit.similarity is None else round(hit.similarity, 4),
+        }
+        for hit in hits
+    ]
+    return orjson.Fragment(orjson.dumps(rendered))
 
 
 def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, Any], at: int) -> RecallRecord:
@@ -131,5 +140,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         text_weight=body.text_weight,
         late_weight=body.late_weight,
         neighbours=body.neighbours,
+        precision=Precision(body.precision),
+        min_similarity=body.min_similarity,
         explain=body.explain,
     )

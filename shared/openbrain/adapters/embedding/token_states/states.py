@@ -6,7 +6,7 @@ dimensions, of length 1. A document keeps them in 8 bits; of a question they are
 
 import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from openbrain.adapters.embedding.wordpiece import tokenizer
 from openbrain.domain.errors import SetupError
+from openbrain.domain.text.function_words import FUNCTION_WORDS
 
 PROJECTION = "token_projection.f16"
 PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"
@@ -25,15 +26,6 @@ VERSION = b"\x01"
 _SCALE = 127
 _RARE = 0.05
 """A mean similarity below it says no more of a token."""
-
-_FUNCTION_WORDS = frozenset(
-    """a about above after again ain all also am an and any are aren as at be been before being below between both but
-    by can could couldn d did didn do does doesn doing don done down during each else few for from had hadn has hasn
-    have haven having he her here him his how i if in into is isn it its just ll m may me might more most must my no nor
-    not of off on only onto or other our out over own re s same shall she should shouldn so some such t than that the
-    their them then there these they this those through to too under up us ve very was wasn we were weren what when
-    where which who whom whose why will with would wouldn you your""".split()
-)
 
 Matrix = NDArray[np.float32]
 
@@ -60,7 +52,7 @@ def _says_something(token: str) -> bool:
     part = token.removeprefix("##")
     special = part.startswith("[") and len(part) > 1
     # `##s` is hardly more than an ending.
-    return part[0].isalnum() and not special and token != "##s" and part not in _FUNCTION_WORDS  # noqa: S105
+    return part[0].isalnum() and not special and token != "##s" and part not in FUNCTION_WORDS  # noqa: S105
 
 
 def projected(states: NDArray[Any], tokens: NDArray[Any]) -> tuple[Matrix, Sequence[int]]:
@@ -83,6 +75,27 @@ def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]])
     A passage's is the mean over the question's tokens of that of its most similar token. A token counts the more the
     less it is like these documents throughout: a name that all of them bear tells nothing.
     """
+    return _scores(question, documents, _by_rarity)
+
+
+def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+    """The same with equal weights of all tokens: what stands beside a document makes no difference."""
+    return _scores(question, documents, _equally)
+
+
+def _by_rarity(best: Matrix) -> Matrix:
+    weights: Matrix = -np.log(np.clip(best.mean(axis=0), _RARE, 0.99))
+    shares: Matrix = weights / weights.sum()
+    return shares
+
+
+def _equally(best: Matrix) -> Matrix:
+    return np.full(best.shape[1], 1 / best.shape[1], np.float32)
+
+
+def _scores(
+    question: "array[float]", documents: Sequence[Sequence[bytes]], weigh: Callable[[Matrix], Matrix]
+) -> Sequence[float | None]:
     passages = [(number, each) for number, some in enumerate(documents) for each in some if _readable(each)]
     found: list[float | None] = [None] * len(documents)
     if not passages or not question:
@@ -92,9 +105,7 @@ def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]])
     asked = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
     by_token = (states.astype(np.float32) @ asked.T) / _SCALE
     best = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
-    weights = -np.log(np.clip(best.mean(axis=0), _RARE, 0.99))
-    scores = best @ (weights / weights.sum())
-    for (number, _), score in zip(passages, scores.tolist(), strict=True):
+    for (number, _), score in zip(passages, (best @ weigh(best)).tolist(), strict=True):
         before = found[number]
         found[number] = score if before is None else max(before, score)
     return found

@@ -1,0 +1,84 @@
+"""How near a memory is to a question, as a number that means the same for every question; and when nothing is near.
+
+Measured on the conversations that recall was tuned on, with questions that nobody can answer beside those that have an
+answer: see docs/decisions/recall-similarity.md.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from openbrain.domain.memory import Memory
+from openbrain.domain.text.function_words import FUNCTION_WORDS
+from openbrain_api.recall.order import RankedMemory
+
+ALL_WORDS = 0.8
+"""Of a memory that holds every word of the question."""
+CLOSE = 0.52
+"""Where the best of an answer is not even so near, nobody remembers: balanced."""
+EXACT, EXACT_WIDTH = 0.6, 0.1
+"""What is shown of an exact answer is so near, and not further behind the best."""
+_WORD = re.compile(r"\w+")
+_ENDING = 3
+
+
+class Precision(StrEnum):
+    """What an answer is for."""
+
+    EXACT = "exact"
+    BALANCED = "balanced"
+    RECALL = "recall"
+
+
+def words_of(query: str) -> frozenset[str]:
+    """Those that say something."""
+    return frozenset(_WORD.findall(query.casefold())) - FUNCTION_WORDS
+
+
+def similarity(words: frozenset[str], memory: Memory, near: float | None) -> float:
+    """0..1. `near`: by token states; without any the words of the question that it holds must do."""
+    share = _share_held(words, memory)
+    held = ALL_WORDS if share == 1 else 0.0
+    return min(1.0, max(held, ALL_WORDS * share if near is None else near, 0.0))
+
+
+def close(
+    hits: Sequence[RankedMemory], precision: Precision, least: float | None, *, certain: bool
+) -> Sequence[RankedMemory]:
+    """Those to be shown. `least` stands for the floors of `precision`; where not all is known (`certain`: an index did
+    not answer, or a memory has no token states) there are no floors but that one."""
+    top = max((_known(hit) for hit in hits), default=0.0)
+    if least is not None:
+        return [hit for hit in hits if _known(hit) >= least]
+    if not certain or precision is Precision.RECALL:
+        return hits
+    if precision is Precision.EXACT:
+        return [hit for hit in hits if _known(hit) >= max(EXACT, top - EXACT_WIDTH)]
+    return hits if top >= CLOSE else []
+
+
+def with_similarities(
+    hits: Sequence[RankedMemory], words: frozenset[str], near: Mapping[str, float]
+) -> list[RankedMemory]:
+    """The same hits, each with its similarity."""
+    return [replace(hit, similarity=similarity(words, hit.memory, near.get(hit.memory.id))) for hit in hits]
+
+
+def _known(hit: RankedMemory) -> float:
+    return hit.similarity or 0.0
+
+
+def _share_held(words: frozenset[str], memory: Memory) -> float:
+    if not words:
+        return 0.0
+    held = frozenset(_WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
+    return sum(word in held or _inflected(word, held) for word in words) / len(words)
+
+
+def _inflected(word: str, held: frozenset[str]) -> bool:
+    """Whether a word of the same beginning is there; what is short, or no plain word, must be there as it is."""
+    if len(word) < 5 or not word.isalpha():
+        return False
+    beginning = word[: max(4, len(word) - _ENDING)]
+    return any(other.startswith(beginning) for other in held)

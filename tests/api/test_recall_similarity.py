@@ -1,0 +1,68 @@
+"""A number that tells how near a hit is, and no hits where nothing is."""
+
+from typing import Any
+
+import httpx
+
+from openbrain.contract.brain.recall import Recalled
+from tests.support.api.brain import Brain, http, remembered
+
+RECALL = "/v1/brain/recall"
+
+
+async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> Recalled:
+    response = await client.post(RECALL, json={"query": query, **more})
+    assert response.status_code == 200, response.text
+    return Recalled.model_validate(response.json())
+
+
+async def test_nobody_knows_is_an_answer(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        deploy, _ = await remembered(ada, "We deploy on Thursdays with podman", "The cache key is tenant:project")
+        await brain.settle()
+        known = await asked(ada, "When do we deploy?")
+        unknown = await asked(ada, "Who won the whaling museum's cello contest?")
+        whatever = await asked(ada, "Who won the whaling museum's cello contest?", precision="recall")
+        floor = await asked(ada, "When do we deploy?", min_similarity=1)
+
+    assert (known.memories[0].id, known.nothing_close) == (deploy, False)
+    assert known.memories[0].similarity is not None
+    assert (unknown.memories, unknown.count, unknown.nothing_close) == ((), 0, True)
+    assert len(whatever.memories) == 2
+    assert max(each.similarity or 0 for each in whatever.memories) < known.memories[0].similarity
+    assert (floor.memories, floor.nothing_close) == ((), True)
+
+
+async def test_the_number_hangs_on_memory_and_question_alone(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        (deploy,) = await remembered(ada, "We deploy on Thursdays with podman")
+        await brain.settle()
+        alone = await asked(ada, "podman deploys")
+        await remembered(ada, "Podman is what we deploy with", "Deploys need two reviews", "podman, podman")
+        await brain.settle()
+        beside = await asked(ada, "podman deploys", precision="recall")
+
+    before, after = (
+        next(each.similarity for each in answer.memories if each.id == deploy) for answer in (alone, beside)
+    )
+    assert before == after
+
+
+async def test_exact_names_and_tags_are_near(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        error = await remembered(ada, "Seen after the upgrade: ERR-4711 in svc-blue")
+        await ada.post("/v1/brain/remember", json={"content": "Mondays are quiet", "type": "fact", "tags": ["kestrel"]})
+        await brain.settle()
+        by_id, by_tag = await asked(ada, "ERR-4711", precision="exact"), await asked(ada, "kestrel")
+
+    assert [each.id for each in by_id.memories] == error
+    assert by_tag.memories[0].tags == ("kestrel",)
+
+
+async def test_where_not_all_is_known_nothing_is_held_back(brain: Brain) -> None:
+    async with http(brain.app(token_encoder=None), await brain.key()) as ada:
+        await remembered(ada, "We deploy on Thursdays with podman")
+        await brain.settle()
+        found = await asked(ada, "Who won the whaling museum's cello contest?")
+
+    assert (found.count, found.nothing_close) == (1, False)

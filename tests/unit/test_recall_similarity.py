@@ -1,0 +1,57 @@
+"""How near a memory is in absolute terms, and when nothing is."""
+
+from dataclasses import replace
+
+import pytest
+
+from openbrain_api.recall.order import RankedMemory
+from openbrain_api.recall.similarity import ALL_WORDS, CLOSE, Precision, close, similarity, words_of
+from tests.support.store.fixtures import memory
+
+
+@pytest.mark.parametrize(
+    ("query", "content", "expected"),
+    [
+        ("Which port does ERR-4711 block?", "ERR-4711 blocks the port 80", ALL_WORDS),
+        ("the heron", "Herons fish here", ALL_WORDS),
+        ("heron and otter", "a heron", ALL_WORDS / 2),
+        ("ERR-4711", "ERR-4712", ALL_WORDS / 2),
+        ("who is it?", "anything", 0),
+    ],
+)
+def test_a_memory_without_token_states_is_as_near_as_the_words_it_holds(
+    query: str, content: str, expected: float
+) -> None:
+    assert similarity(words_of(query), replace(memory(), content=content), None) == pytest.approx(expected)
+
+
+def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
+    row = replace(memory(), content="svc-blue.example", tags=("podman",))
+
+    assert similarity(words_of("podman"), row, 0.1) == ALL_WORDS
+    assert similarity(words_of("podman rootless"), row, 0.1) == 0.1
+    assert similarity(words_of("podman"), row, 0.93) == 0.93
+
+
+@pytest.mark.parametrize(
+    ("precision", "least", "certain", "shown"),
+    [
+        (Precision.BALANCED, None, True, 3),
+        (Precision.EXACT, None, True, 1),
+        (Precision.RECALL, None, True, 3),
+        (Precision.EXACT, None, False, 3),
+        (Precision.RECALL, 0.55, False, 2),
+        (Precision.BALANCED, 0.9, True, 0),
+    ],
+)
+def test_what_is_shown_by_precision(precision: Precision, least: float | None, certain: bool, shown: int) -> None:
+    hits = [RankedMemory(memory(), 1.0, near) for near in (0.75, 0.6, 0.2)]
+
+    assert close(hits, precision, least, certain=certain) == hits[:shown]
+
+
+@pytest.mark.parametrize(("precision", "shown"), [("balanced", 0), ("exact", 0), ("recall", 1)])
+def test_nothing_is_shown_where_the_best_is_far(precision: str, shown: int) -> None:
+    hits = [RankedMemory(memory(), 1.0, CLOSE - 0.01)]
+
+    assert len(close(hits, Precision(precision), None, certain=True)) == shown
