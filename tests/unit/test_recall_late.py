@@ -1,5 +1,6 @@
 """Laws of the mix of late interaction with the fused scores."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +15,16 @@ def test_what_has_no_states_keeps_its_score() -> None:
 
 
 def test_only_the_best_have_a_score() -> None:
-    found = late_scores({str(number): number / 1000 for number in range(KEPT + 5)})
+    found = late_scores({str(number): number / 100 for number in range(KEPT + 5)})
 
     assert len(found) == KEPT
     assert found[str(KEPT + 4)] == 1
     assert found["5"] == 0
+
+
+def test_small_differences_stay_small() -> None:
+    assert late_scores({"a": 0.5, "b": 0.45}) == pytest.approx({"a": 1, "b": 0.8})
+    assert late_scores({}) == {}
 
 
 @given(scores, scores, st.floats(min_value=0, max_value=1))

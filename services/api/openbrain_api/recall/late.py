@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from openbrain.ports.index import Hit
 from openbrain.ports.models import TokenEncoder
 from openbrain.ports.store.index_entries import Vectors
-from openbrain_api.recall.fuse import Scores, normalise
+from openbrain_api.recall.fuse import Scores
 
 KEPT = 100
 """So many of the best have a score above 0: what lies below says little of how near the others are."""
+LEAST_SPAN = 0.25
+"""Smaller differences are not blown up: among few candidates they would outweigh what an index knows."""
 A_THREAD_FROM = 1_000_000
 """Bytes of states whose comparison takes some milliseconds: too long for the event loop."""
 
@@ -83,6 +84,10 @@ def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
 
 
 def late_scores(similar: Scores) -> Scores:
-    """Of the best, normalised as an index's are."""
+    """Of the best: the best 1, the worst 0, or more where all are about as similar."""
     best = heapq.nsmallest(KEPT, similar, key=lambda memory_id: (-similar[memory_id], memory_id))
-    return normalise([Hit(memory_id, similar[memory_id]) for memory_id in best])
+    if not best:
+        return {}
+    top, low = similar[best[0]], similar[best[-1]]
+    span = max(top - low, LEAST_SPAN)
+    return {memory_id: 1 - (top - similar[memory_id]) / span for memory_id in best}
