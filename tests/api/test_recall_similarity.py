@@ -11,7 +11,7 @@ RECALL = "/v1/brain/recall"
 
 
 async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> Recalled:
-    response = await client.post(RECALL, json={"query": query, **more})
+    response = await client.post(RECALL, json={"query": query, "precision": "balanced", **more})
     assert response.status_code == 200, response.text
     return Recalled.model_validate(response.json())
 

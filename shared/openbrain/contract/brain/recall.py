@@ -73,7 +73,7 @@ class RecallBody(Filters):
             description="exact: only what is near (0.6, and 0.1 below the best at most). balanced: nothing where even "
             "the best is not (0.52). recall: whatever was found."
         ),
-    ] = "balanced"
+    ] = "recall"
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
