@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_api.recall.late import KEPT, late_scores, mixed
+from openbrain_api.recall.comparing.late import KEPT, late_scores, mixed
 
 ids = st.sampled_from("abcdefgh")
 scores = st.dictionaries(ids, st.floats(min_value=0, max_value=1), max_size=8)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, Precision, close, similarity, words_of
 from openbrain_api.recall.order import RankedMemory
-from openbrain_api.recall.similarity import ALL_WORDS, CLOSE, Precision, close, similarity, words_of
 from tests.support.store.fixtures import memory
 
 

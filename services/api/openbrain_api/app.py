@@ -36,12 +36,12 @@ from openbrain_api.memories.chains import Chains
 from openbrain_api.memories.committing import Committer
 from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.openapi.document import document
+from openbrain_api.recall.comparing.late import LateInteraction
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
 from openbrain_api.recall.indexes.serving import Serving, examined
-from openbrain_api.recall.late import LateInteraction
 from openbrain_api.recall.recording import Recorder
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}

@@ -14,15 +14,15 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
+from openbrain_api.recall.comparing.late import LateInteraction, mixed
+from openbrain_api.recall.comparing.similarity import close, with_similarities, words_of
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
-from openbrain_api.recall.late import LateInteraction, mixed
 from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
-from openbrain_api.recall.similarity import close, with_similarities, words_of
 from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000

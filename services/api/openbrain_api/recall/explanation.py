@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
+from openbrain_api.recall.comparing.late import late_scores
 from openbrain_api.recall.fuse import Scores, normalise
-from openbrain_api.recall.late import late_scores
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openbrain.domain.access.visibility import Criteria, Viewer
+from openbrain_api.recall.comparing.similarity import Precision
 from openbrain_api.recall.order import RankedMemory
-from openbrain_api.recall.similarity import Precision
 
 KEYWORD_BOOST = 0.3
 """What keywords add when the request names no boost of its own."""

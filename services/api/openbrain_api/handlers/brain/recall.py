@@ -19,9 +19,9 @@ from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
 from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.recall.comparing.similarity import Precision
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Match, Question, RecallResult
-from openbrain_api.recall.similarity import Precision
 
 Item = tuple[RecallBody, Question]
 

@@ -13,12 +13,12 @@ from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, Vecto
 from openbrain.ports.models import TokenEncoder
 from openbrain.ports.store.generations import IndexKind
 from openbrain.usecases.indexes.encoding import Encoder
+from openbrain_api.recall.comparing.late import TokenQuestion
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.breaker import Breaker
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from openbrain_api.recall.indexes.serving import Serving
-from openbrain_api.recall.late import TokenQuestion
 
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openbrain.adapters.embedding.wordpiece import tokenizer
 from openbrain.domain.errors import SetupError
-from openbrain.domain.text.function_words import FUNCTION_WORDS
+from openbrain.domain.text.tokens import FUNCTION_WORDS
 
 PROJECTION = "token_projection.f16"
 PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"

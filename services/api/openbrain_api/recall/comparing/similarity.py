@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.function_words import FUNCTION_WORDS
+from openbrain.domain.text.tokens import FUNCTION_WORDS
 from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
