@@ -65,7 +65,8 @@ def test_remember_recall_list_show_forget(terminal: Terminal) -> None:
     memory = remembered(terminal, "The cache key must hold the tenant.", "--type", "bug", "--project", "shop")
     told = terminal.run("remember", "The cache key must hold the tenant.", "--type", "bug", "--project", "shop")
     assert told.out == f"{memory}  was there already\n"
-    assert terminal.run("remember", "Deploys are on Tuesdays.", "--wait", "30").out.endswith("stored and found\n")
+    other = terminal.run("remember", "Deploys are on Tuesdays.", "--project", "ops", "--wait", "30")
+    assert other.out.endswith("stored and found\n")
 
     found = terminal.run("recall", "what must a cache key hold?", "--project", "shop", "--json")
     assert [each["id"] for each in found.json["memories"]] == [memory]

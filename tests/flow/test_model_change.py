@@ -17,7 +17,7 @@ import pytest
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.domain.errors import SetupError
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
-from openbrain.ports.models import Embedder
+from openbrain.ports.models import Embedder, QueryEncoding
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
@@ -44,6 +44,11 @@ class Watching(WithFaults):
         vectors = await super().embed_queries(queries)
         self.given |= {vector.tobytes() for vector in vectors}
         return vectors
+
+    async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+        encodings = await super().encode_queries(queries)
+        self.given |= {encoding.vector.tobytes() for encoding in encodings}
+        return encodings
 
 
 class WatchingSecond(Second):

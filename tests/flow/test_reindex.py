@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.domain.access.visibility import AllOf, AtLeast, Criteria, Viewer, visible
 from openbrain.domain.events.streams import RECALLED
 from openbrain.ports.index import TextEntry
@@ -231,13 +232,15 @@ async def test_vectors_that_are_known_are_made_again_only_when_asked(
 ) -> None:
     await filled(brain, 3)
     asked: list[str] = []
-    embed = brain.container.embedder.embed
+    model = brain.container.embedder
+    assert isinstance(model, MiniLM)
+    encode = model.encode
 
     async def counting(texts: Sequence[str]) -> Any:
         asked.extend(texts)
-        return await embed(texts)
+        return await encode(texts)
 
-    monkeypatch.setattr(brain.container.embedder, "embed", counting)
+    monkeypatch.setattr(model, "encode", counting)
 
     report = await reindexed(operator, IndexKind.VECTOR, re_embed=anew)
 

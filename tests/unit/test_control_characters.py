@@ -41,6 +41,7 @@ NOT_KEPT = {
     "VaultReadQuery.path",
     "VaultSearchQuery.path",
     "VaultSearchQuery.q",
+    "ArcsQuery.q",
     "SearchQuery.cursor",
     # Its members are fields here; unknown ones are passed over.
     "RecallBody.filter",

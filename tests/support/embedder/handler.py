@@ -16,7 +16,7 @@ from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
-from openbrain.ports.models import ModelIdentity
+from openbrain.ports.models import Encoding, ModelIdentity
 from openbrain_embedder.handlers.embedding import embed_stored
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.schema import make_tables
@@ -40,10 +40,17 @@ class WithFaults(MiniLM):
         return await super().identity()
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+        self._ask(inputs)
+        return await super().embed(inputs)
+
+    async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
+        self._ask(inputs)
+        return await super().encode(inputs)
+
+    def _ask(self, inputs: Sequence[str]) -> None:
         self.asked.append(list(inputs))
         if error := self.fault(inputs):
             raise error
-        return await super().embed(inputs)
 
 
 @pytest.fixture
