@@ -21,13 +21,15 @@ RUN /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
  && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
       --disable-pip-version-check --no-deps --prefix /opt/release /wheel/*.whl
 # Compiling the rules for secrets takes seconds: once here, instead of at the first write of every container.
-RUN KF_RULE_CACHE_DIR=/opt/rules /opt/openbrain/bin/python -c "import kingfisher_sdk as k; k.Rules(confidence='medium')"
+RUN KF_RULE_CACHE_DIR=/opt/rules /opt/openbrain/bin/python -c "import kingfisher_sdk as k; k.Rules(confidence='medium')" \
+ && chmod -R a-w /opt/rules
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="OpenBrain" org.opencontainers.image.licenses="Apache-2.0"
 # /data is only used by `openbrain up`, which keeps everything embedded there; /vault is where a vault is mounted.
 # The base's own pip has no use here.
 RUN install -d -o 10001 -g 10001 /data /vault \
+ && install -d -m 0555 -o 10001 -g 10001 /opt/rules \
  && rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/site-packages/pip* \
       /usr/local/lib/python3*/ensurepip /usr/lib/python3*/ensurepip
 # What a release rarely changes, then its own few megabytes.

@@ -57,6 +57,7 @@ async def test_a_new_memory_is_told_whole_and_not_yet_indexed(brain: Brain) -> N
         "project": "web",
         "confidence": 0.5,
         "score": None,
+        "similarity": None,
         "source": "cli",
         "supersedes_id": None,
         "supersedes_count": 0,

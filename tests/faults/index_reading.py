@@ -56,7 +56,8 @@ def _of_source(entry_id: str, source: Mapping[str, Any]) -> Entry:
 
 
 def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
-    """All live documents of a folder that nobody has open, so many at most."""
+    """All live entries of a folder that nobody has open, of so many documents at most. A long text's passages have no
+    revision; each must belong to a living entry."""
     from tantivy import Index, Query
 
     if not folder.exists():
@@ -64,13 +65,18 @@ def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
     index = Index.open(str(folder))
     searcher = index.searcher()
     found: dict[str, Entry] = {}
+    owners: set[str] = set()
     for _, address in searcher.search(Query.all_query(), limit=most).hits:
         memory_id = bytes(searcher.doc(address).get_first("memory_id") or b"").decode()
         (revision,), (tombstone,) = (searcher.fast_field_values(name, [address]) for name in ("revision", "tombstone"))
-        entry = Entry(memory_id, memory_id, int(revision or 0), bool(tombstone))
+        if revision is None:
+            owners.add(memory_id)
+            continue
         if memory_id in found:
             raise ValueError(f"the text index holds {memory_id} twice")
-        found[memory_id] = entry
+        found[memory_id] = Entry(memory_id, memory_id, int(revision), bool(tombstone))
+    if ownerless := owners - {memory_id for memory_id, entry in found.items() if not entry.tombstone}:
+        raise ValueError(f"the text index holds passages of {sorted(ownerless)}, which it does not hold")
     return found
 
 

@@ -63,6 +63,7 @@ async def test_every_field_is_mapped_and_no_other_is_taken(place: Place, text: E
     kinds = {name: each["type"] for name, each in mapping["properties"].items()}
     assert mapping["dynamic"] == "strict"
     assert kinds.pop("text") == "text"
+    assert kinds.pop("passages") == "nested"
     assert mapping["properties"]["text"]["analyzer"] == "english"
     assert kinds.pop("metadata") == "flattened"
     assert kinds.pop("confidence") == "double"
