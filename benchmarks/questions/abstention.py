@@ -16,11 +16,11 @@ COUNT = 200
 EMPTY, LOST = 0.8, 0.05
 
 Nearest = Callable[[str, str], tuple[float, bool]]
-"""Of a conversation and a question: the best similarity, and whether a balanced answer is `nothing_close`."""
+"""Of a conversation and a question: the best similarity, and whether the answer by default is `nothing_close`."""
 
 
 def abstention(conversations: Sequence[Conversation], nearest: Nearest) -> Iterator[Row]:
-    """How often each kind gets no hits in `balanced`, and how well the best similarity tells them apart."""
+    """How often each kind gets no hits by default, and how well the best similarity tells them apart."""
     unanswerable = [nearest(*each) for each in _unanswerable(conversations)]
     answerable = [nearest(*each) for each in _answerable(conversations)]
     yield Row(f"abstention: {len(unanswerable)} nobody can answer, empty", "", (_empty(unanswerable),), goal=EMPTY)

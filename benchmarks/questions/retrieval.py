@@ -139,11 +139,11 @@ def _ask(
 
 
 def _nearest(client: httpx.Client, project: str, question: str) -> tuple[float, bool]:
-    """The similarity of the best that there is, and whether a balanced answer says that nothing is close."""
+    """The similarity of the best that there is, and whether an answer by default says that nothing is close."""
     body = {"query": question[:2000], "project": project, "top_k": 10}
-    balanced = client.post("/v1/brain/recall", json={**body, "precision": "balanced"}).raise_for_status().json()
+    default = client.post("/v1/brain/recall", json=body).raise_for_status().json()
     whole = client.post("/v1/brain/recall", json={**body, "precision": "recall"}).raise_for_status().json()
-    return max((each["similarity"] for each in whole["memories"]), default=0.0), balanced["nothing_close"]
+    return max((each["similarity"] for each in whole["memories"]), default=0.0), default["nothing_close"]
 
 
 def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:

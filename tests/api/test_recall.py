@@ -97,11 +97,12 @@ async def test_keywords_lift_what_holds_them(brain: Brain, ada: httpx.AsyncClien
 
     assert (await found(ada))[0] == "how do we deploy"
     assert (await found(ada, keywords=["podman"], boost_keywords=5))[0] == "we deploy every day with podman"
-    plain = (await ada.post(RECALL, json={"query": "how do we deploy"})).json()
-    lifted = (
-        await ada.post(RECALL, json={"query": "how do we deploy", "boost_keywords": ["nothing", "DEPLOY"]})
-    ).json()
-    assert lifted["scores"] == pytest.approx({name: score * 1.5 for name, score in plain["scores"].items()}, abs=2e-4)
+    ask = {"query": "how do we deploy", "explain": True}
+    plain = (await ada.post(RECALL, json=ask)).json()["explained"]
+    lifted = (await ada.post(RECALL, json={**ask, "boost_keywords": ["nothing", "DEPLOY"]})).json()["explained"]
+    assert {name: part["boosted"] for name, part in lifted.items()} == pytest.approx(
+        {name: part["boosted"] * 1.5 for name, part in plain.items()}
+    )
 
 
 async def test_ties_go_to_the_narrower_scope(brain: Brain, ada: httpx.AsyncClient) -> None:

@@ -47,11 +47,11 @@ def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
 def test_what_is_shown_by_precision(precision: Precision, least: float | None, certain: bool, shown: int) -> None:
     hits = [RankedMemory(memory(), 1.0, near) for near in (0.75, 0.6, 0.2)]
 
-    assert close(hits, precision, least, certain=certain) == hits[:shown]
+    assert close(hits, precision, least, compared=200, certain=certain) == hits[:shown]
 
 
 @pytest.mark.parametrize(("precision", "shown"), [("balanced", 0), ("exact", 0), ("recall", 1)])
 def test_nothing_is_shown_where_the_best_is_far(precision: str, shown: int) -> None:
     hits = [RankedMemory(memory(), 1.0, CLOSE - 0.01)]
 
-    assert len(close(hits, Precision(precision), None, certain=True)) == shown
+    assert len(close(hits, Precision(precision), None, compared=200, certain=True)) == shown

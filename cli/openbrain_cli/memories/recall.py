@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.memories.display import NOTHING
+from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE
 from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
@@ -26,6 +26,14 @@ Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score an
 Names = Annotated[
     bool, typer.Option("--names", help="Only memories whose title or another name stands in the question.")
 ]
+Precision = Annotated[
+    Literal["exact", "balanced", "recall"] | None,
+    typer.Option(
+        help="exact: only what is near. balanced, unless set otherwise: nothing where even the best is not. recall: "
+        "whatever was found."
+    ),
+]
+MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Nothing of less similarity is shown.")]
 FromFile = Annotated[
     Path | None,
     typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
@@ -37,6 +45,7 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
     'openbrain recall "why did customers see foreign answers?"',
     'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
     'openbrain recall "deploy steps" --explain',
+    'openbrain recall "who paid for the licence?" --precision recall',
     'openbrain recall "what do we know of the billing service?" --names',
     "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
 )
@@ -49,12 +58,15 @@ def recall(
     top_k: Top = 10,
     keyword: Keywords = None,
     names: Names = False,
+    precision: Precision = None,
+    min_similarity: MinSimilarity = None,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
     """Find what bears on a question, best first."""
     query = " ".join(words or ())
     options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
+    options |= {"precision": precision, "min_similarity": min_similarity}
     if names:
         options["match"] = "names"
     if bool(query) == (from_file is not None):
@@ -70,7 +82,7 @@ def recall(
     if json:
         as_json(answer)
     else:
-        _print(answer.memories, NOTHING, scored=True)
+        _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True)
         if answer.explained:
             from openbrain_cli.memories.display import rendering
 

@@ -11,7 +11,7 @@ import typer
 from openbrain.contract.brain.recall import Recalled
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
-from openbrain_cli.memories.display import NOTHING, rendering
+from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE, rendering
 from openbrain_cli.options import Speaking
 from openbrain_cli.output import as_json_line, console, plain, say
 from openbrain_cli.system.shell import exit_codes
@@ -94,7 +94,7 @@ def _print(question: Question, result: "Recalled | RefusedQuestion") -> None:
     if result.memories:
         rendering.listed(result.memories, scored=True)
     else:
-        print(f"{NOTHING}\n")
+        print(f"{NOTHING_CLOSE if result.nothing_close else NOTHING}\n")
     if result.explained:
         rendering.explained(result.memories, result.explained)
     if result.degraded:

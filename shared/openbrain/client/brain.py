@@ -156,8 +156,7 @@ class OpenBrain(
             body["agent_id"] = agent_id
         if boost_keywords is not None:
             body["boost_keywords"] = boost_keywords
-        named = {"text_weight": text_weight, "precision": precision, "min_similarity": min_similarity}
-        body |= {name: value for name, value in named.items() if value is not None}
+        body |= _given(text_weight=text_weight, precision=precision, min_similarity=min_similarity)
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
@@ -167,12 +166,15 @@ class OpenBrain(
         top_k: int | None = None,
         keywords: Sequence[str] = (),
         match: str = "",
+        precision: Literal["exact", "balanced", "recall"] | None = None,
+        min_similarity: float | None = None,
         explain: bool = False,
         **filters: Unpack[Filters],
     ) -> RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
+        common |= _given(precision=precision, min_similarity=min_similarity)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
@@ -309,6 +311,10 @@ def _question(
     if author:
         beside["filter"] = {"agent_id": author}
     return {**filters, **{name: value for name, value in beside.items() if value}}
+
+
+def _given(**named: object) -> dict[str, object]:
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _fresh_key() -> str:

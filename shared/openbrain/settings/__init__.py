@@ -108,6 +108,11 @@ class Recall(Group):
     name_lift: float = Field(
         0.15, ge=0, le=1, description="What it adds to a score that a name of the memory stands in the question."
     )
+    precision: Literal["exact", "balanced", "recall"] = Field(
+        "balanced",
+        description="Of a request that names none: `exact` shows what is near, `balanced` nothing where even the best "
+        "is not, `recall` whatever was found.",
+    )
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),
         description="Days after which confidence counts half, by type; null never fades.",

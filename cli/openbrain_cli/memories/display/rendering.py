@@ -20,7 +20,7 @@ _ID_CHARS = 36
 def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
     """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed."""
     width = max(20, console().width - 14)
-    if scored:  # what fits nearly as well goes by scope, confidence and age: the place is the order, not the score
+    if scored:
         rows = (
             (at, f"{each.score or 0:.2f}", f"{each.similarity or 0:.2f}", _cell(each, width - 14))
             for at, each in enumerate(memories, 1)
@@ -107,9 +107,11 @@ def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanati
 
 
 def _reasons(part: "Explanation") -> str:
-    boost = f" + boost {part.boosted - part.fused:.3f}" if part.boosted > part.fused else ""
+    found = f"keywords {_share(part.text)} + vectors {_share(part.vectors)} = {part.fused:.3f}"
+    late = f"word by word {_share(part.late)}"
+    beside = f"neighbours {part.neighbours:.3f}, name {part.named:.3f}"
     details = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
-    return f"keywords {_share(part.text)} + vectors {_share(part.vectors)}{boost}\n{details}"
+    return "\n".join((found, f"{late}, {beside}", details))
 
 
 def _share(share: "IndexShare | None") -> str:

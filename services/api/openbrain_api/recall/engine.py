@@ -14,19 +14,22 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
+from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.late import LateInteraction, mixed
-from openbrain_api.recall.comparing.similarity import close, with_similarities, words_of
+from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities, words_of
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed
-from openbrain_api.recall.order import RankedMemory, ordered
+from openbrain_api.recall.order import RankedMemory, in_steps, ordered
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
 from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000
 REFILL = 4
+JUDGED = 10
+"""So many at least are looked at for what is near, if at hand: that fewer are wanted is no sign that nobody knows."""
 _WORD = re.compile(r"\w+")
 _WORDS = 32
 
@@ -185,7 +188,7 @@ class Recaller:
     def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
         found = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
-        return found[: question.top_k]
+        return found[: max(question.top_k, JUDGED)]
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
         """By question, of the memories of its answer that have token states."""
@@ -204,15 +207,26 @@ class Recaller:
         self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
     ) -> RecallResult:
         certain = not judged.hits.degraded and all(hit.memory.id in near for hit in best)
+        certain = certain and not self._wanted(question, judged, best)
         found = with_similarities(best, words_of(question.query), near)
-        shown = close(found, question.precision, question.min_similarity, certain=certain)
+        precision = question.precision or Precision(self._settings.precision)
+        compared = len(judged.fused)
+        near_enough = close(found, precision, question.min_similarity, compared=compared, certain=certain)
+        shown = near_enough[: question.top_k]
+        top = max((hit.score for hit in judged.candidates.verified), default=0.0)
         return RecallResult(
-            ranked=tuple(shown),
+            ranked=tuple(in_steps(shown, top, self._settings.tuning.bucket_width)),
             degraded=judged.hits.degraded,
             now=now,
             nothing_close=bool(best) and not shown,
-            explained=self._explained(list(shown), judged, question, now) if question.explain else {},
+            explained=self._explained(shown, judged, question, now, top) if question.explain else {},
         )
+
+    @staticmethod
+    def _wanted(question: Question, judged: _Judged, best: Sequence[RankedMemory]) -> bool:
+        """Whether one of them has its name in the question, or a keyword of the request."""
+        names = frozenset(hit.memory_id for hit in judged.names or ())
+        return any(hit.memory.id in names or boosted(1.0, hit.memory, question) > 1 for hit in best)
 
     def _weight(self, question: Question) -> float:
         return self._settings.text_weight if question.text_weight is None else question.text_weight
@@ -224,7 +238,9 @@ class Recaller:
         weight = self._weight(question)
         return tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
 
-    def _explained(self, best: list[RankedMemory], judged: _Judged, question: Question, now: int) -> Mapping[str, Json]:
+    def _explained(
+        self, best: Sequence[RankedMemory], judged: _Judged, question: Question, now: int, top: float
+    ) -> Mapping[str, Json]:
         hits, weight = judged.hits, self._weight(question)
         return explained(
             best,
@@ -239,6 +255,7 @@ class Recaller:
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,
             width=self._settings.tuning.bucket_width,
+            top=top,
             half_life_days=self._half_life_days,
         )
 

@@ -24,16 +24,14 @@ def explained(
     text_weight: float,
     now: int,
     width: float,
+    top: float,
     half_life_days: Mapping[MemoryType, float | None],
 ) -> Mapping[str, Json]:
     """By memory id, the members of `answers.Explanation`."""
-    if not memories:
-        return {}
     lists = {"text": (text, text_weight), "vectors": (vectors, 1 - text_weight)}
     parts = {name: (_by_id(hits), normalise(hits or ()), weight) for name, (hits, weight) in lists.items()}
     ranks = {memory_id: rank for rank, memory_id in enumerate(sorted(late, key=late.__getitem__, reverse=True), 1)}
     normalised = late_scores(late)
-    top = max(ranked.score for ranked in memories)
     return {
         ranked.memory.id: {
             **{name: _part(ranked.memory.id, *part) for name, part in parts.items()},

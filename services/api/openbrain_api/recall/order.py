@@ -1,7 +1,7 @@
 """The order of an answer: relevance in buckets, then who it is for, how sure it still is, how new. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openbrain.domain.memory import Memory, MemoryType, Scope, effective_confidence
 
@@ -22,6 +22,11 @@ class RankedMemory:
 def bucket(top: float, score: float, width: float) -> int:
     """How many widths `score` lies below `top`: 0 for the best."""
     return int((top - score) / width + _ROUNDING)
+
+
+def in_steps(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
+    """The same hits with scores in whole widths below the top one, as they are ordered by."""
+    return [replace(hit, score=top - bucket(top, hit.score, width) * width) for hit in hits]
 
 
 def ordered(

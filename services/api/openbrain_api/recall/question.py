@@ -45,7 +45,8 @@ class Question:
 
     late_weight: float | None = None
     """Of late interaction beside the fusion, 0..1; None takes the setting, 0 leaves it out."""
-    precision: Precision = Precision.RECALL
+    precision: Precision | None = None
+    """None takes the setting."""
     min_similarity: float | None = None
     """Stands for the floors of `precision`."""
     neighbours: bool | None = None

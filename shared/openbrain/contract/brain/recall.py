@@ -68,12 +68,12 @@ class RecallBody(Filters):
         Field(description="Nothing of less `similarity` is shown; stands for the floors of `precision`."),
     ] = None
     precision: Annotated[
-        Literal["exact", "balanced", "recall"],
+        Literal["exact", "balanced", "recall"] | None,
         Field(
-            description="exact: only what is near (0.6, and 0.1 below the best at most). balanced: nothing where even "
-            "the best is not (0.52). recall: whatever was found."
+            description="exact: only what is near (0.6, and 0.1 below the best at most). balanced, unless set "
+            "otherwise: nothing where even the best is not (0.52 of many, less of few). recall: whatever was found."
         ),
-    ] = "recall"
+    ] = None
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
@@ -134,7 +134,7 @@ class Explanation(Answer):
         description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
     )
     named: float = Field(default=0.0, description="What it adds that one of its names stands in the question.")
-    boosted: float = Field(description="With the keywords of the request: the score of the answer.")
+    boosted: float = Field(description="With the keywords of the request. The score of the answer is in whole buckets.")
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
     scope: Scope
     effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")
@@ -145,7 +145,7 @@ class Recalled(Answer):
 
     recall_id: str = Field(description="Names this answer, for feedback.")
     memories: tuple[MemoryAnswer, ...]
-    scores: dict[str, float]
+    scores: dict[str, float] = Field(description="In steps of a bucket's width, so that no later hit has a higher one.")
     count: int
     nothing_close: bool = Field(
         default=False, description="Something was found, and nothing of it is near enough: nobody remembers."

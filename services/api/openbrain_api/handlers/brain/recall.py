@@ -140,7 +140,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         text_weight=body.text_weight,
         late_weight=body.late_weight,
         neighbours=body.neighbours,
-        precision=Precision(body.precision),
+        precision=body.precision and Precision(body.precision),
         min_similarity=body.min_similarity,
         explain=body.explain,
     )

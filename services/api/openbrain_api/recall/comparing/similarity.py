@@ -4,6 +4,7 @@ Measured on the conversations that recall was tuned on, with questions that nobo
 answer: see docs/decisions/recall-similarity.md.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +16,9 @@ from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
 """Of a memory that holds every word of the question."""
-CLOSE = 0.52
-"""Where the best of an answer is not even so near, nobody remembers: balanced."""
+CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.52, 0.05, 0.1
+"""Where the best of an answer is not even so near, nobody remembers (balanced): at most; of one memory; and what it
+rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
 """What is shown of an exact answer is so near, and not further behind the best."""
 _WORD = re.compile(r"\w+")
@@ -43,11 +45,16 @@ def similarity(words: frozenset[str], memory: Memory, near: float | None) -> flo
     return min(1.0, max(held, ALL_WORDS * share if near is None else near, 0.0))
 
 
+def floor(compared: int) -> float:
+    """What the best of so many must reach, or nobody remembers."""
+    return min(CLOSE, CLOSE_OF_ONE + CLOSE_BY_NUMBER * math.log(max(compared, 1)))
+
+
 def close(
-    hits: Sequence[RankedMemory], precision: Precision, least: float | None, *, certain: bool
+    hits: Sequence[RankedMemory], precision: Precision, least: float | None, *, compared: int, certain: bool
 ) -> Sequence[RankedMemory]:
-    """Those to be shown. `least` stands for the floors of `precision`; where not all is known (`certain`: an index did
-    not answer, or a memory has no token states) there are no floors but that one."""
+    """Those to be shown, of the best of `compared`. `least` stands for the floors of `precision`; where not all is
+    known (`certain`: an index did not answer, or a memory has no token states) there are no floors but that one."""
     top = max((_known(hit) for hit in hits), default=0.0)
     if least is not None:
         return [hit for hit in hits if _known(hit) >= least]
@@ -55,7 +62,7 @@ def close(
         return hits
     if precision is Precision.EXACT:
         return [hit for hit in hits if _known(hit) >= max(EXACT, top - EXACT_WIDTH)]
-    return hits if top >= CLOSE else []
+    return hits if top >= floor(compared) else []
 
 
 def with_similarities(
