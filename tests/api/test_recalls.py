@@ -42,7 +42,7 @@ async def test_scores_are_explained_part_by_part(brain: Brain) -> None:
         top = told.memories[0].score
         assert top is not None
         assert memory.score == pytest.approx(top - parts.bucket * 0.02, abs=2e-4), "in whole buckets"
-        assert memory.score >= parts.boosted - 1e-4
+        assert (memory.score or 0) >= parts.boosted - 1e-4
         assert parts.effective_confidence == pytest.approx(1.0)
     best = told.explained[told.memories[0].id]
     assert best.bucket == 0
