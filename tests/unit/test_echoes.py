@@ -22,7 +22,7 @@ ANSWERS = {
 
 
 def stored(content: str) -> str:
-    return admitted(content, OpenContentPolicy())
+    return str(admitted({"content": content}, OpenContentPolicy())["content"])
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())

@@ -1,6 +1,7 @@
 """From what is offered to what is stored."""
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,20 +15,21 @@ from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted, Submission
 from openbrain.domain.ids import content_hash, is_uuid
 from openbrain.domain.memory import DAY, Scope
-from openbrain.ports.store.writes import Origin, Write
+from openbrain.ports.store.writes import NamedText, Origin, Write
 from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock
 from tests.unit.test_auth import actor
 
 
-class Mask:
+class Mask(OpenContentPolicy):
     """A policy that masks a secret and refuses another."""
 
-    def admit(self, content: str) -> str:
-        if "refuse-me" in content:
-            raise Invalid("content", "holds a secret")
-        return content.replace("hunter2", "***")
+    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+        for field, text in texts:
+            if "refuse-me" in text:
+                raise Invalid(field, "holds a secret")
+        return [text.replace("hunter2", "***") for _, text in texts]
 
 
 def prepared(content_policy: Any = None, key: str = "", who: Any = None, **fields: Any) -> Write:
@@ -102,6 +104,22 @@ def test_the_gate_stands_before_the_hash() -> None:
     assert memory.content == "password ***"
     assert memory.content_hash == content_hash("password ***")
     assert refused(content_policy=Mask(), content="refuse-me").field == "content"
+
+
+def test_every_text_of_a_memory_stands_behind_the_gate() -> None:
+    nested: Any = {"hunter2": {"owner": ["ada", "hunter2"], "n": 3}, "plain": "left"}
+    given: Any = {"title": "a hunter2", "aliases": ["hunter2", "x"], "tags": ["t", "hunter2"], "source": "hunter2 said"}
+    memory = prepared(Mask(), metadata=nested, speaker="hunter2", **given).memory
+
+    assert (memory.title, memory.aliases, memory.tags) == ("a ***", ("***", "x"), ("t", "***"))
+    assert (memory.source, memory.speaker) == ("*** said", "***")
+    assert memory.metadata == {"***": {"owner": ["ada", "***"], "n": 3}, "plain": "left"}
+    changed = edit(metadata=nested, **given)
+    assert (changed.title, changed.metadata) == (memory.title, memory.metadata)
+    for field in given:
+        wrong: Any = "refuse-me" if field in {"title", "source"} else ["refuse-me"]
+        assert refused(content_policy=Mask(), **{field: wrong}).field == field
+    assert refused(content_policy=Mask(), metadata={"deep": [{"er": "refuse-me"}]}).field == "metadata.deep.er"
 
 
 @pytest.mark.parametrize("scope", [Scope.AGENT, Scope.SESSION])

@@ -1,13 +1,19 @@
 """What is masked or refused before it is stored, on the labelled set and beside it."""
 
+import asyncio
+import sys
+from pathlib import Path
+
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.support.secret_samples import HALVES, digest, samples
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.local.secret_policy import SecretPolicy, may_hold_secret
-from openbrain.domain.errors import Invalid
+from openbrain.adapters.local.secret_rules import SecretRules
+from openbrain.domain.errors import Invalid, TryLater
 from openbrain.runtime.adapters import content_policy
 from openbrain.settings import Secrets, Settings
 
@@ -19,6 +25,10 @@ TRUE, FALSE = [each for each in samples() if each.secret], [each for each in sam
 SECRET = next(each.value for each in TRUE if each.kind == "github token")
 
 
+def admit(text: str, *, refuse: bool = False) -> str:
+    return SecretPolicy(refuse=refuse).admit([("content", text)])[0]
+
+
 def test_the_set_is_the_one_that_was_laid_down() -> None:
     assert (len(TRUE), len(FALSE)) == (300, 300)
     assert {half: digest(half) for half in HALVES} == FROZEN
@@ -26,7 +36,6 @@ def test_the_set_is_the_one_that_was_laid_down() -> None:
 
 @pytest.mark.parametrize("half", HALVES)
 def test_secrets_are_masked_and_what_only_looks_like_one_stays(half: str) -> None:
-    admit = SecretPolicy().admit
     masked = [admit(each.text) != each.text for each in TRUE if each.half == half]
     alarms = [each.text for each in FALSE if each.half == half and admit(each.text) != each.text]
 
@@ -35,7 +44,6 @@ def test_secrets_are_masked_and_what_only_looks_like_one_stays(half: str) -> Non
 
 
 def test_no_part_of_a_masked_secret_is_left_and_masking_again_changes_nothing() -> None:
-    admit = SecretPolicy().admit
     for each in TRUE:
         masked = admit(f"Grüße — {each.text} 🙂")
         if masked == f"Grüße — {each.text} 🙂":
@@ -49,7 +57,7 @@ def test_no_part_of_a_masked_secret_is_left_and_masking_again_changes_nothing() 
 
 def test_a_refusal_names_the_kind_and_never_the_value() -> None:
     with pytest.raises(Invalid, match="github-pat") as refused:
-        SecretPolicy(refuse=True).admit(f"It is {SECRET} until Friday")
+        admit(f"It is {SECRET} until Friday", refuse=True)
 
     assert SECRET not in str(refused.value)
     assert refused.value.field == "content"
@@ -58,7 +66,7 @@ def test_a_refusal_names_the_kind_and_never_the_value() -> None:
 def test_the_setting_says_what_is_done() -> None:
     def admitted(policy: str) -> str:
         secrets = Secrets.model_validate({"policy": policy})
-        return content_policy(Settings(_env_file=None, secrets=secrets)).admit(SECRET)
+        return content_policy(Settings(_env_file=None, secrets=secrets)).admit([("content", SECRET)])[0]
 
     assert admitted("mask") == "[redacted: github-pat]"
     assert admitted("store") == SECRET
@@ -76,4 +84,45 @@ def test_every_secret_passes_the_first_look_and_prose_does_not() -> None:
 def test_a_text_of_any_letters_is_admitted(text: str) -> None:
     """Also one that no UTF-8 has, which the submission refuses before."""
     if text.isprintable():
-        assert isinstance(SecretPolicy().admit(text), str)
+        assert isinstance(admit(text), str)
+
+
+def test_each_text_is_masked_where_it_stands() -> None:
+    given = [
+        ("content", "Grüße"),
+        ("title", f"é {SECRET} é"),
+        ("metadata", "token"),
+        ("metadata.password", "Xk29vplq77Zt"),
+    ]
+    masked = SecretPolicy().admit(given)
+
+    assert masked == ["Grüße", "é [redacted: github-pat] é", "token", "[redacted: assigned-password]"]
+    with pytest.raises(Invalid) as refused:
+        SecretPolicy(refuse=True).admit(given)
+    assert refused.value.field == "title"
+
+
+async def test_the_loop_turns_while_the_rules_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled here, as on a machine that has no cache yet."""
+    monkeypatch.setenv("KF_RULE_CACHE_DIR", str(tmp_path))
+    rules, turns = SecretRules(), 0
+    waiting = [asyncio.ensure_future(rules.ready()) for _ in range(3)]
+    while not all(each.done() for each in waiting):
+        turns += 1
+        await asyncio.sleep(0.001)
+
+    assert [await each for each in waiting] == [True] * 3
+    assert turns > 20
+
+
+async def test_without_the_rules_our_own_remain_and_who_refuses_stores_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
+    with structlog.testing.capture_logs() as logs:
+        masking = SecretPolicy(rules=SecretRules())
+        await masking.ready()
+    assert [each["event"] for each in logs] == ["secrets.rules_not_loaded"]
+    assert masking.admit([("content", "password: Xk29vplq77Zt")]) == ["password: [redacted: assigned-password]"]
+    with pytest.raises(TryLater, match="rules_not_loaded"):
+        await SecretPolicy(refuse=True, rules=SecretRules()).ready()

@@ -32,7 +32,12 @@ def service(container: Container) -> Service:
     them up: an alarm is taken while writes of memories are refused."""
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
-        results = await raise_all(batch, signals=container.store.signals, now=container.clock.now())
+        results = await raise_all(
+            batch,
+            signals=container.store.signals,
+            now=container.clock.now(),
+            content_policy=container.content_policy,
+        )
         await container.wake.notify()
         return results
 
@@ -42,7 +47,13 @@ def service(container: Container) -> Service:
         return results
 
     async def came(batch: Sequence[Delivery[ForeignEvent]]) -> None:
-        await raise_foreign(batch, signals=container.store.signals, rules=events, now=container.clock.now())
+        await raise_foreign(
+            batch,
+            signals=container.store.signals,
+            rules=events,
+            now=container.clock.now(),
+            content_policy=container.content_policy,
+        )
         await container.wake.notify()
 
     events = container.settings.events
@@ -54,7 +65,9 @@ def service(container: Container) -> Service:
         for workspace in workspaces
     ]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
-    return consumer_service(container, "amygdala", [*raises, *acks, *others], checks={"truth": container.store.check})
+    return consumer_service(
+        container, "amygdala", [*raises, *acks, *others], checks={"truth": container.store.check}, writes=True
+    )
 
 
 def _foreign(name: str) -> StreamSpec:

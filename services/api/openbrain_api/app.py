@@ -55,6 +55,7 @@ def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        made.content_policy.start()
         try:
             yield
         finally:

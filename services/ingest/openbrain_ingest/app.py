@@ -36,7 +36,7 @@ def service(container: Container) -> Service:
     workspaces = (None, *settings.streams.bound_workspaces)
     subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
     checks = {"truth": container.store.check, "outbox": container.pressure.admit_events}
-    return consumer_service(container, "ingest", subscriptions, checks=checks)
+    return consumer_service(container, "ingest", subscriptions, checks=checks, writes=True)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,9 +25,11 @@ def consumer_service(
     checks: Mapping[str, Check],
     prepare: LazyReady[Any] | None = None,
     batches: int = 1,
+    writes: bool = False,
 ) -> Service:
     """A service that closes `container` when it is alone in its process. `batches`: how many times
-    the usual number of entries it takes at once, in as much more time."""
+    the usual number of entries it takes at once, in as much more time. `writes`: it stores texts, which pass the
+    content policy."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
     tuning = usual.tuning.model_copy(update={"batch_s": batches * usual.tuning.batch_s})
@@ -35,6 +37,8 @@ def consumer_service(
 
     @asynccontextmanager
     async def resources() -> AsyncIterator[None]:
+        if writes:
+            container.content_policy.start()
         if prepare is not None:
             await prepare.at_start()
         try:

@@ -21,6 +21,7 @@ from openbrain.domain.text.echoes import without_echoes
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
+from openbrain.usecases.admission import admitted_fields
 from openbrain.usecases.auth import Actor
 
 HOUR = 3600 * MICROSECONDS
@@ -59,7 +60,19 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
             "agent_id",
             f"memory_scope {given.memory_scope} needs an agent: use a key of that agent, or one that may act as it",
         )
-    content = admitted(given.content, content_policy)
+    texts = admitted(
+        {
+            "content": given.content,
+            "title": given.title or "",
+            "aliases": given.aliases,
+            "tags": given.tags,
+            "metadata": given.metadata,
+            "source": given.source,
+            "speaker": given.speaker or "",
+        },
+        content_policy,
+    )
+    content = texts["content"]
     memory = _memory(
         id=uuid7(now),
         workspace_id=actor.workspace_id,
@@ -71,12 +84,12 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
         agent_id=actor.agent_id,
         session_id=given.session_id or "",
         turn=given.turn,
-        speaker=given.speaker or "",
-        title=given.title or "",
-        aliases=given.aliases,
-        tags=given.tags,
-        metadata=given.metadata,
-        source=given.source,
+        speaker=texts["speaker"],
+        title=texts["title"],
+        aliases=texts["aliases"],
+        tags=texts["tags"],
+        metadata=texts["metadata"],
+        source=texts["source"],
         confidence=given.confidence,
         supersedes_id=given.supersedes,
         content_hash=content_hash(content),
@@ -104,18 +117,24 @@ def own_key(offer: Offer, actor: Actor) -> str:
     return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)
 
 
-def admitted(content: str, content_policy: ContentPolicy) -> str:
-    """Content that the policy admits, in its one form and without what a recall returned."""
-    given = normalised(content)
-    own = normalised(without_echoes(given))
-    if given and not own:
-        raise Invalid("content", "is an echo: it holds only what a recall returned, which is stored already")
-    text = normalised(content_policy.admit(own))
+def admitted(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
+    """Fields that the policy admits; content in its one form and without what a recall returned."""
+    own = {**fields, "content": _own_words(fields["content"])}
+    own.update(admitted_fields(own, content_policy))
+    text = own["content"] = normalised(own["content"])
     if not text:
         raise Invalid("content", "must hold more than white space")
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
-    return text
+    return own
+
+
+def _own_words(content: str) -> str:
+    given = normalised(content)
+    own = normalised(without_echoes(given))
+    if given and not own:
+        raise Invalid("content", "is an echo: it holds only what a recall returned, which is stored already")
+    return own
 
 
 def expiry(now: int, hours: int | None, at: int | None) -> int | None:
@@ -131,6 +150,7 @@ async def remember(
     offers: Sequence[Offer], *, writes: MemoryWrites, clock: Clock, content_policy: ContentPolicy
 ) -> Sequence[Outcome]:
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
+    await content_policy.ready()
     prepared: list[Write] = []
     outcomes: list[Outcome | None] = []
     for number, offer in enumerate(offers, 1):
@@ -181,20 +201,25 @@ def prepare_edit(
         raise Invalid(
             "", "there is nothing to change: give content, title, tags, metadata, type, confidence or an expiry"
         )
+    given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
+    if change.content is None:
+        texts = {**given, **admitted_fields(given, content_policy)}
+    else:
+        texts = admitted(given, content_policy)
     now = clock.now()
     ends = 0 if change.lasts else expiry(now, change.expires_in, change.expires_at)
     return Edit(
         memory_id=memory_id,
         viewer=actor.viewer(session_id),
         origin=origin,
-        content=None if change.content is None else admitted(change.content, content_policy),
-        title=change.title,
-        aliases=change.aliases,
-        tags=change.tags,
-        metadata=change.metadata,
+        content=texts["content"],
+        title=texts["title"],
+        aliases=texts["aliases"],
+        tags=texts["tags"],
+        metadata=texts["metadata"],
         type=change.type,
         confidence=change.confidence,
-        source=change.source,
+        source=texts["source"],
         expires_at=ends,
         confirm=change.confirm,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.data import SignalAcknowledged, SignalRaised
@@ -56,18 +57,25 @@ async def test_each_is_answered_for_itself_and_the_same_event_counts_once(store:
         raised("3", halt=True, halt_scope="org"),
         raised("4", bound="w2", workspace_id="w1"),
     ]
-    results = await raise_all(batch, signals=store.signals, now=START)
+    results = await raise_all(batch, signals=store.signals, content_policy=OpenContentPolicy(), now=START)
 
     assert [type(result).__name__ for result in results] == ["NoneType", "NoneType", "NotFound", "Invalid", "NoneType"]
     assert [(await store.broadcasts.last_seq(name)) for name in ("w1", "w2")] == [1, 1]
-    assert await raise_all(batch[:1], signals=store.signals, now=START + DAY) == [None]
+    assert await raise_all(batch[:1], signals=store.signals, content_policy=OpenContentPolicy(), now=START + DAY) == [
+        None
+    ]
     (signal,) = (await store.signals.present(viewer())).signals
     assert (signal.count, signal.first_raised_at) == (1, START)
 
 
 async def test_a_time_that_is_ahead_of_ours_is_not_believed(store: SqlStore) -> None:
     await workspace(store)
-    await raise_all([raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)], signals=store.signals, now=START)
+    await raise_all(
+        [raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)],
+        signals=store.signals,
+        content_policy=OpenContentPolicy(),
+        now=START,
+    )
     (signal,) = (await store.signals.present(viewer())).signals
     assert (signal.first_raised_at, signal.expires_at) == (START, START + 60_000_000)
 

@@ -16,7 +16,9 @@ from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned
 from openbrain.ports.store.signals import Signals
+from openbrain.ports.store.writes import ContentPolicy
 from openbrain.settings.events import Events
+from openbrain.usecases.admission import admitted_raise
 from openbrain_amygdala.handlers.signal_raised import happened, raise_counted
 
 _log = structlog.get_logger(__name__)
@@ -34,19 +36,21 @@ class Foreign(Protocol):
     def event(self) -> CloudEvent[ForeignEvent]: ...
 
 
-async def raise_foreign(events: Sequence[Foreign], *, signals: Signals, rules: Events, now: int) -> None:
+async def raise_foreign(
+    events: Sequence[Foreign], *, signals: Signals, rules: Events, now: int, content_policy: ContentPolicy
+) -> None:
     """Raise those of a batch that are signals. `now`: microseconds.
 
     None is a dead letter: their stream is not ours, and keeps them as it likes.
     """
+    await content_policy.ready()
     raises: list[Raise] = []
     for each in events:
         try:
             given = as_raise(each, rules, now)
+            raises += [admitted_raise(given, content_policy)] if given else []
         except OpenBrainError as error:
             _log.warning("events.refused", stream=each.event.source, entry=each.id, message=str(error))
-        else:
-            raises += [given] if given else []
     for outcome in await raise_counted(raises, signals=signals):
         if outcome.error is not None:
             _log.warning("events.not_raised", error=type(outcome.error).__name__, message=str(outcome.error))

@@ -11,6 +11,8 @@ from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise
 from openbrain.observability import metrics
 from openbrain.ports.store.signals import RaiseOutcome, Signals
+from openbrain.ports.store.writes import ContentPolicy
+from openbrain.usecases.admission import admitted_raise
 
 
 class Raised(Protocol):
@@ -26,13 +28,16 @@ class Raised(Protocol):
     def workspace(self) -> str | None: ...
 
 
-async def raise_all(raised: Sequence[Raised], *, signals: Signals, now: int) -> list[Exception | None]:
+async def raise_all(
+    raised: Sequence[Raised], *, signals: Signals, now: int, content_policy: ContentPolicy
+) -> list[Exception | None]:
     """Raise a batch in one transaction, at `now` (microseconds). A result for each: None, or why it was refused."""
+    await content_policy.ready()
     results: list[Exception | None] = []
     raises: list[Raise] = []
     for each in raised:
         try:
-            raises.append(_raise(each, now))
+            raises.append(admitted_raise(_raise(each, now), content_policy))
         except OpenBrainError as error:
             results.append(error)
         else:

@@ -36,6 +36,7 @@ from openbrain_api.http.route import Call, Nothing, Route
     statuses=(200, 201),
     problems=(409,),
     keyed=True,
+    gated=False,
 )
 async def send_message(call: Call[SendBody, Nothing]) -> Response:
     """Send a message to another agent of the workspace.
@@ -44,15 +45,15 @@ async def send_message(call: Call[SendBody, Nothing]) -> Response:
     """
     body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
     actor.may_write_to(body.org or "")
-    policy = call.api.content_policy
+    texts = admitted({"subject": body.subject or "", "content": body.content}, call.api.content_policy)
     message = Message(
         id=uuid7(now),
         workspace_id=actor.workspace_id,
         sender=actor.agent_id,
         recipient=body.to,
         org=body.org or "",
-        subject=policy.admit(body.subject) if body.subject else "",
-        content=admitted(body.content, policy),
+        subject=texts["subject"],
+        content=texts["content"],
         created_at=now,
     )
     given = parsing.idempotency_key(call.headers)

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from openbrain.observability import metrics
+from openbrain.usecases.admission import admitted_model
 from openbrain.usecases.auth import Actor
 from openbrain_api.api import Api
 from openbrain_api.http import parsing
@@ -96,6 +97,11 @@ class Endpoint:
         query: Any = NOTHING
         if route.query is not Nothing:
             query = parsing.parse_query(route.query, scope["query_string"])
+        if route.changes and not route.public:
+            await self._api.content_policy.ready()
+            if route.gated:
+                body = admitted_model(body, self._api.content_policy)
+            query = admitted_model(query, self._api.content_policy)
         call = Call(
             api=self._api,
             actor=actor,

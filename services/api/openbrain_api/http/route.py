@@ -83,6 +83,9 @@ class Route:
     """The largest body, decompressed."""
     stores: bool = False
     """It causes events of its own accord: refused while too many wait, or the stream server is full."""
+    gated: bool = True
+    """Texts of a changing request pass the content policy before the handler sees them. False where the handler brings
+    them to it, or where the body is the place for a credential."""
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
     public: bool = False

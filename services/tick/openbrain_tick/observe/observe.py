@@ -32,7 +32,9 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
     ended: Mapping[str, str] = {}
     rows: Mapping[str, str] = {}
     if not job.dry_run:
-        ended, rows = await raise_signals(shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us)
+        ended, rows = await raise_signals(
+            shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us, ports.content_policy
+        )
     present = await ports.store.signals.present(Viewer(workspace_id=vault.workspace_id, agent_id=""), MOST)
     world = World(
         ended=ended,

@@ -12,6 +12,8 @@ from openbrain.domain.signals.values import Present, Raise, Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.ports.http import Prober
 from openbrain.ports.store.signals import RaiseStatus, Signals
+from openbrain.ports.store.writes import ContentPolicy
+from openbrain.usecases.admission import admitted_raise
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain.vault.pages.arcs import raise_key
@@ -25,15 +27,22 @@ ALARMS = 100
 
 
 async def raise_signals(
-    shown: Sequence[Standing], workspace_id: str, signals: Signals, now_us: int, held_us: int
+    shown: Sequence[Standing],
+    workspace_id: str,
+    signals: Signals,
+    now_us: int,
+    held_us: int,
+    content_policy: ContentPolicy,
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Raise the signals that stand in pages, and hold them for `held_us`; a mark is one raise, however many ticks see
     it. A signal that time has ended is raised again: its mark stands.
 
     Returns `ended` and `rows` of `World`: marks of what somebody has ended in the store are to be resolved.
     """
+    await content_policy.ready()
     marks = [each for each in shown[:RAISES] if each.mark.severity in set(Severity)]
     raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us, held_us)) is not None]
+    raises = [(each, admitted_raise(made, content_policy)) for each, made in raises]
     ended: dict[str, str] = {}
     rows: dict[str, str] = {}
     while raises:

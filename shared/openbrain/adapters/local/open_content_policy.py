@@ -1,9 +1,19 @@
 """A content policy that is open: everything passes as it is."""
 
+from collections.abc import Sequence
+
+from openbrain.ports.store.writes import NamedText
+
 
 class OpenContentPolicy:
     """`ContentPolicy` that refuses and masks nothing."""
 
-    def admit(self, content: str) -> str:
-        """The content, unchanged."""
-        return content
+    def start(self) -> None:
+        """Nothing is to be loaded."""
+
+    async def ready(self) -> None:
+        """At once."""
+
+    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+        """The texts, unchanged."""
+        return [text for _, text in texts]

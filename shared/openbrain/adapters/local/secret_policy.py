@@ -2,16 +2,17 @@
 
 The rules are Kingfisher's, which are kept by its makers; ours beside them are of our own keys, and of a value that is
 assigned to a name such as `password`. Nothing is checked against any service. Texts without anything that could be a
-secret, nearly all, never reach the detector, and it is loaded with the first that does.
+secret, nearly all, never reach the detector.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from openbrain.domain.errors import Invalid
+from openbrain.adapters.local.secret_rules import RULES, SecretRules
+from openbrain.domain.errors import Invalid, TryLater
+from openbrain.ports.store.writes import NamedText
 
 COMPONENT_ENTROPY: Final = 4.0
 """What only counts beside another finding is masked with it from here on: the name of an account is none."""
@@ -21,6 +22,8 @@ _ASSIGNED_CHARS: Final = 12
 _LONG: Final = 20
 """Characters without a space, from which on they may be a key."""
 _NAMES: Final = ("passw", "passphrase", "secret", "token", "api_key", "apikey", "credential", "auth")
+_BETWEEN: Final = "\n;\n"
+"""Between texts that are looked at together: no rule reads on across it."""
 _OWN_KEY = re.compile(r"(?<![\w-])ob_[A-Za-z0-9_-]{43}(?![\w-])")
 _ASSIGNED = re.compile(
     r"""(?<![A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,4}(?P<name>
@@ -43,23 +46,54 @@ class Finding:
 class SecretPolicy:
     """`ContentPolicy` that masks or refuses what holds a secret. Errors and masks name its kind, never its value."""
 
-    def __init__(self, *, refuse: bool = False) -> None:
+    def __init__(self, *, refuse: bool = False, rules: SecretRules = RULES) -> None:
         self._refuse = refuse
+        self._rules = rules
 
-    def admit(self, content: str) -> str:
-        """The content with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it."""
-        found = findings(content) if may_hold_secret(content) else ()
+    def start(self) -> None:
+        """Load the rules in a thread."""
+        self._rules.start()
+
+    async def ready(self) -> None:
+        """Wait for the rules. Without them secrets are masked by our own; who must not store any refuses the write."""
+        if not await self._rules.ready() and self._refuse:
+            raise TryLater(
+                "secrets can't be looked for, because the rules could not be loaded: the log says why "
+                "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
+            )
+
+    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+        """The texts with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it."""
+        given = [text for _, text in texts]
+        if not may_hold_secret(_joined(texts)):
+            return given
+        return self._looked_at(texts, given)
+
+    def _looked_at(self, texts: Sequence[NamedText], given: Sequence[str]) -> Sequence[str]:
+        """One look at all of them, then each finding is masked in the text that it stands in."""
+        found, at = findings(_joined(texts), self._rules), 0
         if not found:
-            return content
-        if self._refuse:
-            kinds = ", ".join(dict.fromkeys(each.kind for each in found))
-            raise Invalid("content", f"holds a secret ({kinds}): store where it is kept, and not its value")
-        return _masked(content, found)
+            return given
+        masked = []
+        for number, (field, text) in enumerate(texts):
+            start = at + len(_label(field).encode())
+            end = start + len(text.encode())
+            own = [
+                Finding(each.kind, max(each.start, start) - start, min(each.end, end) - start)
+                for each in found
+                if each.start < end and each.end > start
+            ]
+            if own and self._refuse:
+                kinds = ", ".join(dict.fromkeys(each.kind for each in own))
+                raise Invalid(field, f"holds a secret ({kinds}): store where it is kept, and not its value")
+            masked.append(_masked(text, own) if own else given[number])
+            at = end + len(_BETWEEN)
+        return masked
 
 
-def findings(content: str) -> Sequence[Finding]:
+def findings(content: str, rules: SecretRules = RULES) -> Sequence[Finding]:
     """The secrets of a text, in order; one that begins within another is left to it."""
-    both = [*_kept_rules(content.encode()), *_own_rules(content)]
+    both = [*_kept_rules(content.encode(), rules), *_own_rules(content)]
     apart: list[Finding] = []
     for each in sorted(both, key=lambda each: (each.start, -each.end)):
         if not apart or each.start >= apart[-1].end:
@@ -77,16 +111,21 @@ def may_hold_secret(content: str) -> bool:
     return ("://" in lower and "@" in lower) or any(name in lower for name in _NAMES)
 
 
-@cache
-def _kingfisher() -> Any:
-    """The detector with its rules. The first time on a machine they are compiled, which takes seconds."""
-    from kingfisher_sdk import Rules, Scanner
-
-    return Scanner(Rules(confidence="medium"), base64=False)
+def _joined(texts: Sequence[NamedText]) -> str:
+    if len(texts) == 1:
+        return _label(texts[0][0]) + texts[0][1]
+    return _BETWEEN.join(_label(field) + text for field, text in texts)
 
 
-def _kept_rules(raw: bytes) -> Iterator[Finding]:
-    for each in _kingfisher().scan(raw):
+def _label(field: str) -> str:
+    """Of a value, the key that it was given: `password` tells what stands beside it."""
+    _, dot, key = field.rpartition(".")
+    return f"{key}: " if dot else ""
+
+
+def _kept_rules(raw: bytes, rules: SecretRules) -> Iterator[Finding]:
+    detector = rules.detector()
+    for each in () if detector is None else detector.scan(raw):
         if each.visible or (each.entropy or 0) >= COMPONENT_ENTROPY:
             place = each.location
             start, end = int(place["start_offset"]), int(place["end_offset"])
@@ -97,6 +136,8 @@ def _kept_rules(raw: bytes) -> Iterator[Finding]:
 def _own_rules(content: str) -> Iterator[Finding]:
     for key in _OWN_KEY.finditer(content):
         yield _finding("openbrain-key", content, *key.span())
+    if "=" not in content and ":" not in content:
+        return
     for assigned in _ASSIGNED.finditer(content):
         value = assigned["value"]
         long_enough = len(value) >= _ASSIGNED_CHARS or bool(assigned["quote"]) or assigned["name"][0] in "Pp"

@@ -122,11 +122,21 @@ class Ended:
     reached: int | None = None
 
 
+NamedText = tuple[str, str]
+"""The field of a text, as `metadata.owner`, and the text."""
+
+
 class ContentPolicy(Protocol):
     """Looks at what is about to be stored."""
 
-    def admit(self, content: str) -> str:
-        """The content to store (perhaps masked), or `Invalid` when it must not be stored."""
+    def start(self) -> None:
+        """Begin, in the background, with what has to be loaded. For processes that write, when they start."""
+
+    async def ready(self) -> None:
+        """Wait until `admit` needs to load nothing; `TryLater` where texts can't be looked at."""
+
+    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+        """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored."""
 
 
 class MemoryWrites(Protocol):

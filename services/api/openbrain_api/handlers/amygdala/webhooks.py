@@ -34,6 +34,7 @@ Shown = TypeVar("Shown", bound=WebhookAnswer)
 @Route(
     "POST",
     "/v1/amygdala/webhooks",
+    gated=False,
     permission=Permission.ADMIN,
     response=WebhookCreated,
     statuses=(201,),

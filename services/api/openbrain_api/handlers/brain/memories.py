@@ -50,6 +50,7 @@ from openbrain_api.memories.waiting import settled
     problems=(409,),
     waits=True,
     keyed=True,
+    gated=False,
     stores=True,
 )
 async def remember(call: Call[RememberBody, Nothing]) -> Response:
@@ -76,6 +77,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
     keyed=True,
     cost=10,
     body_bytes=limits.BODY_BYTES,
+    gated=False,
     stores=True,
 )
 async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
@@ -152,6 +154,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     problems=(404, 409),
     waits=True,
     matched=True,
+    gated=False,
     stores=True,
 )
 async def update(call: Call[PatchBody, SessionQuery]) -> Response:

@@ -111,6 +111,7 @@ async def session(call: Call[Nothing, SessionQueryOf]) -> Response:
     response=TurnsAppended,
     problems=(404, 409),
     cost=5,
+    gated=False,
     stores=True,
 )
 async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
@@ -133,6 +134,7 @@ async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
     permission=Permission.BRAIN_WRITE,
     response=SessionEnded,
     problems=(404, 409),
+    gated=False,
     stores=True,
 )
 async def end_session(call: Call[EndBody, Nothing]) -> Response:

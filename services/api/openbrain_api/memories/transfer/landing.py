@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
+
+import orjson
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, matches, visible
@@ -12,8 +14,9 @@ from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.ports.store.writes import Origin, Status, Write
+from openbrain.usecases.admission import admitted_fields
 from openbrain.usecases.auth import ANY_AGENT, Actor
-from openbrain.usecases.remember import Offer, admitted, prepare
+from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain.usecases.transfer.lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.api import Api
 
@@ -108,18 +111,32 @@ class VerbatimImport(_Counting):
         match line:
             case MemoryLine():
                 kept = line.kept(self.actor.workspace_id, self.api.clock.now())
-                return kept if line.ended else replace(kept, memory=self._admitted(kept.memory))
+                return replace(kept, memory=self._admitted(kept.memory))
             case HistoryEntryLine():
-                return line.row()
+                return self._admitted_history(line.row())
             case LineageLine():
                 return line.link()
 
     def _admitted(self, memory: Memory) -> Memory:
         """As it was, unless the gate of this house changes it."""
-        if self.api.content_policy.admit(memory.content) == memory.content:
-            return memory
-        content = admitted(memory.content, self.api.content_policy)
-        return replace(memory, content=content, content_hash=content_hash(content))
+        texts = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
+        changed = admitted_fields({name: getattr(memory, name) for name in texts}, self.api.content_policy)
+        if "content" in changed:
+            changed["content"] = normalised(changed["content"])
+            changed["content_hash"] = content_hash(changed["content"])
+        return replace(memory, **changed) if changed else memory
+
+    def _admitted_history(self, row: HistoryRow) -> HistoryRow:
+        given = {
+            "before": row.before and orjson.loads(row.before),
+            "after": row.after and orjson.loads(row.after),
+            "note": row.note,
+        }
+        changed = admitted_fields(given, self.api.content_policy)
+        texts: dict[str, Any] = {
+            name: each if name == "note" else orjson.dumps(each).decode() for name, each in changed.items()
+        }
+        return replace(row, **texts) if texts else row
 
     def _count(self, item: Item, status: Landed) -> None:
         # Tried without storing, a line may speak of a memory that came earlier and is gone again.

@@ -1,0 +1,88 @@
+"""All texts of what is to be stored pass the content policy together, each masked where it stands."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel
+
+from openbrain.domain.signals.values import Raise
+from openbrain.ports.store.writes import ContentPolicy, NamedText
+
+M = TypeVar("M", bound=BaseModel)
+SHORTEST_LIMIT: Final = 100
+"""Characters that every field of free text may have. A mask may be longer than what it hides: the text is cut then, at
+the length that it was given, or here where that is more."""
+
+
+def admitted_fields(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
+    """Those fields that the policy changes, changed: texts, and those within lists, objects and models. Nothing where
+    all are admitted as they are. `Invalid` names the field that is refused."""
+    texts = [text for name, value in fields.items() for text in _texts(name, value)]
+    if not texts:
+        return {}
+    admitted = content_policy.admit(texts)
+    if all(new is text or new == text for new, (_, text) in zip(admitted, texts, strict=True)):
+        return {}
+    new = iter([_cut(new, *given) for given, new in zip(texts, admitted, strict=True)])
+    rebuilt = {name: _rebuilt(value, new) for name, value in fields.items()}
+    return {name: value for name, value in rebuilt.items() if value != fields[name]}
+
+
+def admitted_model(model: M, content_policy: ContentPolicy) -> M:
+    """The same, with the texts that the policy admits."""
+    changed = admitted_fields(vars(model), content_policy)
+    return model.model_copy(update=changed) if changed else model
+
+
+def admitted_raise(given: Raise, content_policy: ContentPolicy) -> Raise:
+    """The same for what raises a signal."""
+    texts = {name: getattr(given, name) for name in ("source", "title", "content", "dedup_key")}
+    changed = admitted_fields(texts, content_policy)
+    return replace(given, **changed) if changed else given
+
+
+def _texts(name: str, value: object) -> Iterator[NamedText]:
+    if type(value) is str:
+        if value:
+            yield name, value
+    elif isinstance(value, BaseModel):
+        yield from _texts_of(name, vars(value))
+    elif isinstance(value, Mapping):
+        yield from _texts_of(name, value)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for each in value:
+            yield from _texts(name, each)
+
+
+def _texts_of(name: str, members: Mapping[str, Any]) -> Iterator[NamedText]:
+    for key, value in members.items():
+        yield name.partition(".")[0], key
+        yield from _texts(f"{name}.{key}", value)
+
+
+def _rebuilt(value: Any, new: Iterator[str]) -> Any:
+    """In the order of `_texts`."""
+    if type(value) is str:
+        return next(new) if value else value
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={next(new): _rebuilt(each, new) for each in vars(value).values()})
+    if isinstance(value, Mapping):
+        return {next(new): _rebuilt(each, new) for each in value.values()}
+    if isinstance(value, tuple):
+        rebuilt = [_rebuilt(each, new) for each in value]
+        return tuple(dict.fromkeys(rebuilt)) if _plain(rebuilt) else tuple(rebuilt)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_rebuilt(each, new) for each in value]
+    return value
+
+
+def _plain(values: Sequence[object]) -> bool:
+    """Names of which each counts once, and two may have become the same mask."""
+    return all(isinstance(each, str) for each in values)
+
+
+def _cut(admitted: str, field: str, text: str) -> str:
+    if field == "content" or len(admitted) <= SHORTEST_LIMIT or admitted == text:
+        return admitted
+    return admitted[: max(len(text), SHORTEST_LIMIT)]
