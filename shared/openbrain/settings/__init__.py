@@ -162,7 +162,7 @@ class Secrets(Group):
 
     policy: Literal["mask", "refuse", "store"] = Field(
         "mask",
-        description="In a memory's content: `mask` leaves their kind in their place, `refuse` refuses the memory.",
+        description="`mask` leaves their kind in their place, `refuse` refuses the write and names the field.",
     )
 
 

@@ -59,7 +59,7 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     for (body, _), content, result in zip(items, contents, results, strict=True):
         content["took_ms"] = took_ms
-        call.api.recorder.add(_record(call, body, content, result.now))
+        call.api.recorder.add(await _record(call, body, content, result.now))
     return contents
 
 
@@ -101,13 +101,17 @@ def _rendered(hits: Sequence[RankedMemory], shown: Mapping[str, Json], scores: M
     return orjson.Fragment(orjson.dumps(rendered))
 
 
-def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, Any], at: int) -> RecallRecord:
+async def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, Any], at: int) -> RecallRecord:
     actor = call.actor.speaking_as(body.agent_id)
+    query = ""
+    if call.api.settings.recall.keep_queries:
+        await call.api.content_policy.ready()
+        query = call.api.content_policy.admit([("query", body.query)])[0]
     return RecallRecord(
         id=content["recall_id"],
         workspace_id=actor.workspace_id,
         agent_id=actor.agent_id,
-        query=body.query if call.api.settings.recall.keep_queries else "",
+        query=query,
         results=tuple(content["scores"].items()),
         took_ms=content["took_ms"],
         at=at,
