@@ -174,5 +174,5 @@ async def _at_least(lacking: list[list[str]], count: int) -> bool:
 
 
 async def _found(http: httpx.AsyncClient, query: str, memory: str) -> bool:
-    answer = (await http.post("/v1/brain/recall", json={"query": query, "top_k": 5})).json()
+    answer = (await http.post("/v1/brain/recall", json={"query": query, "top_k": 5, "precision": "recall"})).json()
     return answer["degraded"] == [] and memory in [each["id"] for each in answer["memories"]]
