@@ -1,4 +1,4 @@
-"""What each client's own configuration needs: its tools, and its hooks where it has them.
+"""Configuration entries for each client: the MCP server, and hooks where the client supports them.
 
 Formats as the clients document them: Claude Code (.claude.json, settings.json), Codex (config.toml, hooks.json), Cursor
 (mcp.json), Gemini CLI (settings.json), OpenClaw (openclaw.json), agentihooks (the `env` of Claude Code's settings).

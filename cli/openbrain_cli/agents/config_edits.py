@@ -126,7 +126,7 @@ def as_record(edit: Edit) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Edit:
-    """What `as_record` made."""
+    """Restore an edit from the record made by `as_record`."""
     if record["kind"] == "TomlBlock":
         return TomlBlock(record["path"], record["text"], tuple(record["table"]))
     entries = (Entry(tuple(each["keys"]), each["value"], each["in_list"]) for each in record["entries"])

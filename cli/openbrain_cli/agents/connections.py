@@ -1,4 +1,4 @@
-"""What this machine's clients were connected with: a folder a connection, with its key and the files as they were.
+"""Records of connected clients: one folder for each connection, with its key and backups of the changed files.
 
 `<data folder>/agents/<name>/` holds `connection.json`, `key` (mode 0600) and, in `before/`, each edited file as it was.
 """
@@ -27,7 +27,7 @@ class Change:
     before: bytes
     after: bytes
     original: bytes
-    """What it was without us."""
+    """The content of the file before the connection."""
 
     @property
     def path(self) -> Path:
@@ -45,7 +45,7 @@ class Connection:
         return self.folder / KEY
 
     def record(self) -> Mapping[str, Any] | None:
-        """What was written down; None where nothing is connected."""
+        """The stored record, or None if the client is not connected."""
         try:
             found = json.loads((self.folder / RECORD).read_bytes())
         except FileNotFoundError:
@@ -57,7 +57,7 @@ class Connection:
         return found
 
     def changes(self, edits: Sequence[Edit]) -> tuple[Change, ...]:
-        """What connecting with these edits changes. Those of before give way to them."""
+        """File changes that apply these edits; they replace the edits of an earlier connection."""
         gone = {change.path: change for change in self._without_ours()}
         made = []
         for edit in edits:
@@ -70,7 +70,7 @@ class Connection:
         return (*made, *gone.values())
 
     def removals(self) -> tuple[Change, ...]:
-        """What removing the connection changes."""
+        """File changes that remove the connection."""
         return self._without_ours()
 
     def keep(self, changes: Sequence[Change], facts: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a client tells a hook on stdin, and what it reads of the answer."""
+"""A hook's input (JSON on stdin) and its output, in each client's format."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 CONTEXT_CHARS: Final = 9_000
-"""What a client adds to a model's context of one hook, at most."""
+"""Maximum number of characters that a client adds to the context for one hook."""
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _PATHS: Final = ("file_path", "absolute_path", "path", "notebook_path")
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace"})
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Which the tool is about to read or to change."""
+        """Files that the tool call reads or changes."""
         given = self._tool
         named = [str(given[name]) for name in _PATHS if isinstance(given.get(name), str) and given[name]]
         patched = [found.strip() for text in _texts(given) for found in _PATCHED.findall(text)]
@@ -96,7 +96,7 @@ class Asked:
 
 
 def read(raw: bytes) -> Asked:
-    """What is no JSON object says nothing."""
+    """Parse the input; anything but a JSON object counts as an empty one."""
     try:
         found = json.loads(raw)
     except ValueError:

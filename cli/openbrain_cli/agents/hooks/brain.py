@@ -41,7 +41,7 @@ class Brain:
         return self._ask("GET", f"{path}?{asked}" if asked else path)
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> dict[str, Any]:
-        """The same of a write; `key` makes it the same one when it comes again."""
+        """Write to the API. Repeating a request with the same idempotency `key` stores nothing new."""
         return self._ask("POST", path, json.dumps(body).encode(), {"Idempotency-Key": key} if key else {})
 
     @property
