@@ -25,7 +25,7 @@ env: ## make the passwords that docker-compose.yml asks for, in .env; what stand
 	@$(PYTHON) deploy/make_env.py
 
 # Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
-PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && \
+PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.runs.roomy_tmp)" openbrain-tests.XXXX) && \
 	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= \
 	$(BIN)/python -m pytest -n $(WORKERS)
 
@@ -63,7 +63,7 @@ faults-signals: $(VENV)/.installed-dev ## the same for alarms, and a fleet of a 
 	@$(BIN)/python -m tests.faults.signals $(ARGS)
 
 backlog: $(VENV)/.installed-dev ## drain a million submissions, and watch memory, lag and shares (ARGS="--entries 100000")
-	@$(BIN)/python -m tests.properties.backlog $(ARGS)
+	@$(BIN)/python -m tests.properties.backlog.draining $(ARGS)
 
 rebuild: $(VENV)/.installed-dev ## make all indexes anew at 100,000 memories under load, with kills (ARGS="--memories 2000")
 	@$(BIN)/python -m tests.properties.rebuild $(ARGS)

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 
 from tests.support.forms import examples
-from tests.support.workers import workers
+from tests.support.runs.workers import workers
 
 # How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
 hypothesis.settings.register_profile(

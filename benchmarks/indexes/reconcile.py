@@ -44,7 +44,7 @@ from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
 from tests.servers.catalogue import available
-from tests.servers.running import running
+from tests.servers.processes.running import running
 
 NAME = "reconcile"
 GOAL_S = {"embedded": 2.0, "servers": 10.0}

@@ -20,7 +20,7 @@ from benchmarks.support.report import Report, Row
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
 from tests.servers.catalogue import available
-from tests.servers.running import running
+from tests.servers.processes.running import running
 
 NAME = "reindex"
 GOAL = 3000.0

@@ -43,7 +43,7 @@ from openbrain.streams.reading.service import Service
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain_indexer.handlers.text import project_text
-from tests.servers.running import running
+from tests.servers.processes.running import running
 
 NAME = "reliability"
 COST = 0.15

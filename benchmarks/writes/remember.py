@@ -91,7 +91,7 @@ def _compare(side: Side, clients: int, repeats: int, seconds: float) -> Iterator
 @contextlib.contextmanager
 def side(name: str) -> Iterator[Side]:
     """A fresh database with an API process on it."""
-    from tests.servers.running import running as servers
+    from tests.servers.processes.running import running as servers
 
     needed = ["valkey"] if name == "SQLite" else ["valkey", "mariadb"]
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder, servers(*needed) as started:

@@ -27,7 +27,7 @@ from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
-from tests.servers.running import running
+from tests.servers.processes.running import running
 
 NAME = "streams"
 BATCHES = (64, 256)

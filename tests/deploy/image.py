@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers.image_tools import buildah, description
-from tests.servers.probes import http_ok
-from tests.servers.process import Recipe
+from tests.servers.processes.probes import http_ok
+from tests.servers.processes.process import Recipe
 from tests.servers.steps import setting_of_pip
+from tests.servers.tools.image_tools import buildah, description
 
 NOBODY = 10001
 

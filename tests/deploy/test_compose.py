@@ -16,8 +16,8 @@ import yaml
 from openbrain.settings.reference import lines
 from openbrain_cli.main import COMMANDS
 from openbrain_cli.system.run import SERVICE_APPS
-from tests.servers.go_tools import COMPOSE
 from tests.servers.plugin import need
+from tests.servers.tools.go_tools import COMPOSE
 
 ROOT = Path(__file__).parents[2]
 FILE_TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

@@ -12,9 +12,9 @@ import yaml
 import openbrain
 from openbrain_cli.system.shell import exit_codes
 from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, started
-from tests.servers.image_tools import BASE, build, buildah, description
 from tests.servers.plugin import need
-from tests.servers.process import ServerProcess
+from tests.servers.processes.process import ServerProcess
+from tests.servers.tools.image_tools import BASE, build, buildah, description
 from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]

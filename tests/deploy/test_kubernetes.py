@@ -13,8 +13,8 @@ import openbrain
 from openbrain.domain.events.streams import STREAMS
 from openbrain.settings.reference import lines
 from openbrain_cli.system.run import SERVICE_APPS
-from tests.servers.go_tools import render_command
 from tests.servers.plugin import need
+from tests.servers.tools.go_tools import render_command
 
 pytestmark = pytest.mark.servers("kustomize")
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "k8s"

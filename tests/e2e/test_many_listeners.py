@@ -8,7 +8,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from tests.servers.process import ServerProcess
+from tests.servers.processes.process import ServerProcess
 from tests.support.api.listening import Ear, ear
 from tests.support.cli.terminal import Terminal, up
 from tests.support.waiting import PATIENCE_S

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.world import World, world
+from tests.faults.running.world import World, world
 from tests.servers.plugin import need
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import orjson
 
-from tests.faults.plan import SERVERS, UP, plan
-from tests.faults.run_up import run_of
-from tests.faults.verdict import Verdict, logs_of
-from tests.faults.world import world
-from tests.servers.running import running
+from tests.faults.planning.plan import SERVERS, UP, plan
+from tests.faults.running.run_up import run_of
+from tests.faults.running.world import world
+from tests.faults.verifying.verdict import Verdict, logs_of
+from tests.servers.processes.running import running
 
 
 def main() -> int:

@@ -10,14 +10,14 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.faults.findings import told
 from tests.faults.long_run import workers
-from tests.faults.mutants import MUTANTS
-from tests.faults.plan import Plan
-from tests.faults.run_up import run_of
-from tests.faults.scenarios import SCENARIOS
-from tests.faults.verdict import logs_of
-from tests.faults.world import World, world
+from tests.faults.planning.plan import Plan
+from tests.faults.planning.scenarios import SCENARIOS
+from tests.faults.processes.mutants import MUTANTS
+from tests.faults.running.run_up import run_of
+from tests.faults.running.world import World, world
+from tests.faults.verifying.findings import told
+from tests.faults.verifying.verdict import logs_of
 
 Task = tuple[str, str]
 """Scenario and mutant; '' for none."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.plan import SERVERS, UP, plan
-from tests.faults.run_up import run_of
-from tests.faults.world import World
+from tests.faults.planning.plan import SERVERS, UP, plan
+from tests.faults.running.run_up import run_of
+from tests.faults.running.world import World
 from tests.support.forms import long_form
 
 pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time

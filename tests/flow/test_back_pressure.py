@@ -12,7 +12,7 @@ from openbrain.settings import Embedding, Housekeeping, Settings, Streams
 from openbrain.streams.publishing.publisher import Publisher
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.support.forms import long_form
-from tests.support.settings import group_of
+from tests.support.processes.settings import group_of
 from tests.support.waiting import until
 
 FAST = {"poll_s": 0.2, "reap_s": 0.1, "breaker_s": 0.05, "breaker_max_s": 0.3}

@@ -15,7 +15,7 @@ from openbrain.ports.store.operations import OperationStatus
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.entry_ids import LAST
 from tests.flow.conftest import Brain
-from tests.support.searching import in_files, in_streams, in_tables
+from tests.support.processes.searching import in_files, in_streams, in_tables
 from tests.support.streams.fuzz import STRANGE
 from tests.support.waiting import until
 

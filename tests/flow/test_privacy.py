@@ -20,9 +20,9 @@ from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain_cli.system.embedded.pipeline import running
 from tests.flow.conftest import Brain
-from tests.support.api.marked_requests import well_formed
+from tests.support.api.routes.marked_requests import well_formed
 from tests.support.api.served import served
-from tests.support.overhearing import Ear, Marks, listening
+from tests.support.processes.overhearing import Ear, Marks, listening
 from tests.support.streams.fuzz import changed, event, submission
 from tests.support.waiting import until
 

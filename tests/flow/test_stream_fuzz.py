@@ -27,9 +27,9 @@ from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.flow.conftest import rest
-from tests.support.extremes import drawn
+from tests.support.api.inputs.extremes import drawn
 from tests.support.forms import examples
-from tests.support.overhearing import listening
+from tests.support.processes.overhearing import listening
 from tests.support.streams.any_event import readable
 from tests.support.streams.fuzz import DATA, Fields, as_bytes, entries, event, submission
 from tests.support.streams.stillness import Stillness

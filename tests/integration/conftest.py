@@ -21,7 +21,7 @@ from openbrain.domain.memory import MemoryType
 from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.cli.services import Process, Services
 from tests.support.cli.services import services as running_rooms
 from tests.support.store.fixtures import rows

@@ -20,7 +20,7 @@ from openbrain.streams.operating.administration import RedisStreams
 from openbrain_cli.system.run import SERVICE_APPS
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import need
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.process import Server, ServerProcess
 from tests.servers.redis_server import redis_recipe, valkey_recipe
 from tests.support.cli.services import services
 from tests.support.cli.terminal import PROGRAM

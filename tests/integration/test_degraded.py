@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.process import Server, ServerProcess
 from tests.support.cli.services import Services, services
 from tests.support.waiting import until
 

@@ -13,9 +13,9 @@ import pytest
 from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.process import Server, ServerProcess
 from tests.support.cli.services import Services, services
-from tests.support.searching import in_files, in_streams, in_tables
+from tests.support.processes.searching import in_files, in_streams, in_tables
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)

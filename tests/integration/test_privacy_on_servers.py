@@ -20,10 +20,10 @@ from openbrain.domain.events.streams import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.catalogue import server
 from tests.servers.plugin import Starter, need
-from tests.servers.process import Server, ServerProcess
-from tests.support.api.marked_requests import well_formed
+from tests.servers.processes.process import Server, ServerProcess
+from tests.support.api.routes.marked_requests import well_formed
 from tests.support.cli.services import Process, Services, services
-from tests.support.overhearing import Marks
+from tests.support.processes.overhearing import Marks
 from tests.support.waiting import until
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")

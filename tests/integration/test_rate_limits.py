@@ -14,7 +14,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.ports.store.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
-from tests.servers.process import ServerProcess
+from tests.servers.processes.process import ServerProcess
 from tests.support.cli.services import Process, services
 from tests.support.waiting import PATIENCE_S
 

@@ -19,7 +19,7 @@ from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
 from openbrain.vault.pages.alarm import alarm
 from tests.servers.plugin import need
-from tests.servers.python_clients import AGENTIHOOKS
+from tests.servers.tools.python_clients import AGENTIHOOKS
 from tests.support.api.brain import Brain, brain, brain_database_url
 from tests.support.api.served import served
 from tests.support.vault.pages import Vault

@@ -12,11 +12,12 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
-from tests.servers import chat_model, ollama_server
+from tests.servers import ollama_server
 from tests.servers.availability import required
 from tests.servers.plugin import need
-from tests.servers.process import ServerError, ServerProcess
+from tests.servers.processes.process import ServerError, ServerProcess
 from tests.servers.steps import CantInstall
+from tests.servers.tools import chat_model
 from tests.support.store.fixtures import FakeClock, clock, database
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import database_url, job, pages, ports, settled, vault_of

@@ -28,7 +28,7 @@ from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain_cli.memories.transfer.export_file import check
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.api.transfer import differences
 from tests.support.cli.services import OPENBRAIN, Process, Services, services
 from tests.support.forms import long_form

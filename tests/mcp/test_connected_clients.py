@@ -7,12 +7,12 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain_mcp.app import with_mcp
-from tests.servers.npm_clients import CLAUDE_CODE, CODEX
 from tests.servers.plugin import need
+from tests.servers.tools.npm_clients import CLAUDE_CODE, CODEX
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
+from tests.support.cli.coding_agents.scripted_model import MODEL, ScriptedModel
 from tests.support.cli.terminal import Done, Terminal
-from tests.support.coding_agents.scripted_model import MODEL, ScriptedModel
 from tests.support.processes.finished import finished
 
 QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "ANTHROPIC_API_KEY": "none"}

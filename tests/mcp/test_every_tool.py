@@ -17,7 +17,7 @@ from openbrain_mcp.toolsets import Toolset, chosen
 from tests.mcp.support import fields, text, tools
 from tests.mcp.test_prepared import JSON, OPENING, line
 from tests.support.api.brain import Brain, http
-from tests.support.settings import changed
+from tests.support.processes.settings import changed
 
 TOKENS = 3_000
 SECRET = "quokka-41"

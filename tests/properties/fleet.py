@@ -21,7 +21,7 @@ from openbrain.settings.tuning import HousekeepingTuning, TextTuning
 from openbrain.settings.vectors import Vectors
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.store.fixtures import rows
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until

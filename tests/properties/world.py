@@ -17,7 +17,7 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.system.embedded.pipeline import running
 from tests.flow.conftest import PATIENT, Brain
-from tests.support.settings import group_of
+from tests.support.processes.settings import group_of
 from tests.support.store.fixtures import rows
 from tests.support.waiting import until
 

@@ -3,20 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.servers import (
-    elasticsearch_server,
-    faketime,
-    go_tools,
-    image_tools,
-    mariadb_server,
-    mpnet_model,
-    npm_clients,
-    ollama_server,
-    python_clients,
-    redis_server,
-)
+from tests.servers import elasticsearch_server, mariadb_server, ollama_server, redis_server
 from tests.servers.availability import NAMES, Missing, State
-from tests.servers.process import Recipe, ServerError, ServerProcess
+from tests.servers.processes.process import Recipe, ServerError, ServerProcess
+from tests.servers.tools import faketime, go_tools, image_tools, mpnet_model, npm_clients, python_clients
 
 
 @dataclass(frozen=True)

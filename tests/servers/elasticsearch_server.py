@@ -9,10 +9,11 @@ from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME, SOURCES
-from tests.servers.probes import http_ok
-from tests.servers.process import Recipe
+from tests.servers.processes.probes import http_ok
+from tests.servers.processes.process import Recipe
 
-PROJECT = SOURCES / "elasticsearch"
+INSTALLER = SOURCES / "install" / "elasticsearch_node.py"
+PROJECT = SOURCES / "install" / "elasticsearch"
 BUILT = HOME / "elasticsearch"
 NODE = BUILT / "node"
 LAUNCHER = BUILT / "launcher"
@@ -34,7 +35,7 @@ def no_jdk() -> str:
 
 def stamp() -> str:
     """A digest of everything the built node depends on."""
-    digest = hashlib.sha256(Path(__file__).with_name("install_elasticsearch.py").read_bytes())
+    digest = hashlib.sha256(INSTALLER.read_bytes())
     for file in sorted(path for path in PROJECT.rglob("*") if path.suffix in {".xml", ".java"}):
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME, program
-from tests.servers.probes import mariadb_greeting
-from tests.servers.process import Recipe, Server, ServerError
+from tests.servers.processes.probes import mariadb_greeting
+from tests.servers.processes.process import Recipe, Server, ServerError
 
 TEMPLATE = HOME / "mariadb" / "template"
 STAMP = HOME / "mariadb" / "stamp"

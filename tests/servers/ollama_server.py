@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME
-from tests.servers.probes import http_ok
-from tests.servers.process import Recipe
+from tests.servers.processes.probes import http_ok
+from tests.servers.processes.process import Recipe
 
 VERSION = "0.11.4"
 MODEL = "all-minilm"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.servers import mariadb_server as mariadb
-from tests.servers import mpnet_model
 from tests.servers.availability import SERVERS, Missing, asked, required
 from tests.servers.catalogue import available, server
-from tests.servers.keeper import Address, Keeper, ask, outer
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.keeper import Address, Keeper, ask, outer
+from tests.servers.processes.process import Server, ServerProcess
+from tests.servers.tools import mpnet_model
 
 _KEEPER = pytest.StashKey[Keeper]()
 _LEFT_OUT = "no server for this test: "

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import program
-from tests.servers.probes import redis_pong
-from tests.servers.process import Recipe
+from tests.servers.processes.probes import redis_pong
+from tests.servers.processes.process import Recipe
 
 _OLDEST_REDIS = 7
 

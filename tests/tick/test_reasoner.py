@@ -10,7 +10,7 @@ import pytest
 from openbrain.adapters.network.chat_reasoner import ANSWER_BYTES, ChatReasoner
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.models import Question, Thought
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.embedder.fake_chat import MODEL, Reply, fake_chat, says
 
 SECRET = "the launch code is 4711"

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.adapters.embedding.ollama import Ollama
 from openbrain.domain.errors import ModelChanged
-from tests.servers.process import ServerProcess
+from tests.servers.processes.process import ServerProcess
 from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones
 
 MODEL = "all-minilm"

@@ -18,7 +18,7 @@ from openbrain.adapters.embedding import ollama as adapter
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.embedding.ollama import Ollama
 from openbrain.domain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.process import Server, ServerProcess
 from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones, vectors
 from tests.support.streams.consumers import eventually
 from tests.support.waiting import PATIENCE_S

@@ -11,10 +11,10 @@ import pytest
 
 from tests.servers.places import ROOT
 from tests.servers.plugin import address, need
-from tests.servers.process import Server
-from tests.servers.python_clients import ELASTICSEARCH_8
+from tests.servers.processes.process import Server
+from tests.servers.tools.python_clients import ELASTICSEARCH_8
 
-SUITES = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/test_discovery_elasticsearch.py")
+SUITES = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/discovery/test_elasticsearch.py")
 
 
 @pytest.mark.slow("the suites of both Elasticsearch adapters once more")

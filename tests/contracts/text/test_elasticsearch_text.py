@@ -14,7 +14,7 @@ from elasticsearch import AsyncElasticsearch
 from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING
 from openbrain.adapters.elasticsearch.text import BUILDER, ElasticsearchText, plain_names
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
-from tests.servers.process import Server, ServerProcess
+from tests.servers.processes.process import Server, ServerProcess
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
 from tests.support.waiting import PATIENCE_S
 

@@ -8,7 +8,7 @@ from openbrain.adapters.elasticsearch.text import ElasticsearchText
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.domain.errors import TryLater
 from openbrain.ports.index import TextIndex, VectorIndex
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.indexes.adapters import DIMENSIONS
 from tests.support.indexes.entries import EVERYTHING, direction, memory, text_entry, vector_entry
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openbrain.observability import logs
 from openbrain.settings import Logs
-from tests.faults.fleet import Zygote
+from tests.faults.processes.fleet import Zygote
 from tests.faults.signals.halting import halting
 from tests.faults.signals.plan import SERVED, plan
 from tests.faults.signals.run import run

@@ -16,11 +16,11 @@ from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.events.envelope import FIELD, encode
 from openbrain.domain.events.streams import SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
-from tests.faults.findings import LOST, STALE, Finding
-from tests.faults.fleet import Zygote
+from tests.faults.processes.fleet import Zygote
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet
 from tests.faults.signals.scene import Scene, scene
-from tests.servers.process import ServerProcess
+from tests.faults.verifying.findings import LOST, STALE, Finding
+from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import PATIENCE_S
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tests.faults.findings import DUPLICATE, GAP, GHOST, LOST, STALE, Finding
 from tests.faults.signals.reading import Row, Truth
+from tests.faults.verifying.findings import DUPLICATE, GAP, GHOST, LOST, STALE, Finding
 
 RANKS = {"info": 0, "warning": 1, "critical": 2, "nuclear": 3}
 

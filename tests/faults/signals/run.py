@@ -14,8 +14,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from openbrain.domain.events.streams import BROADCAST
-from tests.faults.findings import LEFTOVER, LOST, PROCESS, Finding, told
-from tests.faults.fleet import Zygote, struck
+from tests.faults.processes.fleet import Zygote, struck
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet, lacking
 from tests.faults.signals.judging import judge
 from tests.faults.signals.plan import Fault, Plan
@@ -23,7 +22,8 @@ from tests.faults.signals.raising import Raising
 from tests.faults.signals.reading import Truth
 from tests.faults.signals.scene import Scene, scene
 from tests.faults.signals.served import served_scene
-from tests.servers.process import ServerProcess
+from tests.faults.verifying.findings import LEFTOVER, LOST, PROCESS, Finding, told
+from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import PATIENCE_S
 
 KEPT = 5

@@ -10,12 +10,12 @@ from pathlib import Path
 from openbrain.client import OpenBrain
 from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning
-from tests.faults.fleet import Fleet, Process, Zygote
-from tests.faults.network import Network
-from tests.faults.plan import SETTINGS
+from tests.faults.planning.plan import SETTINGS
+from tests.faults.processes.fleet import Fleet, Process, Zygote
 from tests.faults.signals.agents import Place
 from tests.faults.signals.reading import Truth, read
-from tests.servers.process import ServerProcess
+from tests.faults.striking.network import Network
+from tests.servers.processes.process import ServerProcess
 
 OWN = {
     **SETTINGS,

@@ -13,13 +13,13 @@ from openbrain.client import OpenBrain
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning
-from tests.faults.fleet import Fleet, Process, Zygote
+from tests.faults.processes.fleet import Fleet, Process, Zygote
+from tests.faults.running.world import connection, tenant
 from tests.faults.signals.agents import Place
 from tests.faults.signals.plan import REPLICAS
 from tests.faults.signals.reading import leading, read_served
 from tests.faults.signals.scene import OWN, Scene, network
-from tests.faults.world import connection, tenant
-from tests.servers.process import ServerProcess
+from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import until
 
 NOWHERE = "http://127.0.0.1:9"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.faults import findings
 from tests.faults.signals.judging import Record, Said, judge
 from tests.faults.signals.plan import KINDS, plan
 from tests.faults.signals.reading import Row, Truth
+from tests.faults.verifying import findings
 
 ROWS = (Row("a", "k-1", "active", 1, 2), Row("b", "k-2", "resolved", 2, 1))
 TOLD: dict[int, dict[str, Any]] = {seq: {} for seq in (1, 2, 3)}

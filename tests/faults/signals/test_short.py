@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.fleet import Zygote
+from tests.faults.processes.fleet import Zygote
 from tests.faults.signals.halting import halting
 from tests.faults.signals.plan import plan
 from tests.faults.signals.run import run

@@ -12,7 +12,7 @@ import pytest
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, offer, remembered, unknown_id
-from tests.support.settings import changed
+from tests.support.processes.settings import changed
 
 Line = dict[str, Any]
 

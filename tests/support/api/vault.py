@@ -10,7 +10,7 @@ import pytest
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.markers import parse
 from tests.support.api.brain import Brain, http
-from tests.support.settings import changed
+from tests.support.processes.settings import changed
 
 LESSON = {"type": "lesson", "content": "Look at the logs first.", "attrs": {"source": "shop", "session_id": "s-1"}}
 

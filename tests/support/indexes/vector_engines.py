@@ -18,7 +18,7 @@ from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.waiting import PATIENCE_S
 

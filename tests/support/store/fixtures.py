@@ -24,7 +24,7 @@ from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType
 from openbrain.ports.store.writes import MemoryWrites, Origin, Outcome, Status, Write
 from tests.servers.mariadb_server import DATABASE
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.store.mariadb import MariadbTables
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S

@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from openbrain.adapters.sql.engine.opening import open_database
 from tests.servers.mariadb_server import DATABASE, create_database, drop_database
-from tests.servers.process import Server
+from tests.servers.processes.process import Server
 from tests.support.store.schema import make_tables
 
 _LOCK_WAIT_S = 10

@@ -7,7 +7,7 @@ from typing import Any
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, SUBMITTED, TICK_REQUESTED, StreamSpec
-from tests.support.extremes import RAW, Place, around, places
+from tests.support.api.inputs.extremes import RAW, Place, around, places
 from tests.support.streams.fuzz import changed, event, submission
 
 _OWN = "@own id@"

@@ -22,7 +22,7 @@ from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.reading.service import Service
-from tests.support.settings import group_of
+from tests.support.processes.settings import group_of
 from tests.support.waiting import PATIENCE_S
 
 Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]

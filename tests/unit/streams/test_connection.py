@@ -16,8 +16,8 @@ from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import connect, is_gone, silence_s, without_login
 from tests.servers.places import free_port, program
 from tests.servers.plugin import Starter, need
-from tests.servers.probes import redis_pong
-from tests.servers.process import Recipe, ServerProcess
+from tests.servers.processes.probes import redis_pong
+from tests.servers.processes.process import Recipe, ServerProcess
 from tests.support.streams.consumers import Seen, eventually, looking, publish, scaled, service, started, stored
 
 

@@ -16,7 +16,7 @@ from openbrain.vault.markers import atomic_writes
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.journal import Applied, apply, recover
 from tests.support.forms import examples
-from tests.support.small_disk import small_disk
+from tests.support.processes.small_disk import small_disk
 from tests.support.vault.files import FILES, WANTED, Files, lay, plan, tree
 
 SECOND = 1_000_000_000

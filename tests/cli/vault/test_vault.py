@@ -1,0 +1,80 @@
+"""openbrain vault, as it is typed."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from openbrain import settings
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain_cli.vault.vault import app
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in [name for name in os.environ if name.startswith("OPENBRAIN_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENBRAIN_DATA_DIR", str(tmp_path / "data"))
+    settings.loaded.cache_clear()
+    yield
+    settings.loaded.cache_clear()
+
+
+def typed(*words: str, stdin: bytes = b"") -> Result:
+    result = CliRunner().invoke(app, list(words), input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_vault_is_made_once_and_what_is_there_stays(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    first = json.loads(typed("init", str(root), "--json").stdout)
+    (root / "README.md").write_text("mine", encoding="utf-8")
+    again = json.loads(typed("init", str(root), "--json").stdout)
+
+    assert "frontal-lobe/conscious" in first["made"]
+    assert (root / "brain-feed").is_dir()
+    assert list((root / "brain-feed").iterdir()) == []
+    assert (again["made"], (root / "README.md").read_text(encoding="utf-8")) == ([], "mine")
+
+
+def test_a_bundle_becomes_arcs_once(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    typed("init", str(root))
+    bundle = str(SAMPLES / "bundle.json")
+
+    planned = json.loads(typed("cluster", "--vault", str(root), "--bundle", bundle, "--dry-run", "--json").stdout)
+    assert (len(planned["created"]), list((root / "clusters").iterdir())) == (3, [])
+    made = typed("cluster", "--vault", str(root), stdin=(SAMPLES / "bundle.json").read_bytes())
+    assert sorted(made.stdout.split()[1::2]) == sorted(planned["created"])
+    assert all((root / path).is_file() for path in planned["created"])
+    assert typed("cluster", "--out-dir", str(root / "clusters" / "2026-03-02"), "--bundle", bundle).stdout == ""
+
+
+def test_what_extract_prints_cluster_reads(tmp_path: Path) -> None:
+    (tmp_path / "projects" / "p").mkdir(parents=True)
+    printed = typed("extract", "--since", "24h", "--projects-dir", str(tmp_path / "projects")).stdout
+    root = tmp_path / "vault"
+    typed("init", str(root))
+
+    assert typed("cluster", "--vault", str(root), stdin=printed.encode()).exit_code == 0
+    assert json.loads(printed)["sessions"] == []
+
+
+def test_what_can_not_be_done_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="vault init"):
+        typed("cluster", "--vault", str(tmp_path / "none"), stdin=b"{}")
+    with pytest.raises(Invalid, match="name the vault"):
+        typed("cluster", "--out-dir", str(tmp_path), stdin=b"{}")
+    with pytest.raises(Invalid):
+        typed("cluster", "--vault", str(tmp_path), stdin=b"")
+    with pytest.raises(NotFound, match="no bundle"):
+        typed("cluster", "--vault", str(tmp_path), "--bundle", str(tmp_path / "none"))
+    with pytest.raises(Invalid, match="since"):
+        typed("extract", "--since", "soon", "--projects-dir", str(tmp_path))

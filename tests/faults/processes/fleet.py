@@ -1,0 +1,239 @@
+"""The service processes of one run: started from the zygote, watched, started again, stopped."""
+
+import asyncio
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from tests.faults.processes.inside import STRUCK
+from tests.servers.places import ROOT, free_port
+from tests.support.waiting import PATIENCE_S
+
+_START_S = PATIENCE_S
+RESTART_S = 0.3
+"""After this long somebody starts a dead process again, as Kubernetes would."""
+
+
+class Zygote:
+    """The process that room processes are forked from. One at a time may ask."""
+
+    def __init__(self) -> None:
+        # Threads of numerical libraries don't survive a fork.
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.processes.zygote"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env=environment,
+        )
+        self.ended: dict[int, int] = {}
+        """Exit status (negative: the signal) of each process that ended."""
+        self._answers: queue.Queue[dict[str, int]] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._answers.get(timeout=_START_S)
+
+    def _listen(self) -> None:
+        assert self._popen.stdout is not None
+        for line in self._popen.stdout:
+            told = orjson.loads(line)
+            if hear(told, self.ended):
+                self._answers.put(told)
+
+    def fork(self, asked: Mapping[str, Any]) -> int:
+        """The pid of a new process."""
+        assert self._popen.stdin is not None
+        self._popen.stdin.write(orjson.dumps(asked) + b"\n")
+        self._popen.stdin.flush()
+        return self._answers.get(timeout=_START_S)["pid"]
+
+    def close(self) -> None:
+        """End it and all its children."""
+        assert self._popen.stdin is not None
+        self._popen.stdin.close()
+        self._popen.wait(timeout=_START_S)
+        assert self._popen.stdout is not None
+        self._popen.stdout.close()
+
+
+def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:
+    """Note who ended; True for an answer to who asked. A pid that comes again is another process, and lives."""
+    if "ended" in told:
+        ended[told["ended"]] = told["status"]
+        return False
+    ended.pop(told.get("pid", 0), None)
+    return True
+
+
+@dataclass
+class Process:
+    """One service process, through all its lives."""
+
+    service: str
+    name: str
+    port: int
+    log: Path
+    environment: dict[str, str]
+    plan: dict[str, Any]
+    pid: int = 0
+    wanted: bool = True
+    """Whether it is started again when it ends."""
+    hold_s: float = 0.0
+    """How long it stays stopped when a mark stops it."""
+    lives: int = 0
+    stopped_at: float = 0.0
+    ended_at: float = 0.0
+    statuses: list[int] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class Fleet:
+    """Starts, watches and restarts. `environment`: what every process is told."""
+
+    def __init__(self, zygote: Zygote, environment: Mapping[str, str], folder: Path, *, mutant: str = "") -> None:
+        self._zygote, self._environment, self._folder, self._mutant = zygote, dict(environment), folder, mutant
+        self.processes: list[Process] = []
+        self._watching: asyncio.Task[None] | None = None
+        self.unexpected: list[str] = []
+        """Processes that ended by themselves."""
+
+    def start(
+        self, service: str, *, plan: Mapping[str, Any] | None = None, data: Path | None = None, **other: str
+    ) -> Process:
+        """`plan`: for its first life only, but for a mutant, which all have."""
+        name = f"{service}-{len(self.processes)}"
+        process = Process(
+            service, name, free_port(), self._folder / f"{name}.log", {**self._environment, **other}, dict(plan or {})
+        )
+        if data is not None:
+            process.environment["OPENBRAIN_DATA_DIR"] = str(data)
+        process.hold_s = max((mark.get("seconds", 0) for mark in process.plan.get("marks", ())), default=0.0)
+        self.processes.append(process)
+        self._spawn(process)
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        return process
+
+    def _spawn(self, process: Process) -> None:
+        plan = process.plan if process.lives == 0 else {}
+        # A clock stays wrong until somebody sets it right.
+        plan = {**plan, "mutant": self._mutant, "skew_s": process.plan.get("skew_s", 0)}
+        process.pid = self._zygote.fork(
+            {
+                "room": process.service,
+                "port": process.port,
+                "log": str(process.log),
+                "environment": process.environment,
+                "plan": plan,
+                "data": process.environment.get("OPENBRAIN_DATA_DIR", ""),
+            }
+        )
+        process.lives += 1
+        process.ended_at = process.stopped_at = 0.0
+
+    def of(self, service: str) -> list[Process]:
+        return [each for each in self.processes if each.service == service]
+
+    def alive(self, process: Process) -> bool:
+        return bool(process.pid) and process.pid not in self._zygote.ended
+
+    def signal(self, process: Process, number: signal.Signals) -> None:
+        if self.alive(process):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, number)
+
+    def replace(self, process: Process) -> None:
+        """Kill it and start it again at once without its plan: another host took over."""
+        process.plan = {}
+        self.signal(process, signal.SIGKILL)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(0.03)
+            now = time.monotonic()
+            for process in self.processes:
+                if not self.alive(process):
+                    self._bring_back(process, now)
+                elif process.hold_s and _is_stopped(process.pid):
+                    process.stopped_at = process.stopped_at or now
+                    if now - process.stopped_at >= process.hold_s:
+                        self.signal(process, signal.SIGCONT)
+                        process.stopped_at = 0.0
+
+    def _bring_back(self, process: Process, now: float) -> None:
+        if not process.ended_at:
+            process.ended_at = now
+            status = self._zygote.ended.get(process.pid, 0)
+            process.statuses.append(status)
+            if "address already in use" in tail(process.log, 5):
+                process.port = free_port()  # somebody else on this machine was quicker
+            elif process.wanted and status != -signal.SIGKILL:
+                self.unexpected.append(f"{process.name} ended with {status}")
+        if process.wanted and now - process.ended_at >= RESTART_S:
+            self._spawn(process)
+
+    async def ready(self, process: Process) -> None:
+        """Wait until it answers /ready."""
+        deadline = time.monotonic() + _START_S
+        async with httpx.AsyncClient(timeout=5) as http:
+            while time.monotonic() < deadline:
+                with contextlib.suppress(httpx.HTTPError):
+                    if (await http.get(f"{process.url}/ready")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)
+        raise TimeoutError(f"{process.name} did not become ready:\n{tail(process.log)}")
+
+    async def stop(self) -> None:
+        """End all: asked first, then killed."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        for process in self.processes:
+            process.wanted = False
+            self.signal(process, signal.SIGCONT)
+            self.signal(process, signal.SIGTERM)
+        deadline = time.monotonic() + 15
+        while any(map(self.alive, self.processes)) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        for process in self.processes:
+            self.signal(process, signal.SIGKILL)
+        while any(map(self.alive, self.processes)):
+            await asyncio.sleep(0.02)
+        for process in self.processes:
+            if not process.ended_at:
+                process.statuses.append(self._zygote.ended.get(process.pid, 0))
+
+
+def struck(log: Path) -> list[str]:
+    """The marks that a process passed."""
+    if not log.exists():
+        return []
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line.removeprefix(STRUCK) for line in lines if line.startswith(STRUCK)]
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return "\nState:\tT" in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def tail(log: Path, lines: int = 25) -> str:
+    """The end of what a process wrote."""
+    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]) if log.exists() else ""

@@ -1,0 +1,140 @@
+"""Installs the servers and tools of the tests: `python -m tests.servers.install [--only NAME] [--json]`."""
+
+import argparse
+import contextlib
+import fcntl
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from openbrain.domain.errors import OpenBrainError
+from tests.servers.availability import NAMES, Available, Missing, State, required
+from tests.servers.catalogue import available
+from tests.servers.install import debian as install_debian
+from tests.servers.install import elasticsearch_node as install_elasticsearch
+from tests.servers.install import go as install_go
+from tests.servers.install import image as install_image
+from tests.servers.install import ollama as install_ollama
+from tests.servers.places import HOME
+from tests.servers.steps import CantInstall, Step
+from tests.servers.tools import mpnet_model, npm_clients, python_clients
+
+_DEBIAN = ("redis", "mariadb", "image", "faketime")
+_GO = ("compose", "kustomize")
+_NPM = {
+    "claude-code": npm_clients.CLAUDE_CODE,
+    "codex": npm_clients.CODEX,
+    "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT,
+}
+_PYTHON = {
+    "agentihooks": python_clients.AGENTIHOOKS,
+    "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT,
+}
+
+
+def install(names: list[str]) -> dict[str, State]:
+    """Install the missing ones of these side by side, and say how each stands."""
+    missing = [name for name in names if isinstance(available(name), Missing)]
+    reasons: dict[str, str] = {}
+    if missing:
+        with _alone(), ThreadPoolExecutor() as pool:
+            for outcome in pool.map(lambda job: job(), _jobs(missing)):
+                reasons.update(outcome)
+    return {name: _state(name, reasons) for name in names}
+
+
+def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
+    if set(missing) & set(_DEBIAN):
+        yield lambda: _debian(missing)
+    if "elasticsearch" in missing:
+        yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
+    if "ollama" in missing:
+        yield lambda: _attempt("ollama", install_ollama.install)
+    if "mpnet" in missing:
+        yield lambda: _attempt("mpnet", mpnet_model.install)
+    if "elasticsearch-8" in missing:
+        yield lambda: _attempt("elasticsearch-8", python_clients.install_elasticsearch_8)
+    for name, client in _NPM.items():
+        if name in missing:
+            yield partial(_attempt, name, partial(npm_clients.install, client))
+    for name, package in _PYTHON.items():
+        if name in missing:
+            yield partial(_attempt, name, partial(python_clients.install, package))
+    for name in _GO:
+        if name in missing:
+            yield partial(_attempt, name, partial(install_go.install, name))
+
+
+def _debian(missing: list[str]) -> dict[str, str]:
+    wanted = [name for name in _DEBIAN if name in missing]
+    reasons: dict[str, str] = {}
+    # One after the other: apt allows no second apt beside it.
+    for name in wanted:
+        reasons |= _attempt(name, partial(install_debian.install_package, name))
+    if "mariadb" in wanted and "mariadb" not in reasons:
+        reasons |= _attempt("mariadb", install_debian.make_template)
+    if "image" in wanted and "image" not in reasons:
+        reasons |= _attempt("image", install_image.make_base)
+    return reasons
+
+
+def _attempt(name: str, job: Callable[[Step], None]) -> dict[str, str]:
+    """Why this one couldn't be installed; nothing when it could. The others go on either way."""
+    step = Step(name)
+    try:
+        job(step)
+    except (CantInstall, OpenBrainError, OSError) as error:
+        step.say(f"left out: {error}")
+        return {name: str(error)}
+    return {}
+
+
+def _state(name: str, reasons: dict[str, str]) -> State:
+    state = available(name)
+    return Missing(reasons.get(name, state.reason)) if isinstance(state, Missing) else state
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            Step("install").say("waiting for another installation to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def table(states: dict[str, State]) -> str:
+    lines = [f"{'name':14} {'version':10} state"]
+    for name, state in states.items():
+        version, text = (state.version, "ready") if isinstance(state, Available) else ("-", state.reason)
+        lines.append(f"{name:14} {version:10} {text}")
+    return "\n".join(lines)
+
+
+def as_json(states: dict[str, State]) -> str:
+    rows = {
+        name: {"ready": True, "version": state.version}
+        if isinstance(state, Available)
+        else {"ready": False, "reason": state.reason}
+        for name, state in states.items()
+    }
+    return json.dumps(rows, indent=2)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.install", description=__doc__)
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("--json", action="store_true", help="print the final states as JSON")
+    asked = parser.parse_args()
+    states = install(asked.only or list(NAMES))
+    sys.stdout.write((as_json(states) if asked.json else table(states)) + "\n")
+    return int(any(isinstance(states.get(name), Missing) for name in required()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

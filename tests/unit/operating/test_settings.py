@@ -1,0 +1,101 @@
+"""One settings class: its page is true, the original names are understood, nothing secret is shown."""
+
+from pathlib import Path
+
+import pytest
+
+from openbrain.settings import Settings
+from openbrain.settings import reference as settings_reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
+
+ALIASES = [
+    ("OLLAMA_URL", "http://ollama:11434", ("embedding", "url")),
+    ("BRAIN_OLLAMA_URL", "http://ollama:11434", ("embedding", "url")),
+    ("QDRANT_URL", "http://qdrant:6333", ("vectors", "url")),
+    ("BRAIN_QDRANT_URL", "http://qdrant:6333", ("vectors", "url")),
+    ("ELASTICSEARCH_URL", "http://search:9200", ("text", "url")),
+    ("BRAIN_COLLECTION", "mine", ("vectors", "collection")),
+    ("BRAIN_ELASTIC_INDEX", "mine", ("text", "index")),
+    ("BRAIN_EMBEDDING_MODEL", "nomic-embed-text", ("embedding", "model")),
+]
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*(name for name, _, _ in ALIASES), "BRAIN_VERIFY_SSL", "BRAIN_ASYNC_EMBED"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_reference_page_is_true() -> None:
+    told = "openbrain settings --reference > docs/reference/settings.md"
+    assert PAGE.read_text(encoding="utf-8") == settings_reference.page(), f"write it again: {told}"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert [line.name for line in settings_reference.lines() if not line.about] == []
+
+
+@pytest.mark.parametrize(("name", "value", "path"), ALIASES)
+def test_an_original_name_stands_for_ours(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, path: tuple[str, str]
+) -> None:
+    monkeypatch.setenv(name, value)
+    group, member = path
+    assert getattr(getattr(Settings().with_aliases(), group), member) == value
+
+
+@pytest.mark.parametrize(("name", "value", "path"), ALIASES)
+def test_our_own_name_wins(monkeypatch: pytest.MonkeyPatch, name: str, value: str, path: tuple[str, str]) -> None:
+    group, member = path
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv(f"OPENBRAIN_{group}__{member}".upper(), "ours")
+    assert getattr(getattr(Settings().with_aliases(), group), member) == "ours"
+
+
+def test_the_name_with_brain_wins_over_the_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_URL", "http://other:11434")
+    monkeypatch.setenv("BRAIN_OLLAMA_URL", "http://brain:11434")
+    assert Settings().with_aliases().embedding.url == "http://brain:11434"
+
+
+def test_certificates_are_not_checked_where_the_original_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAIN_VERIFY_SSL", "false")
+    folded = Settings().with_aliases()
+    assert (folded.text.verify_tls, folded.vectors.verify_tls) == (False, False)
+    monkeypatch.delenv("BRAIN_VERIFY_SSL")
+    folded = Settings().with_aliases()
+    assert (folded.text.verify_tls, folded.vectors.verify_tls) == (True, True)
+
+
+def test_nothing_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_TRUTH__URL", "mysql+aiomysql://brain:marker-1@db/openbrain")
+    monkeypatch.setenv("OPENBRAIN_STREAMS__URL", "redis://:marker-2@redis:6379")
+    monkeypatch.setenv("OPENBRAIN_VECTORS__API_KEY", "marker-3")
+    shown = settings_reference.effective(Settings().with_aliases())
+    assert "marker" not in str(shown)
+    assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "waits"), [(None, None, 0), ("true", None, 0), ("false", None, 30), ("false", "5", 5)]
+)
+def test_embedding_before_the_answer(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, own: str | None, waits: int
+) -> None:
+    for name, value in (("BRAIN_ASYNC_EMBED", given), ("OPENBRAIN_SERVER__WAIT_S", own)):
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert Settings().with_aliases().server.wait_s == waits
+
+
+def test_a_number_that_is_no_longer_a_setting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__POLL_S", "3")
+    with pytest.raises(ValueError, match=r"OPENBRAIN_STREAMS__POLL_S is no longer a setting.*remove it"):
+        Settings()
+
+
+def test_a_threshold_tells_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_TICK__PROMOTE_HEAT", "8")
+    with pytest.raises(ValueError, match="is now OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT"):
+        Settings()
