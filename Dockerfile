@@ -17,7 +17,8 @@ COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY shared shared
 COPY services services
 COPY cli cli
-RUN /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
+RUN (cd shared && /opt/build/bin/python -m hatchling build -t wheel -d /wheel) \
+ && /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
  && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
       --disable-pip-version-check --no-deps --prefix /opt/release /wheel/*.whl
 # Compiling the rules for secrets takes seconds: once here, instead of at the first write of every container.

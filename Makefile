@@ -13,7 +13,7 @@ SEED   ?= 7
 COUNT  ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help up env test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean mutants
+.PHONY: help up env test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,13 +68,17 @@ backlog: $(VENV)/.installed-dev ## drain a million submissions, and watch memory
 rebuild: $(VENV)/.installed-dev ## make all indexes anew at 100,000 memories under load, with kills (ARGS="--memories 2000")
 	@$(BIN)/python -m tests.properties.rebuild $(ARGS)
 
+wheels: $(VENV)/.installed ## make both packages, the client and the system, into dist/
+	@mkdir -p dist && rm -f dist/openbrain_*.whl
+	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist ./shared .
+
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)
 
 lock: ## renew requirements.lock, -dev.lock and -build.lock (needs uv)
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group build -o requirements-build.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group dev pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group build -o requirements-build.lock
 
 clean: ## remove .venv and caches; leaves .servers and your data alone
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -86,10 +90,10 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "OpenBrain needs Python 3.11 or newer; say which: make PYTHON=python3.12 ...")'
 	@$(if $(UV),uv venv -q --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 
-$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml
+$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml shared/pyproject.toml
 	@echo "installing OpenBrain into $(VENV) ..."
 	@$(if $(UV),uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock,$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock)
-	@$(if $(UV),uv pip install -q --python $(BIN)/python --no-deps -e .,$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .)
+	@$(if $(UV),uv pip install -q --python $(BIN)/python --no-deps -e shared -e .,$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e ./shared -e .)
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock

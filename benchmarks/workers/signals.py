@@ -13,10 +13,10 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
+from openbrain.adapters.redis.broadcasts import BroadcastStream
 from openbrain.client import OpenBrain
 from openbrain.client.subscriber import Subscriber
 from openbrain.client.subscriber.http_api import HttpApi
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.events.data import Broadcast
 from openbrain.observability import logs
 from openbrain.settings import Logs, Streams

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from openbrain.domain.version import __version__
 
 if TYPE_CHECKING:
-    from openbrain.client import OpenBrain
+    from openbrain.client import OpenBrain, SyncOpenBrain
     from openbrain.client.subscriber import Subscriber, subscribe
     from openbrain.domain.errors import (
         Conflict,
@@ -38,6 +38,7 @@ __all__ = [
     "Scope",
     "Severity",
     "Subscriber",
+    "SyncOpenBrain",
     "TryLater",
     "Unauthorised",
     "__version__",
@@ -46,6 +47,7 @@ __all__ = [
 
 _MODULES = {
     "OpenBrain": "openbrain.client",
+    "SyncOpenBrain": "openbrain.client",
     "Subscriber": "openbrain.client.subscriber",
     "subscribe": "openbrain.client.subscriber",
     "Memory": "openbrain.domain.memory",

@@ -7,7 +7,7 @@ SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
 TOOLS = (
     *("image", "compose", "kustomize", "mpnet", "agentihooks", "elasticsearch-8"),
     *("claude-code", "codex", "faketime"),
-    *("openapi-typescript", "openapi-python-client"),
+    *("openapi-typescript", "openapi-python-client", "hatchling"),
 )
 NAMES = (*SERVERS, *TOOLS)
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"

@@ -32,6 +32,7 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "mpnet": mpnet_model.state,
     "agentihooks": python_clients.AGENTIHOOKS.state,
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,
+    "hatchling": python_clients.HATCHLING.state,
     "elasticsearch-8": python_clients.elasticsearch_8_state,
     "claude-code": npm_clients.CLAUDE_CODE.state,
     "codex": npm_clients.CODEX.state,

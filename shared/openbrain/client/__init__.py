@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openbrain.client.arguments import Changes, Filters, NewKey, Quotas
+    from openbrain.client.blocking import SyncOpenBrain
     from openbrain.client.brain import Offer, OpenBrain
 
-__all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "Quotas"]
+__all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "Quotas", "SyncOpenBrain"]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used: parts of the client need neither models nor an HTTP library."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "brain" if name in ("Offer", "OpenBrain") else "arguments"
+    module = {"Offer": "brain", "OpenBrain": "brain", "SyncOpenBrain": "blocking"}.get(name, "arguments")
     return getattr(import_module(f"openbrain.client.{module}"), name)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
-import orjson
+from pydantic_core import from_json
 
 from openbrain.domain.errors import (
     Backlogged,
@@ -65,8 +65,8 @@ def nothing_stored(raw: bytes) -> bool:
 
 def _problem(raw: bytes) -> Mapping[str, Any]:
     try:
-        problem = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        problem = from_json(raw)
+    except ValueError:
         return {}
     return problem if isinstance(problem, dict) else {}
 

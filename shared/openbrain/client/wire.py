@@ -8,8 +8,8 @@ from typing import TypeVar
 from urllib.parse import quote
 
 import httpx
-import orjson
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
@@ -81,7 +81,7 @@ class Wire:
         request = self._http.build_request(
             method,
             path,
-            content=content if body is None else orjson.dumps(body, default=_plain),
+            content=content if body is None else to_json(body, fallback=_plain, inf_nan_mode="null"),
             params=_params(query or {}),
             headers={**(headers or {}), **({} if body is None else {"content-type": "application/json"})},
         )

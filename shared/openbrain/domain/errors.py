@@ -169,6 +169,16 @@ def error_kind(error: Exception) -> str:
     return type(error).__name__
 
 
+def error_places(error: BaseException) -> list[str]:
+    """File and line of each frame: a traceback without values, for an error's text may hold content."""
+    places = []
+    at = error.__traceback__
+    while at is not None:
+        places.append(f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}")
+        at = at.tb_next
+    return places
+
+
 def error_text(error: Exception) -> str:
     """What may be kept of an error: our own words, never a foreign message, which may hold content."""
     if isinstance(error, OpenBrainError):

@@ -41,6 +41,8 @@ STEP_CHARS = 500
 STEPS = 20
 SESSION_DAYS = 3650
 SESSION_AGENTS = 50
+PATH_CHARS = 1024
+"""Of a file in a vault."""
 UNREAD_MESSAGES = 10_000
 """Of one agent; more are refused until it has read some."""
 

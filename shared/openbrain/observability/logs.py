@@ -11,10 +11,13 @@ from typing import Any, TextIO
 import structlog
 from opentelemetry import trace
 
+from openbrain.domain.errors import error_places
 from openbrain.settings import Logs
 
 LIBRARY = "library.message"
 """The event of every line that is not ours."""
+CLIENT_KEYS = "openbrain_event"
+"""Where the client, which has no structlog, puts the name and the keys of its events."""
 _TRUSTED = ("uvicorn", "uvicorn.error")
 """They tell where a server listens and why it can't."""
 _ADOPTED = (*_TRUSTED, "uvicorn.access", "faststream", "mcp")
@@ -66,19 +69,9 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
     logging.captureWarnings(capture=True)
 
 
-def where(error: BaseException) -> list[str]:
-    """File and line of each frame: a traceback without values, for an error's text may hold content."""
-    places = []
-    at = error.__traceback__
-    while at is not None:
-        places.append(f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}")
-        at = at.tb_next
-    return places
-
-
 def _heard(record: logging.LogRecord) -> bool:
     """Ours as the level says. What libraries tell of every step quotes what they were given: never that."""
-    if hasattr(record, "_logger"):  # put there by structlog
+    if hasattr(record, "_logger") or hasattr(record, CLIENT_KEYS):  # put there by structlog, and by our client
         return True
     return record.levelno >= (logging.INFO if record.name in _TRUSTED else logging.WARNING)
 
@@ -88,6 +81,8 @@ def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
     text of an exception may hold content."""
     record: logging.LogRecord = event["_record"]
     template, values = str(event["event"]), event.pop("positional_args", ())
+    if keys := getattr(record, CLIENT_KEYS, None):
+        return {**event, **keys}
     error = (event.pop("exc_info", None) or (None, None))[1]
     event.pop("stack_info", None)
     event["event"] = LIBRARY
@@ -100,7 +95,7 @@ def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
     elif values:
         event["message"] = template
     if isinstance(error, BaseException):
-        event.update(error=type(error).__name__, where=where(error))
+        event.update(error=type(error).__name__, where=error_places(error))
     return event
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.times import Backoff
 from openbrain.ports.store.operations import Leases
-from openbrain.streams.handling.backoff import Backoff
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring.endpoints import failing
 from openbrain.streams.redis.outage import Link, absence

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.redis.broadcasts import BroadcastStream
 from openbrain.client.subscriber import FileCursor, MemoryCursor, Subscriber
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.errors import Halted
 from openbrain.domain.signals.values import HaltState, SignalState
 from tests.servers.processes.process import Server

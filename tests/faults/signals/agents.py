@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openbrain.adapters.redis.broadcasts import BroadcastStream
 from openbrain.client import OpenBrain
 from openbrain.client.subscriber import FileCursor, Subscriber
 from openbrain.client.subscriber.http_api import HttpApi
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.events.data import Broadcast
 from openbrain.settings import Streams
 from tests.faults.signals.judging import Record, Said

@@ -31,6 +31,7 @@ _NPM = {
 _PYTHON = {
     "agentihooks": python_clients.AGENTIHOOKS,
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT,
+    "hatchling": python_clients.HATCHLING,
 }
 
 

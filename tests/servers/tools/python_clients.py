@@ -35,6 +35,8 @@ class PythonClient:
 AGENTIHOOKS = PythonClient("agentihooks", "2.17.0")
 """The agents' own client, as it is published."""
 OPENAPI_PYTHON_CLIENT = PythonClient("openapi-python-client", "0.29.1")
+HATCHLING = PythonClient("hatchling", "1.33.0")
+"""Makes our own wheels, as a release does."""
 
 
 def elasticsearch_8_state() -> State:
@@ -44,7 +46,7 @@ def elasticsearch_8_state() -> State:
 def install_elasticsearch_8(step: Step) -> None:
     step.say("installing the client 8.19 of Elasticsearch")
     beside = _beside(ELASTICSEARCH_8)
-    step.run([*_pip(sys.executable), "--no-deps", "--target", str(beside), *_ELASTICSEARCH_8])
+    step.run([*pip_install(sys.executable), "--no-deps", "--target", str(beside), *_ELASTICSEARCH_8])
     beside.rename(ELASTICSEARCH_8)
 
 
@@ -55,7 +57,7 @@ def install(client: PythonClient, step: Step) -> None:
     step.run(
         [uv, "venv", "-q", "-p", sys.executable, str(beside)] if uv else [sys.executable, "-m", "venv", str(beside)]
     )
-    step.run([*_pip(str(beside / "bin" / "python")), f"{client.package}=={client.version}"])
+    step.run([*pip_install(str(beside / "bin" / "python")), f"{client.package}=={client.version}"])
     beside.rename(client.folder)
 
 
@@ -72,7 +74,8 @@ def _beside(folder: Path) -> Path:
     return beside
 
 
-def _pip(python: str) -> Sequence[str]:
+def pip_install(python: str) -> Sequence[str]:
+    """The command that packages are added to."""
     uv = _uv()
     if uv:
         return (uv, "pip", "install", "-q", "-p", python)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openbrain.streams.handling.backoff import Backoff
+from openbrain.domain.times import Backoff
 from openbrain_api.recall.indexes.breaker import HUNG, LONGEST_S, Breaker
 
 

@@ -10,8 +10,9 @@ from redis.exceptions import TimeoutError as NoAnswer
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import TryLater
+from openbrain.domain.times import Backoff
 from openbrain.settings import Streams
-from openbrain.streams.handling.backoff import Backoff, ErrorState
+from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.breaker import Breaker
 from openbrain.streams.handling.runtime import Closing, Runtime, consumer_name
 from openbrain.streams.redis.outage import FORGOTTEN_S, Link, Outage

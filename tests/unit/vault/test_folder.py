@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
+from openbrain.domain.limits import PATH_CHARS
 from openbrain.vault import limits
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.markers import atomic_writes
@@ -34,7 +35,7 @@ BAD_PATHS = [
     "a\\b",
     "a\0b",
 ]
-BAD_PATHS += ["a\nb", "left/", "x" * (limits.PATH_CHARS + 1), ".."]
+BAD_PATHS += ["a\nb", "left/", "x" * (PATH_CHARS + 1), ".."]
 
 
 @pytest.mark.parametrize("path", BAD_PATHS)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from openbrain.domain.errors import OpenBrainError
-from openbrain.observability import logs
+from openbrain.domain.errors import OpenBrainError, error_places
 from openbrain.ports.store.signals import Broadcasts
 from openbrain.ports.streams import BroadcastStream, StreamedBroadcast
 from openbrain_api.broadcasts.frames import EncodedBroadcast, Unreadable, encoded
@@ -181,7 +180,7 @@ class Channel:
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Nobody listened any more, or a mistake of ours: who listens comes back, and a new channel is opened."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("api.hearing_failed", error=type(error).__name__, where=logs.where(error))
+            _log.error("api.hearing_failed", error=type(error).__name__, where=error_places(error))
         self._stop()
         for listener in self.listeners:
             listener.end()

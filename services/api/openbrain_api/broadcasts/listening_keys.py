@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from openbrain.domain.errors import OpenBrainError, Unauthorised
-from openbrain.observability import logs
+from openbrain.domain.errors import OpenBrainError, Unauthorised, error_places
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import ApiKeys
 from openbrain_api.broadcasts.channel import Listener
@@ -57,7 +56,7 @@ class ListeningKeys:
             except OpenBrainError:
                 continue  # while nobody can tell, every key is what it was
             except Exception as error:  # noqa: BLE001 - told without its text; the next look may do better
-                _log.error("api.keys_unknown", error=type(error).__name__, where=logs.where(error))
+                _log.error("api.keys_unknown", error=type(error).__name__, where=error_places(error))
 
     async def _end(self) -> None:
         key_ids = set(self._listeners.values())

@@ -23,9 +23,9 @@ from openbrain.domain.errors import (
     RateLimited,
     TryLater,
     Unauthorised,
+    error_places,
 )
 from openbrain.domain.times import from_datetime, to_iso
-from openbrain.observability import logs
 from openbrain.usecases.vault_lock import VaultBusy
 from openbrain_api.http.refused import Refused
 
@@ -129,7 +129,7 @@ def problem_from(error: Exception, stored: Stored | None = None) -> Response:
         if not kept:
             fields["message"] = f"{fields['message']}; {words}"
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("api.request_failed", error=type(error).__name__, where=logs.where(error))
+        _log.error("api.request_failed", error=type(error).__name__, where=error_places(error))
     body = {
         **fields,
         "type": f"urn:openbrain:problem:{fields['error']}",

@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import structlog
 from starlette.types import Receive, Send
 
-from openbrain.domain.errors import Unauthorised
-from openbrain.observability import logs
+from openbrain.domain.errors import Unauthorised, error_places
 from openbrain_api.http.compression import decompressed, is_compressed
 from openbrain_api.http.parsing import Headers, received
 from openbrain_api.http.refused import Refused
@@ -49,7 +48,7 @@ async def write_stream(
     except Unauthorised:
         _log.info("api.key_ended")
     except Exception as error:  # noqa: BLE001 - told without its text, which may hold content
-        _log.error("api.answer_cut", error=type(error).__name__, where=logs.where(error))
+        _log.error("api.answer_cut", error=type(error).__name__, where=error_places(error))
     finally:
         gone.cancel()
         if isinstance(parts, AsyncGenerator):

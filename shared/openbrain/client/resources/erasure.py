@@ -1,6 +1,6 @@
 """What ends for good, and the operations that follow."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
 from urllib.parse import quote
 
@@ -78,7 +78,7 @@ class Erasures:
         query = {"wait": wait or None, "seen": seen, "workspace_id": workspace_id or None}
         return await self._wire.ask(OperationAnswer, "GET", _operation(operation_id), query=query)
 
-    async def watch(self, operation_id: str, *, workspace_id: str = "") -> AsyncIterator[OperationAnswer]:
+    async def watch(self, operation_id: str, *, workspace_id: str = "") -> AsyncGenerator[OperationAnswer, None]:
         """Each state of an operation, until it has ended."""
         seen = await self.operation(operation_id, workspace_id=workspace_id)
         yield seen

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
 from urllib.parse import quote
 
-import orjson
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.client.wire import Wire, write_headers
@@ -178,7 +178,7 @@ def _news(sent: Sent) -> News:
             case "state":
                 return AmygdalaState.model_validate_json(sent.data)
             case "broadcast":
-                event = orjson.loads(sent.data)
+                event = from_json(sent.data)
                 return BroadcastAnswer(seq=event["data"]["seq"], event=event)
             case "skipped":
                 return Skipped.model_validate_json(sent.data)

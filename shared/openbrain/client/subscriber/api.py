@@ -1,6 +1,6 @@
-"""What a subscriber asks of the API, however it is reached."""
+"""What a subscriber asks of the API, and of a stream beside it, however they are reached."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +30,10 @@ News = Present | Missed | None
 """What a stream says: how things stand, broadcasts, or only that it lives."""
 
 
+Entry = tuple[int, Broadcast | None]
+"""The number of an entry and what it says; None for what is no broadcast: its number stays missing."""
+
+
 class Api(Protocol):
     """Every method raises `TryLater` while the API can't be reached."""
 
@@ -49,3 +53,16 @@ class Api(Protocol):
 
     async def close(self) -> None:
         """Give the connections back."""
+
+
+class Stream(Protocol):
+    """The workspace's broadcasts by themselves. Reading raises `TryLater` while the server can't be reached."""
+
+    async def after(self, seq: int) -> Sequence[Entry]:
+        """What stands behind `seq`, waiting for it a moment; may be empty."""
+
+    async def last(self) -> int:
+        """The number of the last entry that ever was; 0 where the stream is gone."""
+
+    async def close(self) -> None:
+        """Give the connection back."""

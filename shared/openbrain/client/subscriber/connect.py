@@ -1,19 +1,19 @@
 """A subscriber from what a person knows: an address, a key, where Redis is."""
 
+from importlib import import_module
 from pathlib import Path
 
 from openbrain.client import OpenBrain
+from openbrain.client.subscriber.api import Stream
 from openbrain.client.subscriber.cursors import FileCursor, MemoryCursor
 from openbrain.client.subscriber.http_api import HttpApi
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.client.subscriber.subscriber import Handler, Subscriber
 from openbrain.domain.errors import SetupError
-from openbrain.settings import Streams
-from openbrain.settings.tuning import StreamTuning
 
 SILENCE_S = 30.0
 """After which a stream without even a heartbeat counts as broken."""
-READ_S = 1.0
+_REDIS = "openbrain.adapters.redis.broadcasts"
+"""Part of the whole package: the client alone has no driver of Redis."""
 
 
 def subscribe(
@@ -42,11 +42,7 @@ def subscribe(
     if redis_url and not workspace:
         raise SetupError("which workspace's stream? Give `workspace` beside `redis_url`")
     brain = OpenBrain(url, key, agent=agent, timeout_s=SILENCE_S, attempts=1, breaker_failures=0, allow_http=allow_http)
-    stream = (
-        BroadcastStream(Streams(url=redis_url, prefix=prefix, tuning=StreamTuning(poll_s=READ_S)), workspace)
-        if redis_url
-        else None
-    )
+    stream = _by_redis(redis_url, prefix, workspace) if redis_url else None
     return Subscriber(
         HttpApi(brain, via="redis" if stream else "sse", org=org, project=project),
         handler,
@@ -57,3 +53,12 @@ def subscribe(
         halted_when_cut_off_s=halted_when_cut_off_s,
         beat_s=beat_s,
     )
+
+
+def _by_redis(url: str, prefix: str, workspace: str) -> Stream:
+    try:
+        adapter = import_module(_REDIS)
+    except ModuleNotFoundError:
+        raise SetupError("hearing by Redis needs `pip install openbrain-memory`: leave out `redis_url`") from None
+    stream: Stream = adapter.broadcast_stream(url, prefix, workspace)
+    return stream

@@ -5,10 +5,9 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-import structlog
 from pydantic import ValidationError
 
-from openbrain.client import OpenBrain
+from openbrain.client import OpenBrain, event_log
 from openbrain.client.resources.signals import Place
 from openbrain.client.subscriber.api import Missed, News, Present
 from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
@@ -17,7 +16,7 @@ from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.domain.times import from_datetime, to_iso
 
-_log = structlog.get_logger(__name__)
+_log = event_log.get_logger(__name__)
 
 
 class HttpApi:

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import structlog
-
+from openbrain.client import event_log
 from openbrain.client.subscriber.api import Missed, Present
 from openbrain.client.subscriber.halts import Halts
 from openbrain.client.subscriber.progress import Progress
 from openbrain.domain.events.data import Broadcast
 
-_log = structlog.get_logger(__name__)
+_log = event_log.get_logger(__name__)
 WAITING = 10_000
 """Signals in hand before reading waits for the handler."""
 Item = tuple[Broadcast | None, int | None]

@@ -6,16 +6,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-import structlog
-
-from openbrain.client.subscriber.api import Api, Missed, News, Present
+from openbrain.client import event_log
+from openbrain.client.subscriber.api import Api, Entry, Missed, News, Present, Stream
 from openbrain.client.subscriber.received import ReceivedSignals
-from openbrain.client.subscriber.redis_stream import BroadcastStream, Entry
-from openbrain.domain.errors import Conflict, NotFound, OpenBrainError
-from openbrain.streams.handling.backoff import Backoff
-from openbrain.streams.redis.connection import AWAY
+from openbrain.domain.errors import Conflict, NotFound, OpenBrainError, TryLater
+from openbrain.domain.times import Backoff
 
-_log = structlog.get_logger(__name__)
+_log = event_log.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ACKNOWLEDGE_MAX_S = 10.0
 """A whole fleet acknowledges at once: who was not answered gives the API time."""
@@ -23,14 +20,13 @@ _SPREAD_S = 0.5
 """Within which it begins: hearing goes before answering, on both sides."""
 _GAP_S = 1.0
 """How long what came waits for what is missing before it."""
-_SILENT = (*AWAY, TimeoutError)
 Loop = Callable[[], Coroutine[Any, Any, NoReturn]]
 
 
 class Listening:
     """Loops over one `ReceivedSignals`; each goes on for ever, whatever fails."""
 
-    def __init__(self, hearing: ReceivedSignals, api: Api, stream: BroadcastStream | None, beat_s: float) -> None:
+    def __init__(self, hearing: ReceivedSignals, api: Api, stream: Stream | None, beat_s: float) -> None:
         self._hearing, self._api, self._stream, self._beat_s = hearing, api, stream, beat_s
         self._one_look = asyncio.Lock()
         self._called = asyncio.Event()
@@ -116,7 +112,7 @@ class Listening:
             case None:
                 self._hearing.contact()
 
-    async def _read(self, stream: BroadcastStream) -> NoReturn:
+    async def _read(self, stream: Stream) -> NoReturn:
         backoff, hearing, trouble = Backoff(_PAUSE_S, _PAUSE_MAX_S), self._hearing, _Trouble("stream")
         gone = False
         await hearing.placed.wait()
@@ -127,7 +123,7 @@ class Listening:
                     was_gone, gone = gone, await stream.last() < hearing.position
                     if gone and not was_gone:
                         self._called.set()  # what stood in it may not have been heard
-            except _SILENT as error:
+            except TryLater as error:
                 trouble.met(error)
                 # The API's stream begins with the present state and what was missed: a look beside it is asked for
                 # only where there is no stream. A whole fleet loses its stream server at once.
@@ -217,8 +213,9 @@ class _Trouble:
 
     def met(self, error: Exception) -> None:
         """Once for each kind."""
-        if self._error != type(error).__name__:
-            self._error = type(error).__name__
+        name = type(error.__cause__ or error).__name__
+        if self._error != name:
+            self._error = name
             _log.warning("subscriber.trouble", way=self._way, error=self._error)
 
     def over(self) -> None:

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-import structlog
-
-from openbrain.client.subscriber.api import Api
+from openbrain.client import event_log
+from openbrain.client.subscriber.api import Api, Stream
 from openbrain.client.subscriber.cursors import Cursor, MemoryCursor
 from openbrain.client.subscriber.received import ReceivedSignals
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.client.subscriber.sources import Listening, Loop, heeded
-from openbrain.domain.errors import Halted, SetupError, TryLater
+from openbrain.domain.errors import Halted, SetupError, TryLater, error_places
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt
-from openbrain.observability import logs
-from openbrain.streams.handling.backoff import Backoff
+from openbrain.domain.times import Backoff
 
-_log = structlog.get_logger(__name__)
+_log = event_log.get_logger(__name__)
 _SAVE_S = 1.0
 Handler = Callable[[Broadcast], Awaitable[None]]
 
@@ -55,7 +52,7 @@ class Subscriber:
         api: Api,
         handler: Handler,
         *,
-        stream: BroadcastStream | None = None,
+        stream: Stream | None = None,
         cursor: Cursor | None = None,
         org: str = "",
         project: str = "",
@@ -195,5 +192,5 @@ async def _for_ever(loop: Loop) -> NoReturn:
         try:
             await loop()
         except Exception as error:  # noqa: BLE001 - that is the point
-            _log.error("subscriber.loop_failed", error=type(error).__name__, where=logs.where(error))
+            _log.error("subscriber.loop_failed", error=type(error).__name__, where=error_places(error))
             await asyncio.sleep(backoff.next())

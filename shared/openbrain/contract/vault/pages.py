@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from openbrain.contract.base import Answer, Body, QueryString
+from openbrain.domain import limits
 from openbrain.domain.events.submission import Content, Metadata, Project, Tag, Tags
-from openbrain.vault.limits import PATH_CHARS
 
 POST_CHARS = 4096
 ATTRS = 50
-Path = Annotated[str, StringConstraints(max_length=PATH_CHARS)]
+Path = Annotated[str, StringConstraints(max_length=limits.PATH_CHARS)]
 Attr = Annotated[str, StringConstraints(strict=True, max_length=POST_CHARS)]
 Name = Annotated[str, StringConstraints(max_length=100)]
 

@@ -6,8 +6,8 @@ Readers ignore fields that they don't know; what old readers can't take is a new
 from collections.abc import Mapping
 from typing import Generic, Literal, TypeVar
 
-import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_json
 
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events.data import EventData, Identifier
@@ -75,13 +75,7 @@ def encode(
         event["causationid"] = causation_id
     if traceparent:
         event["traceparent"] = traceparent
-    return orjson.dumps(event, default=_plain)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    raise TypeError(type(value).__name__)
+    return to_json(event)
 
 
 def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> CloudEvent[Data]:

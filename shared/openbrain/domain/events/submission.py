@@ -4,13 +4,17 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import to_json
 
 from openbrain.domain import limits
 from openbrain.domain.events.data import EventData, MemoryId
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import plain_json, plain_line, plain_text
+
+DEPTH = 250
+"""Of JSON within JSON: readers of events stop at 254."""
+INT64 = 2**63
 
 
 def _zoned(value: datetime) -> datetime:
@@ -47,21 +51,33 @@ def _not_blank(value: str) -> str:
 
 def _small_json(value: dict[str, Any]) -> dict[str, Any]:
     try:
-        size = len(orjson.dumps(value))
-    except (orjson.JSONEncodeError, RecursionError):
+        size = len(to_json(_plain(value, DEPTH)))
+    except ValueError:  # a half of a surrogate pair, too
         raise ValueError("must be plain JSON with finite numbers and valid text") from None
     if size > limits.METADATA_BYTES:
         raise ValueError(f"must be at most {limits.METADATA_BYTES} bytes of JSON, is {size}")
-    _finite(value)
     plain_json(value)
     return value
 
 
-def _finite(value: object) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("must hold finite numbers only")
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _finite(part)
+def _plain(value: Any, depth: int) -> Any:
+    """What every reader of JSON can hold: `ValueError` for anything else."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int() if -INT64 <= value < 2 * INT64:
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case dict() if depth and all(isinstance(key, str) for key in value):
+            for part in value.values():
+                _plain(part, depth - 1)
+            return value
+        case list() | tuple() if depth:
+            for part in value:
+                _plain(part, depth - 1)
+            return value
+    raise ValueError
 
 
 def _unique(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Broadcasts as finished bytes."""
 
-import orjson
+from pydantic_core import from_json, to_json
 
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.events.envelope import encode
@@ -51,14 +51,14 @@ def for_everyone(halt: Halt | None, change: Step) -> bool:
 
 def veiled(body: bytes) -> bytes:
     """The same event for who may know that everyone halts, and not why."""
-    event = orjson.loads(body)
+    event = from_json(body)
     data = {name: value for name, value in event["data"].items() if name not in VEILED}
     data |= {"title": "halt", "content": "", "source": "halt"}
-    return orjson.dumps({**event, "data": data})
+    return to_json({**event, "data": data})
 
 
 def renumbered(body: bytes, seq: int, at: int) -> bytes:
     """The same event once more, under another number."""
-    event = orjson.loads(body)
+    event = from_json(body)
     event["data"]["seq"] = seq
-    return orjson.dumps({**event, "id": uuid7(at)})
+    return to_json({**event, "id": uuid7(at)})

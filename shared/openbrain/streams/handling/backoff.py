@@ -1,26 +1,9 @@
-"""A pause that grows, with jitter, logged once."""
+"""What goes wrong in one loop: a growing pause between the tries, logged once."""
 
-import random
 from collections.abc import Awaitable, Callable
 
+from openbrain.domain.times import Backoff
 from openbrain.streams.redis.outage import PROCESS, Link, Outage
-
-
-class Backoff:
-    """Pauses that double up to a limit, each spread over its second half."""
-
-    def __init__(self, first: float, limit: float, chance: Callable[[], float] = random.random) -> None:
-        self._first, self._limit, self._chance = first, limit, chance
-        self._next = min(first, limit)
-
-    def next(self) -> float:
-        """Seconds to wait now."""
-        pause, self._next = self._next, min(self._next * 2, self._limit)
-        return pause * (0.5 + self._chance() / 2)
-
-    def reset(self) -> None:
-        """Begin again with the first pause."""
-        self._next = min(self._first, self._limit)
 
 
 class ErrorState:

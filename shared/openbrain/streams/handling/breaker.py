@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from openbrain.streams.handling.backoff import Backoff
+from openbrain.domain.times import Backoff
 
 _log = structlog.get_logger(__name__)
 

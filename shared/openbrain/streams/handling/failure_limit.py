@@ -7,9 +7,9 @@ from itertools import islice
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, error_kind, error_text
+from openbrain.domain.times import Backoff
 from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Entry
-from openbrain.streams.handling.backoff import Backoff
 
 _REMEMBERED = 40
 """Outcomes that weigh on the verdict beside those of the batch at hand: older ones fade."""

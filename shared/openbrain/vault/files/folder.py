@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
+from openbrain.domain.limits import PATH_CHARS
 from openbrain.vault import limits
 from openbrain.vault.values import Problem
 
@@ -50,8 +51,8 @@ def is_settled(mtime_ns: int, now_ns: int) -> bool:
 
 def checked(relative: str) -> str:
     """The path as the vault spells it. Invalid where it is absolute, leaves the vault or holds odd characters."""
-    if not relative or len(relative) > limits.PATH_CHARS:
-        raise Invalid("path", f"1 to {limits.PATH_CHARS} characters, relative to the vault")
+    if not relative or len(relative) > PATH_CHARS:
+        raise Invalid("path", f"1 to {PATH_CHARS} characters, relative to the vault")
     parts = f"/{relative}/"
     odd = "//" in parts or "/./" in parts or "/../" in parts
     if odd or "\\" in relative or not relative.isprintable():

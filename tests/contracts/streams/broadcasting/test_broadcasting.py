@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from openbrain.adapters.redis.broadcasts import BroadcastStream
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.memory import DAY

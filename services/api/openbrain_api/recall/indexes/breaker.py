@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from openbrain.streams.handling.backoff import Backoff
+from openbrain.domain.times import Backoff
 
 HUNG = 3
 """Times in a row after which it is left alone: one slow answer says little."""

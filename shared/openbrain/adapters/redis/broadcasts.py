@@ -1,18 +1,20 @@
-"""The broadcast stream of a workspace, read at one's own pace."""
+"""`client.subscriber.api.Stream` on Redis: the broadcast stream of a workspace, read at one's own pace."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import structlog
 from redis.exceptions import ResponseError
 
-from openbrain.domain.errors import Invalid, UnknownVersion
+from openbrain.domain.errors import Invalid, TryLater, UnknownVersion
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.settings import Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.publishing.broadcast_writer import believable
-from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone
+from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect, is_gone
 from openbrain.streams.redis.entry_ids import after_number
 
 _log = structlog.get_logger(__name__)
@@ -20,12 +22,15 @@ _FIELD = FIELD.encode()
 COUNT = 500
 """Entries of one read, at most."""
 AGAIN_S = 0.5
-Entry = tuple[int, Broadcast | None]
-"""The number of an entry and what it says; None for what is no broadcast: its number stays missing."""
+READ_S = 1.0
+
+
+def broadcast_stream(url: str, prefix: str, workspace: str) -> "BroadcastStream":
+    return BroadcastStream(Streams(url=url, prefix=prefix, tuning=StreamTuning(poll_s=READ_S)), workspace)
 
 
 class BroadcastStream:
-    """Reads without a group: nothing is kept for the reader on the server. Raises what redis-py raises."""
+    """Reads without a group: nothing is kept for the reader on the server."""
 
     def __init__(self, settings: Streams, workspace: str) -> None:
         self.name = f"{settings.prefix}{BROADCAST.name}.{workspace}"
@@ -33,16 +38,17 @@ class BroadcastStream:
         self._client = connect(settings)
         self._decode = BROADCAST.decoder()
 
-    async def after(self, seq: int) -> Sequence[Entry]:
+    async def after(self, seq: int) -> Sequence[tuple[int, Broadcast | None]]:
         """What stands behind `seq`, waiting for it at most `poll_s`; may be empty. TimeoutError for silence."""
         wait_s = self._settings.tuning.poll_s
         # Silence is noticed sooner than by the socket's own limit.
-        async with asyncio.timeout(wait_s + max(1, wait_s)):
-            response = await ask(
-                self._client,
-                *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000))),
-                *("STREAMS", self.name, after_number(seq)),
-            )
+        with _reachable():
+            async with asyncio.timeout(wait_s + max(1, wait_s)):
+                response = await ask(
+                    self._client,
+                    *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000))),
+                    *("STREAMS", self.name, after_number(seq)),
+                )
         if not response:
             return ()
         ((_, entries),) = response.items() if isinstance(response, dict) else response
@@ -57,12 +63,13 @@ class BroadcastStream:
 
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""
-        try:
-            response = await ask(self._client, "XINFO", "STREAM", self.name)
-        except ResponseError as error:
-            if is_gone(error):
-                return 0
-            raise
+        with _reachable():
+            try:
+                response = await ask(self._client, "XINFO", "STREAM", self.name)
+            except ResponseError as error:
+                if is_gone(error):
+                    return 0
+                raise
         info = response if isinstance(response, dict) else dict(zip(response[::2], response[1::2], strict=True))
         return _number(info.get("last-generated-id") or info[b"last-generated-id"])
 
@@ -79,6 +86,14 @@ class BroadcastStream:
             return None
         said: Broadcast = event.data
         return said
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    try:
+        yield
+    except AWAY as error:
+        raise TryLater("the stream server does not answer") from error
 
 
 def _number(entry: bytes) -> int:

@@ -1,0 +1,204 @@
+"""The client for code without an event loop: every method is that of `OpenBrain`, run to its end."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from openbrain.client.brain import OpenBrain
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def blocking(
+    method: Callable[Concatenate[OpenBrain, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate["SyncOpenBrain", P], R]:
+    @wraps(method)
+    def call(brain: "SyncOpenBrain", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return brain.run(method(brain.asynchronous, *args, **kwargs))
+
+    return call
+
+
+def iterating(
+    method: Callable[Concatenate[OpenBrain, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate["SyncOpenBrain", P], Generator[R, None, None]]:
+    @wraps(method)
+    def call(brain: "SyncOpenBrain", /, *args: P.args, **kwargs: P.kwargs) -> Generator[R, None, None]:
+        items = method(brain.asynchronous, *args, **kwargs)
+        try:
+            while (item := brain.run(_next(items))) is not None:
+                yield item[0]
+        finally:
+            brain.run(items.aclose())
+
+    return call
+
+
+class SyncOpenBrain:
+    """One server, one key, as `OpenBrain`, whose arguments it takes. Threads may share it."""
+
+    def __init__(self, url: str, key: str = "", **options: Any) -> None:
+        self.asynchronous = OpenBrain(url, key, **options)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Wait for a coroutine of `asynchronous`; an interrupt ends it."""
+        waiting = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        try:
+            return waiting.result()
+        except BaseException:
+            waiting.cancel()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.run(self.asynchronous.close())
+        with self._starting:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._loop = None
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_serve, args=(self._loop,), name="openbrain-client", daemon=True).start()
+            return self._loop
+
+    remember = blocking(OpenBrain.remember)
+    remember_batch = blocking(OpenBrain.remember_batch)
+    recall = blocking(OpenBrain.recall)
+    recall_batch = blocking(OpenBrain.recall_batch)
+    feedback = blocking(OpenBrain.feedback)
+    review = blocking(OpenBrain.review)
+    memories = blocking(OpenBrain.memories)
+    memory = blocking(OpenBrain.memory)
+    memory_whole = blocking(OpenBrain.memory_whole)
+    update = blocking(OpenBrain.update)
+    forget = blocking(OpenBrain.forget)
+    restore = blocking(OpenBrain.restore)
+    health = blocking(OpenBrain.health)
+
+    search = blocking(OpenBrain.search)
+    tags = blocking(OpenBrain.tags)
+    scopes = blocking(OpenBrain.scopes)
+    brief = blocking(OpenBrain.brief)
+
+    context = blocking(OpenBrain.context)
+    start_session = blocking(OpenBrain.start_session)
+    sessions = blocking(OpenBrain.sessions)
+    session = blocking(OpenBrain.session)
+    append_turns = blocking(OpenBrain.append_turns)
+    end_session = blocking(OpenBrain.end_session)
+    send_message = blocking(OpenBrain.send_message)
+    inbox = blocking(OpenBrain.inbox)
+    conversation = blocking(OpenBrain.conversation)
+    mark_read = blocking(OpenBrain.mark_read)
+
+    raise_signal = blocking(OpenBrain.raise_signal)
+    signals = blocking(OpenBrain.signals)
+    signal = blocking(OpenBrain.signal)
+    acknowledge_signal = blocking(OpenBrain.acknowledge_signal)
+    resolve_signal = blocking(OpenBrain.resolve_signal)
+    raise_halt = blocking(OpenBrain.raise_halt)
+    halts = blocking(OpenBrain.halts)
+    halt = blocking(OpenBrain.halt)
+    acknowledge_halt = blocking(OpenBrain.acknowledge_halt)
+    resume_halt = blocking(OpenBrain.resume_halt)
+    amygdala = blocking(OpenBrain.amygdala)
+    broadcasts = blocking(OpenBrain.broadcasts)
+    subscribers = blocking(OpenBrain.subscribers)
+    hear = iterating(OpenBrain.hear)
+
+    feed = blocking(OpenBrain.feed)
+    alarm = blocking(OpenBrain.alarm)
+    post_marker = blocking(OpenBrain.post_marker)
+    write_inbox = blocking(OpenBrain.write_inbox)
+    index_artifact = blocking(OpenBrain.index_artifact)
+    vault_list = blocking(OpenBrain.vault_list)
+    vault_files = iterating(OpenBrain.vault_files)
+    vault_page = blocking(OpenBrain.vault_page)
+    vault_search = blocking(OpenBrain.vault_search)
+    search_arcs = blocking(OpenBrain.search_arcs)
+    arc = blocking(OpenBrain.arc)
+    deep_health = blocking(OpenBrain.deep_health)
+    pipeline_health = blocking(OpenBrain.pipeline_health)
+
+    request_tick = blocking(OpenBrain.request_tick)
+    tick = blocking(OpenBrain.tick)
+
+    export = iterating(OpenBrain.export)
+    import_lines = blocking(OpenBrain.import_lines)
+
+    erase = blocking(OpenBrain.erase)
+    forget_matching = blocking(OpenBrain.forget_matching)
+    delete_workspace = blocking(OpenBrain.delete_workspace)
+    operations = blocking(OpenBrain.operations)
+    operation = blocking(OpenBrain.operation)
+    watch = iterating(OpenBrain.watch)
+    cancel = blocking(OpenBrain.cancel)
+
+    create_workspace = blocking(OpenBrain.create_workspace)
+    change_workspace = blocking(OpenBrain.change_workspace)
+    workspaces = blocking(OpenBrain.workspaces)
+    create_key = blocking(OpenBrain.create_key)
+    rotate_key = blocking(OpenBrain.rotate_key)
+    keys = blocking(OpenBrain.keys)
+    revoke_key = blocking(OpenBrain.revoke_key)
+    whoami = blocking(OpenBrain.whoami)
+
+    create_webhook = blocking(OpenBrain.create_webhook)
+    webhooks = blocking(OpenBrain.webhooks)
+    webhook = blocking(OpenBrain.webhook)
+    enable_webhook = blocking(OpenBrain.enable_webhook)
+    remove_webhook = blocking(OpenBrain.remove_webhook)
+    webhook_dead_letters = blocking(OpenBrain.webhook_dead_letters)
+    replay_webhook_dead_letters = blocking(OpenBrain.replay_webhook_dead_letters)
+
+    reindex = blocking(OpenBrain.reindex)
+    generations = blocking(OpenBrain.generations)
+    switch_generation = blocking(OpenBrain.switch_generation)
+    drop_generation = blocking(OpenBrain.drop_generation)
+    verify = blocking(OpenBrain.verify)
+
+    model_in_use = blocking(OpenBrain.model_in_use)
+    change_model = blocking(OpenBrain.change_model)
+
+    streams = blocking(OpenBrain.streams)
+    replay = blocking(OpenBrain.replay)
+    bury = blocking(OpenBrain.bury)
+    pause_group = blocking(OpenBrain.pause_group)
+    resume_group = blocking(OpenBrain.resume_group)
+    register_group = blocking(OpenBrain.register_group)
+    unregister_group = blocking(OpenBrain.unregister_group)
+    dead_letters = blocking(OpenBrain.dead_letters)
+    dead_letter = blocking(OpenBrain.dead_letter)
+    replay_dead = blocking(OpenBrain.replay_dead)
+    discard_dead = blocking(OpenBrain.discard_dead)
+
+
+async def _next(items: AsyncGenerator[R, None]) -> tuple[R] | None:
+    try:
+        return (await anext(items),)
+    except StopAsyncIteration:
+        return None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

@@ -1,0 +1,94 @@
+"""The client's distribution by itself: what it ships needs httpx and pydantic, and its two fronts are one."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import httpx
+import pytest
+
+from openbrain import NotFound, OpenBrain, SyncOpenBrain, __version__
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = tomllib.loads((ROOT / "shared" / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["only-include"]
+WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text())
+FOREIGN = """
+    httpx httpcore anyio certifi idna h11 sniffio pydantic pydantic_core annotated_types typing_extensions
+    typing_inspection _sysconfigdata
+"""
+ALONE = """
+import importlib, pkgutil, sys
+foreign, shipped = sys.argv[1].split(), tuple(sys.argv[2].split())
+
+class OnlyWhatIsShipped:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        known = top in sys.stdlib_module_names or top.startswith(tuple(foreign))
+        if not known and name != "openbrain" and not f"{name}.".startswith(shipped):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, OnlyWhatIsShipped())
+import openbrain
+for name in shipped:
+    package = importlib.import_module(name.rstrip("."))
+    for found in pkgutil.walk_packages(package.__path__, name):
+        importlib.import_module(found.name)
+for name in openbrain.__all__:
+    getattr(openbrain, name)
+try:
+    openbrain.subscribe(print, url="http://127.0.0.1:1", redis_url="redis://127.0.0.1:1", workspace="w")
+except openbrain.OpenBrainError as error:
+    print(error)
+"""
+
+
+def test_what_is_shipped_imports_with_nothing_else() -> None:
+    packages = [path.replace("/", ".") + "." for path in SHIPPED if not path.endswith((".py", ".typed"))]
+    command = [sys.executable, "-c", ALONE, FOREIGN, " ".join(packages)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "pip install openbrain-memory" in done.stdout
+
+
+def test_every_file_is_in_one_distribution() -> None:
+    left_out = WHOLE["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+
+    assert left_out == [f"/shared/{path}" for path in SHIPPED]
+    assert f"openbrain-client=={__version__}" in WHOLE["project"]["dependencies"]
+    assert (ROOT / "shared" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_both_fronts_have_the_same_methods() -> None:
+    methods = {name for name, each in inspect.getmembers(OpenBrain, inspect.isfunction) if not name.startswith("_")}
+
+    assert methods - set(vars(SyncOpenBrain)) == {"delivering"}, "without an event loop nothing runs beside"
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    match request.url.path:
+        case "/v1/health":
+            return httpx.Response(200, json={"status": "ok", "version": "1", "parts": {}})
+        case "/v1/brain/export":
+            return httpx.Response(200, content=b"one\ntwo\n")
+    return httpx.Response(404, json={"error": "not_found", "message": "no such memory"})
+
+
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_method_waits_for_its_answer(inside: bool) -> None:
+    """Inside of somebody's event loop too, as in a notebook."""
+
+    def ask() -> None:
+        with SyncOpenBrain("http://brain", transport=httpx.MockTransport(answer)) as brain:
+            assert brain.health().status == "ok"
+            assert b"".join(brain.export()) == b"one\ntwo\n"
+            with pytest.raises(NotFound, match="no such memory"):
+                brain.memory("m1")
+
+    if inside:
+        ask()
+    else:
+        await asyncio.to_thread(ask)
