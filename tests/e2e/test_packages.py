@@ -15,7 +15,7 @@ import pytest
 
 from tests.servers.places import ROOT
 from tests.servers.plugin import need
-from tests.servers.python_clients import HATCHLING, pip_install
+from tests.servers.tools.python_clients import HATCHLING, pip_install
 from tests.support.cli.terminal import wait_until
 from tests.support.waiting import PATIENCE_S
 

@@ -2,13 +2,12 @@
 
 import contextlib
 import fcntl
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-from pydantic_core import from_json, to_json
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
@@ -77,7 +76,9 @@ class Outbox:
         if self.waiting() >= self._most:
             raise TryLater(f"{self._most} writes wait already in {self._path}: bring the brain up, then go on")
         with database:
-            database.execute("INSERT INTO writes (request) VALUES (?)", (to_json(asdict(write), fallback=list),))
+            database.execute(
+                "INSERT INTO writes (request) VALUES (?)", (json.dumps(asdict(write), default=list).encode(),)
+            )
 
     def waiting(self) -> int:
         """How many are to be sent."""
@@ -91,7 +92,7 @@ class Outbox:
         """The oldest that waits, under its number."""
         ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"
         row = self._database().execute(ask).fetchone()
-        return None if row is None else (row[0], Write(**from_json(row[1])))
+        return None if row is None else (row[0], Write(**json.loads(row[1])))
 
     def delivered(self, number: int) -> None:
         """The server has it."""

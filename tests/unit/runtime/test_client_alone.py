@@ -12,7 +12,7 @@ import pytest
 
 from openbrain import NotFound, OpenBrain, SyncOpenBrain, __version__
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = tomllib.loads((ROOT / "shared" / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["only-include"]
 WHOLE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOREIGN = """
