@@ -11,18 +11,23 @@ SEEDS  ?= 20
 FIRST_SEED ?= 1
 SEED   ?= 7
 COUNT  ?= 30
+FOLDER ?= deploy/k8s/overlays/dev/secrets
 
 .DEFAULT_GOAL := help
-.PHONY: help up env test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
+.PHONY: help up env k8s-secrets test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
 	@$(BIN)/openbrain up $(ARGS)
 
 env: ## make the passwords that docker-compose.yml asks for, in .env; what stands there stays
 	@$(PYTHON) deploy/make_env.py
+
+k8s-secrets: $(VENV)/.installed ## make the secrets of a Kubernetes overlay, once (FOLDER=..., ARGS="--redis rediss://redis:6379/0")
+	@$(BIN)/openbrain acl --write $(FOLDER)
+	@$(BIN)/python deploy/k8s/make_secrets.py $(FOLDER) $(ARGS)
 
 # Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
 PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.runs.roomy_tmp)" openbrain-tests.XXXX) && \

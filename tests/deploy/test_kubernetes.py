@@ -1,197 +1,278 @@
-"""The Kubernetes files: rendered as an operator renders them, valid, restricted, and true to the code."""
+"""The Kubernetes files: valid for each version, restricted, and true to the code; and what breaks them is noticed."""
 
-import os
+import copy
+import json
+import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
 import openbrain
-from openbrain.domain.events.streams import STREAMS
-from openbrain.settings.reference import lines
+from openbrain.settings import Settings
 from openbrain_cli.system.run import SERVICE_APPS
+from tests.deploy import rules
+from tests.deploy.manifests import (
+    KUBERNETES,
+    OVERLAYS,
+    Manifest,
+    containers,
+    copied,
+    of_kind,
+    pod_template,
+    pods,
+    rendered,
+)
+from tests.deploy.scripts import ROOT, script
 from tests.servers.plugin import need
-from tests.servers.tools.go_tools import render_command
 
-pytestmark = pytest.mark.servers("kustomize")
-KUBERNETES = Path(__file__).parents[2] / "deploy" / "k8s"
-VERSION = "1.32"
-RENDERED: dict[str, list[dict[str, Any]]] = {}
+pytestmark = pytest.mark.servers("kustomize", "crds")
 
 
 @pytest.fixture(autouse=True)
-def _a_renderer() -> None:
+def _tools() -> None:
     need("kustomize")
+    need("crds")
 
 
-def rendered(folder: str) -> list[dict[str, Any]]:
-    if folder not in RENDERED:
-        done = subprocess.run([*render_command(), str(KUBERNETES / folder)], capture_output=True, text=True, check=True)
-        assert not done.stderr
-        RENDERED[folder] = list(yaml.safe_load_all(done.stdout))
-    return RENDERED[folder]
+@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_nothing_breaks_a_rule(overlay: str, rule: rules.Rule) -> None:
+    assert list(rule(rendered(overlay))) == []
 
 
-def of_kind(folder: str, *kinds: str) -> list[dict[str, Any]]:
-    return [each for each in rendered(folder) if each["kind"] in kinds]
+def deployment(objects: list[Manifest], name: str) -> Manifest:
+    return next(each for each in of_kind(objects, "Deployment") if each["metadata"]["name"] == name)
 
 
-def pods(folder: str) -> list[tuple[str, dict[str, Any]]]:
-    owners = of_kind(folder, "Deployment", "StatefulSet", "Job")
-    return [(owner["metadata"]["name"], owner["spec"]["template"]["spec"]) for owner in owners]
+def scaler(objects: list[Manifest], name: str) -> Manifest:
+    return next(each for each in of_kind(objects, "ScaledObject") if each["metadata"]["name"] == name)
 
 
-def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*pod["containers"], *pod.get("initContainers", [])]
+def service(objects: list[Manifest], name: str = "embedder") -> Manifest:
+    (container,) = deployment(objects, name)["spec"]["template"]["spec"]["containers"]
+    return dict_of(container)
 
 
-FOLDERS = ["base", "overlays/dev", "overlays/prod"]
+def dict_of(value: Any) -> Manifest:
+    assert isinstance(value, dict)
+    return value
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_object_is_valid_and_has_no_unknown_member(folder: str) -> None:
-    for each in rendered(folder):
-        kubernetes_validate.validate(each, VERSION, strict=True)
+def _misspelt(objects: list[Manifest]) -> None:
+    budget = of_kind(objects, "PodDisruptionBudget")[0]["spec"]
+    budget["maxUnavailble"] = budget.pop("maxUnavailable")
 
 
-def test_a_wrong_member_would_be_found() -> None:
-    (deployment, *_) = of_kind("base", "Deployment")
-    wrong = {**deployment, "spec": {**deployment["spec"], "replcas": 2}}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(wrong, VERSION, strict=True)
+def _unknown_trigger_key(objects: list[Manifest]) -> None:
+    scaler(objects, "ingest")["spec"]["triggers"][0]["metadata"]["lagcount"] = "5"
 
 
-def unrestricted(pod: dict[str, Any]) -> list[str]:
-    """What the Pod Security profile `restricted` would refuse."""
-    own = pod.get("securityContext", {})
-    found = [name for name in ("hostNetwork", "hostPID", "hostIPC") if pod.get(name)]
-    if own.get("runAsNonRoot") is not True or own.get("runAsUser", 1) == 0:
-        found.append("runs as root")
-    if own.get("seccompProfile", {}).get("type") not in ("RuntimeDefault", "Localhost"):
-        found.append("no seccomp profile")
-    allowed = {
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
+def _stream_not_scaled(objects: list[Manifest]) -> None:
+    scaler(objects, "indexer-text")["spec"]["triggers"].pop()
+
+
+def _wrong_group(objects: list[Manifest]) -> None:
+    scaler(objects, "embedder")["spec"]["triggers"][0]["metadata"]["consumerGroup"] = "embeder"
+
+
+def _wrong_stream(objects: list[Manifest]) -> None:
+    scaler(objects, "embedder")["spec"]["triggers"][0]["metadata"]["stream"] = "memory.saved"
+
+
+def _misspelt_scaler(objects: list[Manifest]) -> None:
+    scaler(objects, "embedder")["spec"]["minReplicas"] = 1
+
+
+def _to_zero(objects: list[Manifest]) -> None:
+    scaler(objects, "embedder")["spec"]["minReplicaCount"] = 0
+
+
+def _privileged(objects: list[Manifest]) -> None:
+    service(objects)["securityContext"]["privileged"] = True
+
+
+def _root(objects: list[Manifest]) -> None:
+    pod_template(deployment(objects, "api"))["spec"]["securityContext"]["runAsUser"] = 0
+
+
+def _token(objects: list[Manifest]) -> None:
+    del pod_template(deployment(objects, "api"))["spec"]["automountServiceAccountToken"]
+
+
+def _no_probe(objects: list[Manifest]) -> None:
+    del service(objects)["livenessProbe"]
+
+
+def _too_short(objects: list[Manifest]) -> None:
+    pod_template(deployment(objects, "tick"))["spec"]["terminationGracePeriodSeconds"] = 30
+
+
+def _no_schema(objects: list[Manifest]) -> None:
+    pod_template(deployment(objects, "tick"))["spec"]["initContainers"] = []
+
+
+def _another_secret(objects: list[Manifest]) -> None:
+    service(objects, "ingest")["envFrom"].append({"secretRef": {"name": "housekeeper"}})
+
+
+def _no_policy(objects: list[Manifest]) -> None:
+    objects.remove(next(each for each in objects if each["metadata"]["name"] == "to-redis"))
+
+
+def _reaches_all(objects: list[Manifest]) -> None:
+    policy = next(each for each in objects if each["metadata"]["name"] == "to-redis")
+    del policy["spec"]["egress"][0]["to"]
+
+
+def _unknown_setting(objects: list[Manifest]) -> None:
+    next(each for each in of_kind(objects, "ConfigMap") if each["metadata"]["name"] == "openbrain")["data"] |= {
+        "OPENBRAIN_TEXT__URI": "x"
     }
-    found += [f"volume {volume['name']}" for volume in pod.get("volumes", []) if not allowed & set(volume)]
-    for container in containers(pod):
-        context = container.get("securityContext", {})
-        if context.get("allowPrivilegeEscalation") is not False or context.get("privileged"):
-            found.append(f"{container['name']} may escalate")
-        if context.get("capabilities", {}).get("drop") != ["ALL"] or context.get("capabilities", {}).get("add"):
-            found.append(f"{container['name']} has capabilities")
-        found += [f"host port of {container['name']}" for port in container.get("ports", []) if "hostPort" in port]
-    return found
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_pod_is_restricted(folder: str) -> None:
-    assert {name: found for name, pod in pods(folder) if (found := unrestricted(pod))} == {}
-    assert all(pod["automountServiceAccountToken"] is False for _, pod in pods(folder))
+def _service_left_out(objects: list[Manifest]) -> None:
+    objects.remove(deployment(objects, "amygdala"))
 
 
-def test_a_pod_with_rights_would_be_found() -> None:
-    (_, pod), *_ = pods("base")
-    assert unrestricted({**pod, "hostNetwork": True, "securityContext": {}}) == [
-        "hostNetwork",
-        "runs as root",
-        "no seccomp profile",
+def _scaled_by_two(objects: list[Manifest]) -> None:
+    deployment(objects, "ingest")["spec"]["replicas"] = 2
+
+
+def _unscraped(objects: list[Manifest]) -> None:
+    of_kind(objects, "PodMonitor")[0]["spec"]["podMetricsEndpoint"] = []
+
+
+MUTANTS: dict[Callable[[list[Manifest]], None], tuple[rules.Rule, str]] = {
+    _misspelt: (rules.valid, "maxUnavailble"),
+    _unknown_trigger_key: (rules.scaled, "KEDA knows no ['lagcount']"),
+    _stream_not_scaled: (rules.scaled, "pendingEntriesCount of indexer-text on memory.reindex"),
+    _wrong_group: (rules.scaled, "embedder is scaled by the group embeder"),
+    _wrong_stream: (rules.scaled, "lagCount of embedder on memory.saved"),
+    _misspelt_scaler: (rules.valid, "minReplicas"),
+    _to_zero: (rules.scaled, "embedder may end while entries are parked"),
+    _privileged: (rules.restricted, "service may escalate"),
+    _root: (rules.restricted, "api: runs as root"),
+    _token: (rules.restricted, "api has a token of the cluster"),
+    _no_probe: (rules.running, "embedder: probes"),
+    _too_short: (rules.running, "tick is killed before its longest call ends"),
+    _no_schema: (rules.running, "tick does not wait for the schema"),
+    _another_secret: (rules.reaching, "ingest holds the secrets"),
+    _no_policy: (rules.reaching, "uses redis, and no policy lets it"),
+    _reaches_all: (rules.reaching, "one lets it reach everything"),
+    _unknown_setting: (rules.configured, "no setting OPENBRAIN_TEXT__URI"),
+    _service_left_out: (rules.complete, "services: ['amygdala']"),
+    _scaled_by_two: (rules.complete, "ingest: who sets its replicas?"),
+    _unscraped: (rules.valid, "podMetricsEndpoint"),
+}
+
+
+@pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
+def test_what_breaks_it_is_noticed(mutate: Callable[[list[Manifest]], None]) -> None:
+    rule, says = MUTANTS[mutate]
+    before = rendered("overlays/prod")
+    objects = copy.deepcopy(before)
+    mutate(objects)
+    # A schema says the same of what was not changed.
+    problems = list(rule([each for each in objects if each not in before] if rule is rules.valid else objects))
+    assert any(says in problem for problem in problems), problems
+
+
+def test_the_schema_and_the_groups_are_made_by_the_same_image() -> None:
+    (job,) = of_kind(rendered("overlays/prod"), "Job")
+    spec = job["spec"]["template"]["spec"]
+    assert [each["args"][:2] for each in (*spec["initContainers"], *spec["containers"])] == [
+        ["db", "upgrade"],
+        ["streams", "groups"],
     ]
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_namespaces_enforce_it(folder: str) -> None:
-    for namespace in of_kind(folder, "Namespace"):
-        assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    names = {each["metadata"].get("namespace") for each in rendered(folder) if each["kind"] != "Namespace"}
-    assert len(names) == 1
-
-
-def test_each_room_is_a_deployment_and_runs_that_room() -> None:
-    told = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in of_kind("base", "Deployment")}
-    assert set(told) == set(SERVICE_APPS)
-    for service, pod in told.items():
-        assert pod["containers"][0]["args"] == ["run", service]
-
-
-def test_each_consumer_group_has_its_deployment() -> None:
-    groups = {group for stream in STREAMS for group in stream.groups}
-    assert groups <= {each["metadata"]["name"] for each in of_kind("base", "Deployment")}
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_rooms_are_probed_ended_gently_and_can_not_write_their_image(folder: str) -> None:
-    for deployment in of_kind(folder, "Deployment"):
-        pod = deployment["spec"]["template"]["spec"]
-        (service,) = pod["containers"]
-        assert service["livenessProbe"]["httpGet"] == {"path": "/live", "port": "http"}
-        assert service["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "http"}
-        assert service["ports"] == [{"name": "http", "containerPort": 8788}]
-        assert pod["terminationGracePeriodSeconds"] >= 90
-        assert all(each["securityContext"]["readOnlyRootFilesystem"] for each in containers(pod))
-        assert all({"requests", "limits"} <= set(each["resources"]) for each in containers(pod))
-        assert [each["args"][:2] for each in pod["initContainers"]] == [["db", "check"]]
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_settings_in_the_configuration_exist(folder: str) -> None:
-    known = {line.name for line in lines()}
-    for each in of_kind(folder, "ConfigMap", "Secret"):
-        assert set(each.get("data", {})) <= known
-
-
-def test_the_migration_is_a_job_of_the_same_image() -> None:
-    (job,) = of_kind("overlays/prod", "Job")
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    images = {each["image"] for _, pod in pods("overlays/prod") for each in containers(pod)}
-    assert container["args"][:2] == ["db", "upgrade"]
+    images = {each["image"] for pod in pods(rendered("overlays/prod")).values() for each in containers(pod)}
     assert images == {f"openbrain:{openbrain.__version__}"}
 
 
-def test_production_has_replicas_that_are_not_all_taken_at_once() -> None:
-    replicas = {each["metadata"]["name"]: each["spec"]["replicas"] for each in of_kind("overlays/prod", "Deployment")}
-    budgets = {each["metadata"]["name"] for each in of_kind("overlays/prod", "PodDisruptionBudget")}
-    assert min(replicas.values()) >= 2
-    assert budgets == set(replicas) == set(SERVICE_APPS)
+def test_the_cron_job_asks_for_the_slots_of_the_schedule() -> None:
+    objects = rendered("overlays/prod")
+    (cron,) = of_kind(objects, "CronJob")
+    (config,) = of_kind(objects, "ConfigMap")
+    assert cron["spec"]["schedule"] == config["data"]["OPENBRAIN_TICK__SCHEDULE"] == Settings().tick.schedule
+    assert cron["spec"]["timeZone"] == "Etc/UTC"
+    (container,) = pod_template(cron)["spec"]["containers"]
+    assert container["args"] == ["tick", "--due"]
 
 
-def test_a_vault_is_mounted_where_pages_are_written(tmp_path: Path) -> None:
-    overlay = KUBERNETES / "overlays" / "dev"
-    (tmp_path / "k8s").mkdir()
-    made = tmp_path / "k8s" / "kustomization.yaml"
-    made.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "kustomize.config.k8s.io/v1beta1",
-                "kind": "Kustomization",
-                "resources": [os.path.relpath(overlay, made.parent)],
-                "components": [os.path.relpath(KUBERNETES / "components" / "vault", made.parent)],
-            }
-        )
-    )
-    with_vault = rendered(str(made.parent))
-    for each in with_vault:
-        kubernetes_validate.validate(each, VERSION, strict=True)
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_a_vault_is_mounted_where_pages_are_written(overlay: str) -> None:
     mounting = {
-        each["metadata"]["name"]
-        for each in with_vault
-        if each["kind"] == "Deployment"
-        and any(mount["name"] == "vault" for mount in containers(each["spec"]["template"]["spec"])[0]["volumeMounts"])
+        name
+        for name, pod in pods(rendered(overlay)).items()
+        if any(mount["name"] == "vault" for mount in pod["containers"][0].get("volumeMounts", ()))
     }
     assert mounting == {"tick", "api"}
-    assert all(
-        not unrestricted(each["spec"]["template"]["spec"]) for each in with_vault if each["kind"] == "Deployment"
-    )
+
+
+def test_transcripts_are_mounted_read_only(tmp_path: Path) -> None:
+    files = tmp_path / "k8s"
+    shutil.copytree(copied(), files)
+    overlay = files / "overlays" / "prod" / "kustomization.yaml"
+    text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/transcripts\n")
+    overlay.write_text(text)
+    objects = rendered(overlay.parent)
+    (tick,) = (each for each in of_kind(objects, "Deployment") if each["metadata"]["name"] == "tick")
+    assert [*rules.valid([tick]), *rules.configured(objects)] == []
+    (mount,) = (each for each in service(objects, "tick")["volumeMounts"] if each["name"] == "transcripts")
+    assert mount["readOnly"] is True
 
 
 def test_no_secret_is_in_what_production_applies() -> None:
-    assert of_kind("overlays/prod", "Secret") == []
+    assert of_kind(rendered("overlays/prod"), "Secret") == []
+    named = {
+        source["secretRef"]["name"]
+        for pod in pods(rendered("overlays/prod")).values()
+        for container in containers(pod)
+        for source in container.get("envFrom", ())
+        if "secretRef" in source
+    }
+    assert named == set(SERVICE_APPS) | {"mariadb", "elasticsearch", "qdrant", "metrics"}
+
+
+def test_no_password_is_in_the_repository() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "deploy/k8s"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    assert not [name for name in tracked if name.endswith((".env", "users.acl", "passwords"))]
+    for file in KUBERNETES.rglob("*.yaml"):
+        for each in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            assert each["kind"] != "Secret", file
+
+
+def test_each_user_of_redis_has_a_secret_of_its_own(tmp_path: Path) -> None:
+    maker = ROOT / "deploy" / "k8s" / "make_secrets.py"
+    (tmp_path / "passwords").write_text("ingest one\nscaler two\nproducer-team-a three\n")
+
+    def make() -> str:
+        line = [sys.executable, str(maker), str(tmp_path), "--redis", "rediss://redis.example.org:6380/0"]
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout
+
+    assert "made" in make()
+    made = {file.name: file.read_text() for file in tmp_path.glob("*.env")}
+    assert made["ingest.env"] == "OPENBRAIN_STREAMS__URL=rediss://ingest:one@redis.example.org:6380/0\n"
+    assert made["scaler.env"].splitlines() == [
+        "address=redis.example.org:6380",
+        "username=scaler",
+        "password=two",
+        "tls=enable",
+    ]
+    assert "producer-team-a.env" in made
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("*.env")} == {0o600}
+    assert "nothing was changed" in make()
+    assert made == {file.name: file.read_text() for file in tmp_path.glob("*.env")}
+
+
+def test_a_server_and_its_clients_are_given_the_same_password() -> None:
+    made = json.loads(json.dumps(script("deploy/k8s/make_secrets.py")["of_servers"]()))
+    assert made["mariadb-server"]["MARIADB_PASSWORD"] in made["mariadb"]["OPENBRAIN_TRUTH__URL"]
+    assert made["elasticsearch-server"]["ELASTIC_PASSWORD"] in made["elasticsearch"]["OPENBRAIN_TEXT__URL"]
+    assert made["qdrant-server"]["QDRANT__SERVICE__API_KEY"] == made["qdrant"]["OPENBRAIN_VECTORS__API_KEY"]

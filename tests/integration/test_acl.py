@@ -1,6 +1,7 @@
 """The users of the stream server, on real servers that load the file: each does its work, and nothing else."""
 
 import dataclasses
+import json
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -12,7 +13,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.events.envelope import FIELD, encode
-from openbrain.domain.events.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
+from openbrain.domain.events.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, STREAMS, SUBMITTED
 from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
 from openbrain.streams.operating import acl
@@ -89,6 +90,28 @@ async def test_nobody_comes_in_without_a_name(guarded: Guarded) -> None:
     async with Redis(port=guarded.port) as nobody:
         with pytest.raises(AuthenticationError):
             await nobody.ping()
+
+
+async def test_the_scaler_counts_and_that_is_all(guarded: Guarded) -> None:
+    """What KEDA asks; the groups are there before it looks."""
+    prepare = [str(PROGRAM), "streams", "groups", "prepare", "--wait", "20", "--json"]
+    made = {"PATH": "/usr/bin:/bin", "OPENBRAIN_STREAMS__PREFIX": PREFIX}
+    made["OPENBRAIN_STREAMS__URL"] = guarded.url("housekeeper")
+    done = subprocess.run(prepare, check=True, env=made, capture_output=True, text=True)
+    readers = [(f"{PREFIX}{spec.name}", group) for spec in STREAMS for group in spec.groups]
+    assert [(each["stream"], each["group"]) for each in json.loads(done.stdout)] == readers
+    assert json.loads(subprocess.run(prepare, check=True, env=made, capture_output=True).stdout) == []
+    async with guarded.client("scaler") as scaler:
+        assert "redis_version" in await scaler.info()
+        for stream, group in readers:
+            assert group.encode() in {each["name"] for each in await scaler.xinfo_groups(stream)}
+            assert (await scaler.xpending(stream, group))["pending"] == 0
+            assert await scaler.xlen(stream) == 0
+            assert await refused(scaler.xrange(stream))
+            assert await refused(scaler.xadd(stream, {"a": "b"}))
+            assert await refused(scaler.xgroup_destroy(stream, group))
+        assert await refused(scaler.xlen(f"{PREFIX}{BROADCAST.name}.team-a"))
+        assert await refused(scaler.keys())
 
 
 async def test_a_producer_appends_to_its_own_stream_and_that_is_all(guarded: Guarded, observer: Redis) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tests.servers import elasticsearch_server, mariadb_server, ollama_server, redis_server
 from tests.servers.availability import NAMES, Missing, State
 from tests.servers.processes.process import Recipe, ServerError, ServerProcess
-from tests.servers.tools import faketime, go_tools, image_tools, mpnet_model, npm_clients, python_clients
+from tests.servers.tools import crds, faketime, go_tools, image_tools, mpnet_model, npm_clients, python_clients
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "image": image_tools.state,
     "compose": go_tools.compose_state,
     "kustomize": go_tools.kustomize_state,
+    "crds": crds.state,
     "mpnet": mpnet_model.state,
     "agentihooks": python_clients.AGENTIHOOKS.state,
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,

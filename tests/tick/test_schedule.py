@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.errors import SetupError
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.vault import Tick
-from openbrain_housekeeper.jobs.tick_schedule import TickSchedule, last_slot
+from openbrain.runtime.adapters import clock as clock_of_this_machine
+from openbrain.settings import Settings, Truth, Vaults
+from openbrain.settings.ticks import Tick as TickSettings
+from openbrain.usecases.tick_schedule import TickSchedule, last_slot
+from openbrain_cli.vault.due_ticks import request_due_ticks
 from tests.support.store.fixtures import FakeClock
 
 SCHEDULE = "7 */2 * * *"
@@ -89,3 +94,23 @@ async def test_after_a_long_pause_one_tick_catches_up(
 
 async def test_without_a_schedule_nothing_is_asked_for(store: SqlStore, clock: FakeClock) -> None:
     assert await TickSchedule(store.ticks, clock, ["w1"], "", "04:07").round() == 0
+
+
+async def test_a_cron_job_beside_the_schedule_asks_for_the_same_slot(store: SqlStore, database_url: str) -> None:
+    """Whichever comes first: the slot is kept once, and nothing ticks twice."""
+    real = clock_of_this_machine()
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=real.now()))
+    every_day = f"{datetime.now(UTC):%M %H} * * *"
+    settings = Settings(
+        truth=Truth(url=database_url),
+        tick=TickSettings(schedule=every_day),
+        vaults=Vaults(folders={"w1": Path("/vault")}),
+    )
+
+    assert await request_due_ticks(settings) == 1
+    assert await request_due_ticks(settings) == 0
+    assert await TickSchedule(store.ticks, real, ["w1"], every_day, "04:07").round() == 0
+    assert len(await store.ticks.ticks("w1", 9)) == 1
+    without = settings.model_copy(update={"vaults": Vaults()})
+    with pytest.raises(SetupError, match="OPENBRAIN_VAULTS__FOLDERS"):
+        await request_due_ticks(without)

@@ -24,6 +24,7 @@ BareVault = Annotated[Path | None, typer.Option("--vault", metavar="DIR", help="
 Feed = Annotated[
     Path | None, typer.Option("--brain-feed", metavar="DIR", help="Of --vault: where a copy of the feed goes.")
 ]
+Due = Annotated[bool, typer.Option("--due", help="Ask the database for what the schedule says is due, and end.")]
 Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]
 
 
@@ -32,6 +33,7 @@ Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new trans
     "openbrain tick --dry-run",
     "openbrain tick --no-ai --json",
     "openbrain tick --vault ~/notes --brain-feed ~/.agentihooks/brain-feed",
+    "OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain tick --due",
 )
 def tick(
     to: Connection,
@@ -40,12 +42,18 @@ def tick(
     extract: Extract = False,
     vault: BareVault = None,
     brain_feed: Feed = None,
+    due: Due = False,
     json: AsJson = False,
 ) -> None:
     """Keep the workspace's vault now, and tell what was done. With --vault: that folder's, without a server.
 
-    Exit code 1 where the tick failed, or the model did.
+    With --due, for a cron job, the database is asked for what OPENBRAIN_TICK__SCHEDULE says is due, each slot once, and
+    the service `tick` does it. Exit code 1 where the tick failed, or the model did.
     """
+    if due:
+        count = _request_due(to, any((no_ai, dry_run, extract, vault, brain_feed)))
+        as_json({"requested": count}) if json else print(f"{count} asked for" if count else "nothing is due")
+        return
     if vault is not None:
         report = _of_folder(vault, brain_feed, to, ai=not no_ai, dry_run=dry_run, extract=extract)
         as_json({"report": report}) if json else _tell(report)
@@ -62,6 +70,14 @@ def tick(
     if ended.error:
         raise OpenBrainError(f"the tick failed: {ended.error}")
     _refuse_failed_model(report)
+
+
+def _request_due(to: Connection, others: bool) -> int:
+    from openbrain_cli.vault.due_ticks import request_due_ticks
+
+    if others:
+        raise Invalid("--due", "goes with no other option of a tick: the settings say all")
+    return asyncio.run(request_due_ticks(to.profile.settings()))
 
 
 def _of_folder(

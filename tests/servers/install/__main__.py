@@ -19,7 +19,7 @@ from tests.servers.install import image as install_image
 from tests.servers.install import ollama as install_ollama
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
-from tests.servers.tools import mpnet_model, npm_clients, python_clients
+from tests.servers.tools import crds, mpnet_model, npm_clients, python_clients
 
 _DEBIAN = ("redis", "mariadb", "image", "faketime")
 _GO = ("compose", "kustomize")
@@ -53,6 +53,8 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
     if "ollama" in missing:
         yield lambda: _attempt("ollama", install_ollama.install)
+    if "crds" in missing:
+        yield lambda: _attempt("crds", crds.install)
     if "mpnet" in missing:
         yield lambda: _attempt("mpnet", mpnet_model.install)
     if "elasticsearch-8" in missing:

@@ -17,7 +17,7 @@ def test_the_reference_page_is_true() -> None:
 
 def test_every_group_has_a_user() -> None:
     groups = {group for stream in STREAMS for group in stream.groups}
-    assert groups | {"housekeeper", "api", "producer"} == {user.name for user in acl.users()}
+    assert groups | {"housekeeper", "api", "scaler", "producer"} == {user.name for user in acl.users()}
 
 
 @pytest.mark.parametrize("workspace", ["*", "a b", "a~b", "", "team.a", "x)"])

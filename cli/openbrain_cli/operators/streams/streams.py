@@ -8,6 +8,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.operators.streams.service_groups import prepare
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, as_json_line, console, one_line, say, table
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.streams import Buried, GroupAnswer, StreamList
 
 app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
-groups = new_app(
-    no_args_is_help=True, help="Readers that are none of our services: a stream waits for those registered."
-)
+groups = new_app(no_args_is_help=True, help="Make the services' groups, or register readers that are no service.")
+groups.command("prepare")(prepare)
 app.add_typer(groups, name="groups")
 
 OneStream = Annotated[str, typer.Option("--stream", help="Only this stream.")]

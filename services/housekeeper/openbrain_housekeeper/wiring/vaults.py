@@ -2,8 +2,8 @@
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.runtime.container import Container
+from openbrain.usecases.tick_schedule import TickSchedule
 from openbrain.vault.pipeline import Patience
-from openbrain_housekeeper.jobs.tick_schedule import TickSchedule
 from openbrain_housekeeper.jobs.vault_checks import VaultCheck
 
 

@@ -52,7 +52,14 @@ def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[st
     services = [
         _consumer(group, prefix, workspaces, foreign if group in SIGNAL_RAISED.groups else ()) for group in _GROUPS
     ]
-    return [*services, _housekeeper(prefix), _api(prefix), _producer(prefix), *_of_workspaces(prefix, workspaces)]
+    return [
+        *services,
+        _housekeeper(prefix),
+        _api(prefix),
+        _scaler(prefix),
+        _producer(prefix),
+        *_of_workspaces(prefix, workspaces),
+    ]
 
 
 def acl_file(users: Sequence[User], passwords: Mapping[str, str]) -> str:
@@ -123,6 +130,14 @@ def _api(prefix: str) -> User:
     own = "+publish +subscribe +unsubscribe +info +time"
     about = "wakes services, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
     return User("api", _rules(prefix, own, counts, watched, hears), about)
+
+
+def _scaler(prefix: str) -> User:
+    streams = [f"{prefix}{spec.name}*" for spec in STREAMS if spec.groups]
+    counts = f"+xlen +xpending +xinfo|groups {_keys(streams)}"
+    return User(
+        "scaler", _bare(f"+info ({counts})"), "counts what waits for a group, so that its service can be scaled"
+    )
 
 
 def _producer(prefix: str) -> User:

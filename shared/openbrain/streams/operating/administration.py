@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.events.streams import every_stream
 from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
+from openbrain.settings import Streams
 from openbrain.streams.dead_letters import listing
 from openbrain.streams.monitoring import inspection
 from openbrain.streams.monitoring.gauges import groups_of
+from openbrain.streams.redis import scripts
 from openbrain.streams.redis.connection import AWAY, Connecting, ask
+from openbrain.streams.redis.keys import retry_states
 
 
 @contextmanager
@@ -81,3 +85,14 @@ class RedisStreams(Connecting):
 
     def _boxes(self, wanted: DeadFilter | None = None) -> list[listing.Box]:
         return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)
+
+
+async def make_service_groups(client: Redis, settings: Streams) -> Sequence[tuple[str, str]]:
+    """Make the groups of our services that are missing, at the first entry of their streams; those, by stream and name.
+    Raises what redis-py raises."""
+    wanted = [
+        (settings.prefix + name, group)
+        for name, spec in every_stream(settings.bound_workspaces).items()
+        for group in spec.groups
+    ]
+    return [pair for pair in wanted if await scripts.JOIN(client, (pair[0], retry_states(*pair)), pair[1])]

@@ -1,0 +1,58 @@
+"""streams groups prepare: what stands before a service, or its scaler, looks for its group."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import TryLater
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.operators.streams.publish import stream_settings
+from openbrain_cli.options import AsJson, Data
+from openbrain_cli.output import as_json
+from openbrain_cli.profile import profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openbrain.settings import Streams
+
+_PAUSE_S = 0.5
+Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the stream server answers.")]
+
+
+@command("openbrain streams groups prepare --wait 60")
+def prepare(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
+    """Make the groups of all services that are not there yet, at the beginning of their streams.
+
+    A service makes its own when it starts. This is for whoever looks before: a scaler that finds no group stands still.
+    """
+    made = asyncio.run(_prepared(stream_settings(profile(data=data)), wait))
+    if json:
+        as_json([{"stream": stream, "group": group} for stream, group in made])
+    else:
+        print("\n".join(f"{stream}  {group}" for stream, group in made) or "every group is there")
+
+
+async def _prepared(settings: "Streams", wait: int) -> "Sequence[tuple[str, str]]":
+    from openbrain.streams.operating.administration import make_service_groups
+    from openbrain.streams.redis.connection import AWAY, connect, disconnect, without_login
+
+    client = connect(settings)
+    try:
+        async with asyncio.timeout(wait or None):
+            while True:
+                try:
+                    return await make_service_groups(client, settings)
+                except AWAY as error:
+                    if not wait:
+                        raise _unanswered(without_login(settings.url), type(error).__name__) from error
+                await asyncio.sleep(_PAUSE_S)
+    except TimeoutError:
+        raise _unanswered(without_login(settings.url), f"not in {wait} s") from None
+    finally:
+        await disconnect(client)
+
+
+def _unanswered(where: str, reason: str) -> TryLater:
+    return TryLater(f"{where} does not answer ({reason}): see whether the stream server runs, and try again")

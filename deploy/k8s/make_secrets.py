@@ -1,0 +1,80 @@
+"""`make k8s-secrets`: a file for each secret of an overlay; what stands there stays.
+
+Reads `passwords`, which `openbrain acl --write FOLDER` writes into the same folder: a user and a password a line.
+"""
+
+import argparse
+import os
+import secrets
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+SCALER = "scaler"
+LENGTH = 32
+_LETTERS = string.ascii_letters + string.digits
+"""They stand in URLs."""
+REDIS = "redis://redis:6379/0"
+
+
+def random_password() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
+
+
+def of_users(passwords: Mapping[str, str], redis: str) -> dict[str, dict[str, str]]:
+    """A secret for each user of Redis: its URL, or what the scaler wants to know apart."""
+    parts = urlsplit(redis)
+    made = {
+        user: {"OPENBRAIN_STREAMS__URL": parts._replace(netloc=f"{user}:{password}@{parts.netloc}").geturl()}
+        for user, password in passwords.items()
+    }
+    if SCALER in passwords:
+        tls = "enable" if parts.scheme == "rediss" else "disable"
+        made[SCALER] = {"address": parts.netloc, "username": SCALER, "password": passwords[SCALER], "tls": tls}
+    return made
+
+
+def of_servers() -> dict[str, dict[str, str]]:
+    """What the servers are started with, and what the services say to them."""
+    mariadb, elastic, qdrant = random_password(), random_password(), random_password()
+    return {
+        "mariadb": {"OPENBRAIN_TRUTH__URL": f"mysql+aiomysql://openbrain:{mariadb}@mariadb/openbrain"},
+        "mariadb-server": {"MARIADB_PASSWORD": mariadb},
+        "elasticsearch": {"OPENBRAIN_TEXT__URL": f"http://elastic:{elastic}@elasticsearch:9200"},
+        "elasticsearch-server": {"ELASTIC_PASSWORD": elastic},
+        "qdrant": {"OPENBRAIN_VECTORS__API_KEY": qdrant},
+        "qdrant-server": {"QDRANT__SERVICE__API_KEY": qdrant},
+        "metrics": {"OPENBRAIN_SERVER__METRICS_TOKEN": random_password()},
+    }
+
+
+def write(folder: Path, made: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """One `NAME.env` for each that is not there, readable by their owner alone; the names of those."""
+    new = [name for name in made if not (folder / f"{name}.env").exists()]
+    for name in new:
+        descriptor = os.open(folder / f"{name}.env", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("".join(f"{key}={value}\n" for key, value in made[name].items()))
+    return new
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="with the file `passwords`; the secrets are written beside it")
+    parser.add_argument("--redis", default=REDIS, help=f"URL of Redis without user and password (default: {REDIS})")
+    asked = parser.parse_args()
+    passwords = asked.folder / "passwords"
+    if not passwords.exists():
+        parser.error(f"{passwords} is not there: run `openbrain acl --write {asked.folder}` first")
+    users = dict(line.split(maxsplit=1) for line in passwords.read_text(encoding="utf-8").splitlines())
+    # A server's password and its client's belong together: both are made, or neither.
+    servers = of_servers()
+    known = {name for name in servers if (asked.folder / f"{name.removesuffix('-server')}.env").exists()}
+    made = of_users(users, asked.redis) | {name: each for name, each in servers.items() if name not in known}
+    new = write(asked.folder, made)
+    print(f"{asked.folder}: {', '.join(new)} made" if new else f"{asked.folder} has every secret: nothing was changed")
+
+
+if __name__ == "__main__":
+    main()
