@@ -5,20 +5,15 @@ raw and route in turn.
 """
 
 import argparse
-import contextlib
 import http.client
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from benchmarks.support.report import Report, Row
 from benchmarks.support.texts import questions
+from benchmarks.support.worker import Worker, running_worker
 
 NAME = "discovery"
 SEARCH, TAGS = "/v1/brain/search", "/v1/brain/tags"
@@ -48,21 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     """Fill once, then measure."""
-    with contextlib.ExitStack() as stack:
-        folder = options.discovery_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.workers.discovery", folder, str(options.discovery_count)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert worker.stdin is not None
-        try:
-            ready = _told(worker)
-            rows = _rows(Server(int(ready["port"]), str(ready["key"])), worker, options)
-        finally:
-            worker.stdin.close()
-            worker.wait(timeout=120)
+    with running_worker("discovery", options.discovery_count, options.discovery_folder) as worker:
+        rows = _rows(Server(int(worker.ready["port"]), str(worker.ready["key"])), worker, options)
     note = f"{options.discovery_count} memories on tantivy, 20 hits, 7 tags; each raw figure right before its route"
     return Report(NAME, rows, (note,))
 
@@ -88,14 +70,14 @@ class Server:
         return statistics.median(times)
 
 
-def _rows(server: Server, worker: "subprocess.Popen[str]", options: argparse.Namespace) -> tuple[Row, ...]:
+def _rows(server: Server, worker: Worker, options: argparse.Namespace) -> tuple[Row, ...]:
     routes: dict[str, list[float]] = {name: [] for name in ROUTES}
     raws: dict[str, list[float]] = {name: [] for name in ROUTES}
     for repeat in range(options.discovery_repeats):
-        asked = questions(options.discovery_requests, seed=50 + repeat)
+        wanted = questions(options.discovery_requests, seed=50 + repeat)
         for name, (path, params) in ROUTES.items():
-            raws[name].append(_raw(worker, name))
-            several = [{**params, "q": each} if path == SEARCH else params for each in asked]
+            raws[name].append(float(worker.ask(name)["ms"]))
+            several = [{**params, "q": words} if path == SEARCH else params for words in wanted]
             routes[name].append(server.median(path, several))
     return tuple(_row(name, routes[name], raws[name]) for name in ROUTES)
 
@@ -107,19 +89,3 @@ def _row(name: str, route: Sequence[float], raw: Sequence[float]) -> Row:
         return Row(f"{name}: p50 beyond raw", "ms", beyond, against, goal=GOAL_MS, at_most=True)
     ratios = tuple(one / other for one, other in zip(route, raw, strict=True))
     return Row(f"{name}: p50", "ms", tuple(route), against, ratios, GOAL, at_most=True)
-
-
-def _raw(worker: "subprocess.Popen[str]", name: str) -> float:
-    assert worker.stdin is not None
-    worker.stdin.write(f"{name}\n")
-    worker.stdin.flush()
-    return float(_told(worker)["ms"])
-
-
-def _told(worker: "subprocess.Popen[str]") -> dict[str, Any]:
-    assert worker.stdout is not None
-    line = worker.stdout.readline()
-    if not line:
-        raise SystemExit("the worker ended")
-    told: dict[str, Any] = json.loads(line)
-    return told

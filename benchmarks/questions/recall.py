@@ -4,18 +4,15 @@ The sum: embed the query, ask the vector engine, ask the text engine, read 20 ro
 """
 
 import argparse
-import contextlib
 import json
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.support.http_load import Load, measure
 from benchmarks.support.report import Report, Row
 from benchmarks.support.texts import questions
+from benchmarks.support.worker import Worker, running_worker
 
 NAME = "recall"
 GOAL = 1.3
@@ -35,61 +32,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     """Fill once, then measure."""
-    with contextlib.ExitStack() as stack:
-        folder = options.recall_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.workers.recall", folder, str(options.recall_count)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert worker.stdin is not None
-        try:
-            ready = worker_line(worker)
-            rows = tuple(row for name in BODIES for row in _rows(name, ready, worker, options))
-        finally:
-            worker.stdin.close()
-            worker.wait(timeout=120)
+    with running_worker("recall", options.recall_count, options.recall_folder) as worker:
+        rows = tuple(row for name in BODIES for row in _rows(name, worker, options))
     return Report(NAME, rows, (f"{options.recall_count} memories, top_k 10, 100 candidates of each index",))
 
 
-def worker_line(worker: "subprocess.Popen[str]") -> dict[str, Any]:
-    """What the worker prints next."""
-    assert worker.stdout is not None
-    line = worker.stdout.readline()
-    if not line:
-        raise SystemExit("the worker ended")
-    found: dict[str, Any] = json.loads(line)
-    return found
-
-
-def ask_worker(worker: "subprocess.Popen[str]", command: str) -> dict[str, Any]:
-    """Its answer to a command."""
-    assert worker.stdin is not None
-    worker.stdin.write(f"{command}\n")
-    worker.stdin.flush()
-    return worker_line(worker)
-
-
-def _rows(
-    name: str, ready: dict[str, Any], worker: "subprocess.Popen[str]", options: argparse.Namespace
-) -> Iterator[Row]:
+def _rows(name: str, worker: Worker, options: argparse.Namespace) -> Iterator[Row]:
     for kind, parts in (("", PARTS), (", cached", PARTS[1:])):
         count = options.recall_requests
         raws, runs = [], []
         for repeat in range(options.recall_repeats):
-            raws.append(ask_worker(worker, f"raw {name}"))
-            runs.append(_load(name, ready, 1, count, cached=bool(kind), seed=100 + repeat))
+            raws.append(worker.ask(f"raw {name}"))
+            runs.append(_load(name, worker.ready, 1, count, cached=bool(kind), seed=100 + repeat))
         floors = [sum(raw[part] for part in parts) for raw in raws]
         p50 = tuple(load.p50 for load in runs)
         ratios = tuple(ours / floor for ours, floor in zip(p50, floors, strict=True))
         medians = ", ".join(f"{part} {statistics.median(raw[part] for raw in raws):.1f}" for part in parts)
         against = f"raw {statistics.median(floors):.1f} ms ({medians})"
         yield Row(f"{name}{kind}: p50", "ms", p50, against, ratios, GOAL, at_most=True)
-        cpu = ask_worker(worker, "cpu")["cpu"]
-        _load(name, ready, 16, 2 * count, cached=bool(kind), seed=200)
+        cpu = worker.ask("cpu")["cpu"]
+        _load(name, worker.ready, 16, 2 * count, cached=bool(kind), seed=200)
         served = 2 * count + (CACHED if kind else 0)
-        rate = served / (ask_worker(worker, "cpu")["cpu"] - cpu)
+        rate = served / (worker.ask("cpu")["cpu"] - cpu)
         bare = 1000 / statistics.median(sum(raw[f"{part} cpu"] for part in parts) for raw in raws)
         yield Row(f"{name}{kind}: raw parts, a core", "1/s", (bare,))
         yield Row(f"{name}{kind}: 16 clients, a core", "1/s", (rate,), goal=AIMS.get(f"{name}{kind}"))

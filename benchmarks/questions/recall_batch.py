@@ -5,20 +5,16 @@ its services take while nothing is asked.
 """
 
 import argparse
-import contextlib
 import json
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from benchmarks.questions.recall import BODIES, ask_worker, worker_line
+from benchmarks.questions.recall import BODIES
 from benchmarks.support.http_load import measure
 from benchmarks.support.report import Report, Row
 from benchmarks.support.texts import questions
+from benchmarks.support.worker import Worker, running_worker
 
 NAME = "recall_batch"
 GOAL = 0.5
@@ -44,30 +40,16 @@ class Spent:
 
 def run(options: argparse.Namespace) -> Report:
     """Fill once, then measure."""
-    with contextlib.ExitStack() as stack:
-        kept = options.recall_batch_folder
-        folder = kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.workers.recall", folder, str(options.recall_batch_count)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert worker.stdin is not None
-        try:
-            server = Server(worker_line(worker), worker)
-            rows = tuple(row for name in BODIES for row in _rows(name, server, options))
-        finally:
-            worker.stdin.close()
-            worker.wait(timeout=120)
+    with running_worker("recall", options.recall_batch_count, options.recall_batch_folder) as worker:
+        server = Server(worker)
+        rows = tuple(row for name in BODIES for row in _rows(name, server, options))
     return Report(NAME, rows, (f"{options.recall_batch_count} memories, top_k 10, {SIZE} questions a batch",))
 
 
 class Server:
     """The worker, and what it takes while nobody asks."""
 
-    def __init__(self, ready: dict[str, Any], worker: "subprocess.Popen[str]") -> None:
-        self._ready = ready
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
         before = self._cpu()
         time.sleep(IDLE_S)
@@ -76,7 +58,9 @@ class Server:
     def spent(self, route: str, bodies: Sequence[str]) -> Spent:
         """For requests one after the other."""
         before = self._cpu()
-        load = measure(f"{self._ready['url']}/v1/brain/{route}", str(self._ready["key"]), 1, len(bodies), bodies)
+        load = measure(
+            f"{self._worker.ready['url']}/v1/brain/{route}", str(self._worker.ready["key"]), 1, len(bodies), bodies
+        )
         wall = len(bodies) / load.rate
         cpu = self._cpu() - before - self._idle * wall
         if load.failed:
@@ -85,7 +69,7 @@ class Server:
         return Spent(1000 * cpu / batches, 1000 * wall / batches)
 
     def _cpu(self) -> float:
-        return float(ask_worker(self._worker, "cpu")["cpu"])
+        return float(self._worker.ask("cpu")["cpu"])
 
 
 def _rows(name: str, server: Server, options: argparse.Namespace) -> Iterator[Row]:

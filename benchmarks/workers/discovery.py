@@ -13,20 +13,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
-from benchmarks.support.filling import fill
 from benchmarks.support.texts import questions
-from benchmarks.support.zero_cost import zero_cost_parts
 from benchmarks.workers.recall import INPUTS, ROWS, read_rows, sample
+from benchmarks.workers.served import served
 from openbrain.adapters.tantivy.queries import compiled, filtered
 from openbrain.adapters.tantivy.search import question
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
 from openbrain.runtime.container import Container
-from openbrain.settings import Settings
-from openbrain_api.app import api
-from openbrain_cli.system.embedded.pipeline import running
 from openbrain_cli.system.event_loop import loop_factory
 
 TAGS = 100
@@ -34,21 +28,10 @@ WITHIN = Criteria(org="acme", project="p4", only_project=True)
 
 
 async def main(folder: Path, count: int) -> None:
-    async with running(Settings(data_dir=folder), zero_cost_parts) as system:
-        parts = system.container
-        await fill(parts, count)
-        server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
-        task = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn tells no other way
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        key = system.key_file.read_text(encoding="utf-8").strip()
-        print(json.dumps({"port": port, "key": key}), flush=True)
-        raw = await raw_calls(parts)
+    async with served(folder, count) as container:
+        raw = await raw_calls(container)
         while name := (await asyncio.to_thread(sys.stdin.readline)).strip():
             print(json.dumps({"ms": await raw[name]()}), flush=True)
-        server.should_exit = True
-        await task
 
 
 async def raw_calls(container: Container) -> dict[str, Callable[[], Awaitable[float]]]:

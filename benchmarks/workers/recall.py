@@ -16,20 +16,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import uvicorn
 from qdrant_edge import Query, QueryRequest
 
-from benchmarks.support.filling import fill
 from benchmarks.support.texts import questions
-from benchmarks.support.zero_cost import zero_cost_parts
+from benchmarks.workers.served import served
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.runtime.container import Container
-from openbrain.settings import Settings
-from openbrain_api.app import api
-from openbrain_cli.system.embedded.pipeline import running
 from openbrain_cli.system.event_loop import loop_factory
 
 T = TypeVar("T")
@@ -40,23 +35,11 @@ FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", projec
 
 
 async def main(folder: Path, count: int) -> None:
-    settings = Settings(data_dir=folder)
-    async with running(settings, zero_cost_parts) as system:
-        parts = system.container
-        await fill(parts, count)
-        server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
-        task = asyncio.create_task(server.serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn tells no other way
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        key = system.key_file.read_text(encoding="utf-8").strip()
-        print(json.dumps({"url": f"http://127.0.0.1:{port}", "key": key}), flush=True)
+    async with served(folder, count) as container:
         while line := await asyncio.to_thread(sys.stdin.readline):
             command, _, name = line.strip().partition(" ")
-            figures = await raw_figures(parts, FILTERS[name]) if command == "raw" else {"cpu": time.process_time()}
+            figures = await raw_figures(container, FILTERS[name]) if command == "raw" else {"cpu": time.process_time()}
             print(json.dumps(figures), flush=True)
-        server.should_exit = True
-        await task
 
 
 async def raw_figures(container: Container, criteria: Criteria) -> dict[str, float]:

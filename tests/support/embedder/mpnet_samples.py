@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openbrain.adapters.embedding.mpnet.graph import Shape
+from openbrain.adapters.embedding.mpnet.onnx_file import OnnxFile
 
 HIDDEN, WIDE, VOCABULARY = 64, 128, 30_527
 SHAPE = Shape(layers=2, heads=4, tokens=150)
@@ -53,3 +54,15 @@ def as_safetensors(tensors: Mapping[str, "NDArray[Any]"]) -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + b"".join(values.tobytes() for values in tensors.values())
+
+
+class Exact:
+    """`Weights` as they are, for comparing with those in 8 bits."""
+
+    def lookup(self, graph: OnnxFile, name: str, table: "NDArray[Any]", rows: str) -> str:
+        """See `Weights`."""
+        return graph.node("Gather", graph.weight(name, table), rows)
+
+    def linear(self, graph: OnnxFile, name: str, matrix: "NDArray[Any]", value: str) -> str:
+        """See `Weights`."""
+        return graph.node("MatMul", value, graph.weight(name, matrix.T))

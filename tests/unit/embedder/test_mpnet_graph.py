@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from openbrain.adapters.embedding.mpnet.graph import Exact, Shape, Weights, buckets, encoder
+from openbrain.adapters.embedding.mpnet.graph import Shape, Weights, buckets, encoder
 from openbrain.adapters.embedding.mpnet.quantised import BLOCK, Quantised, eight_bits
 from openbrain.adapters.embedding.mpnet.tensors import read
-from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY, VOCABULARY, as_safetensors
+from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY, VOCABULARY, Exact, as_safetensors
 
 Floats = NDArray[np.float32]
 

@@ -10,10 +10,10 @@ import pytest
 
 from openbrain.adapters.embedding import mpnet, wordpiece
 from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS, embedded_model
-from openbrain.adapters.embedding.mpnet.graph import Exact, encoder
+from openbrain.adapters.embedding.mpnet.graph import encoder
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
 from openbrain.domain.errors import SetupError
-from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY
+from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY, Exact
 from tests.unit.embedder.test_mpnet_graph import forward
 
 TEXT = "The unit vector of ☃ naïve text"

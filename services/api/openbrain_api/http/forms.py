@@ -10,8 +10,8 @@ from starlette.types import Receive
 
 from openbrain.domain.errors import Invalid
 from openbrain_api.http.compression import decompressed, is_compressed
-from openbrain_api.http.parsing import Headers, received
-from openbrain_api.http.refused import Refused, too_large
+from openbrain_api.http.parsing import Headers, at_most, received
+from openbrain_api.http.refused import Refused
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -40,7 +40,7 @@ def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[b
     if _kind(headers) not in {URLENCODED, MULTIPART}:
         raise Refused(415, "unsupported_media_type", f"send a form: {MULTIPART} or {URLENCODED}")
     parts = received(receive)
-    return _at_most(limit, decompressed(parts) if is_compressed(headers) else parts)
+    return at_most(limit, decompressed(parts) if is_compressed(headers) else parts)
 
 
 async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:
@@ -69,15 +69,6 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
 
 def _kind(headers: Headers) -> str:
     return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
-
-
-async def _at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    size = 0
-    async for part in parts:
-        size += len(part)
-        if size > limit:
-            raise too_large(limit)
-        yield part
 
 
 async def _generator(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

@@ -87,16 +87,17 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
-    parts = _at_most(limit, received(receive))
+    parts = at_most(limit, received(receive))
     if is_compressed(headers):
-        parts = _at_most(limit, decompressed(parts))
+        parts = at_most(limit, decompressed(parts))
     body = b"".join([part async for part in parts])
     if body and not _is_json(headers.get(b"content-type", b"application/json")):
         raise wrong_type()
     return body
 
 
-async def _at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The parts; `Refused` once they are more than `limit` bytes together."""
     size = 0
     async for part in parts:
         size += len(part)

@@ -1,7 +1,7 @@
 """Operation `workspace-delete`: everything that a tenant had, its own row last."""
 
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from openbrain.domain.memory import MICROSECONDS
@@ -11,7 +11,6 @@ from openbrain.ports.store.store import Store
 from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
-from openbrain_housekeeper.handlers.purge import swept_json
 
 CHUNK = 200
 REACHED = "reached"
@@ -73,7 +72,7 @@ class Closing:
         result: dict[str, Any] = dict(step.result)
         if "streams" not in result:
             swept = await self._streams.sweep(purge_traces.of_workspace(workspace_id))
-            result["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
+            result["streams"] = {**asdict(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=result)
         if await self._store.operations.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
             # What its erasures left elsewhere is named by them alone.

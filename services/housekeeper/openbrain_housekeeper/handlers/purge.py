@@ -89,7 +89,7 @@ class Purging:
         keys = await self._store.writes.blank_keys(workspace_id, _ids(operation))
         contents = frozenset(operation.request.get(TRACES, {}).get("contents", ()))
         doomed = purge_traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
-        return swept_json(await self._streams.sweep(doomed))
+        return asdict(await self._streams.sweep(doomed))
 
     async def _drop_embeddings(self, operation: Operation) -> object:
         inputs = operation.request.get(TRACES, {}).get("inputs", ())
@@ -155,11 +155,6 @@ class _Cleaning:
         if self._rounds >= ROUNDS or self._project is None:
             return figures | {"left": len(scrubbed.parts)}
         return None
-
-
-def swept_json(swept: Swept) -> dict[str, Any]:
-    """As it stands in a result."""
-    return asdict(swept)
 
 
 def _ids(operation: Operation) -> Sequence[str]:

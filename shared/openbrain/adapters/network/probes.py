@@ -9,8 +9,6 @@ import httpx
 
 from openbrain.domain.errors import SetupError
 
-SCHEMES = ("http", "https", "tcp", "file")
-
 
 def checked_address(address: str) -> str:
     """As it was given. `SetupError` for one that no probe can ask."""

@@ -44,18 +44,6 @@ class Weights(Protocol):
         """`value` times the transposed `matrix` (out, in)."""
 
 
-class Exact:
-    """As they are."""
-
-    def lookup(self, graph: OnnxFile, name: str, table: "NDArray[Any]", rows: str) -> str:
-        """See `Weights`."""
-        return graph.node("Gather", graph.weight(name, table), rows)
-
-    def linear(self, graph: OnnxFile, name: str, matrix: "NDArray[Any]", value: str) -> str:
-        """See `Weights`."""
-        return graph.node("MatMul", value, graph.weight(name, matrix.T))
-
-
 def encoder(tensors: Tensors, shape: Shape, weights: Weights) -> OnnxFile:
     """The whole graph. Inputs `input_ids` and `attention_mask` (rows, tokens), one output."""
     graph = OnnxFile("mpnet")

@@ -51,7 +51,7 @@ class SqlMessages:
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Message]:
-        """As in the port; a query for each direction, so that both follow an index."""
+        """A query for each direction, so that both follow an index."""
         me, place = viewer.agent_id, (messages.c.created_at, messages.c.id)
         found: dict[str, Message] = {}
         for sender, recipient in ((me, other), (other, me)):

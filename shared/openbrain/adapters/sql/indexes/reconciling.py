@@ -56,7 +56,7 @@ class SqlExpectedEntries:
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
     async def measure_extent(self, extent: Extent) -> Measured:
-        """As in the port; one statement, so that both are of the same rows."""
+        """One statement, so that both are of the same rows."""
         query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(within(extent))
 
         def measured(connection: Connection) -> Measured:

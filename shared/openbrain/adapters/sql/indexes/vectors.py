@@ -126,7 +126,7 @@ class SqlVectors:
         return found
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """As in the port. One look through all passages serves the purges that wait too."""
+        """One look through all passages serves the purges that wait too."""
         if not await unused_vectors.standing(self._database, inputs):
             return 0
         return await unused_vectors.drop(

@@ -102,7 +102,7 @@ class SqlMemories:
         )
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """As in the port, in one transaction."""
+        """All in one transaction."""
         if recalls:
             await self._database.write(lambda connection: record(connection, recalls))
 

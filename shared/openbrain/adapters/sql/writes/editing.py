@@ -54,7 +54,6 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
 def forget_memory(
     connection: Connection,
     memory_id: str,
-    *,
     viewer: Viewer,
     origin: Origin,
     note: str,

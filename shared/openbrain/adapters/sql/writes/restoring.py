@@ -20,14 +20,13 @@ from openbrain.ports.store.writes import ExpectedVersions, Origin
 def restore_memory(
     connection: Connection,
     memory_id: str,
-    *,
     viewer: Viewer,
     origin: Origin,
     note: str,
     expected_versions: ExpectedVersions,
     now: int,
 ) -> Memory:
-    """As in the port, in one transaction."""
+    """Bring an ended memory back; one that lives is returned as it is."""
     before = locked_reads.locked(connection, memory_id)
     if before is None or not sees(viewer, before, 0):  # at 0 nothing has expired: the ended are found by id
         raise NotFound("no memory with this id")

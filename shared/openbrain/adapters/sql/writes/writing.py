@@ -68,18 +68,10 @@ class SqlMemoryWrites:
     async def forget(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
-        """As in the port; `Conflict` naming the head where the memory was superseded."""
+        """`Conflict` naming the head where the memory was superseded."""
         now = self._clock.now()
         return await self._database.write(
-            lambda connection: forget_memory(
-                connection,
-                memory_id,
-                viewer=viewer,
-                origin=origin,
-                note=note,
-                expected_versions=expected_versions,
-                now=now,
-            )
+            lambda connection: forget_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
         )
 
     async def restore(
@@ -87,15 +79,7 @@ class SqlMemoryWrites:
     ) -> Memory:
         now = self._clock.now()
         return await self._claiming(
-            lambda connection: restore_memory(
-                connection,
-                memory_id,
-                viewer=viewer,
-                origin=origin,
-                note=note,
-                expected_versions=expected_versions,
-                now=now,
-            )
+            lambda connection: restore_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
         )
 
     async def erase(
@@ -110,7 +94,7 @@ class SqlMemoryWrites:
         return await self._database.read(operations.last_purge)
 
     async def measure_living(self, condition: Condition) -> Living:
-        """As in the port; one statement, so that both are of the same rows."""
+        """One statement, so that both are of the same rows."""
         return await self._database.read(lambda connection: measure_living(connection, condition))
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
@@ -123,7 +107,7 @@ class SqlMemoryWrites:
         )
 
     async def expire_due(self, limit: int, now: int) -> int:
-        """As in the port; two at once take different rows."""
+        """Two at once take different rows."""
         return await self._database.write(lambda connection: expire_due(connection, limit, now))
 
     async def purge_idempotency_keys(self, limit: int) -> int:
@@ -131,7 +115,7 @@ class SqlMemoryWrites:
         return await self._database.write(lambda connection: purge_idempotency_keys(connection, limit, now))
 
     async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
-        """As in the port; the keys stay, so that the same submission again is still the same."""
+        """The keys stay, so that the same submission again is still the same."""
         return await self._database.write(lambda connection: blank_keys(connection, workspace_id, ids))
 
     async def _claiming(self, change: Callable[[Connection], Memory]) -> Memory:
