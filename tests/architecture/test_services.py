@@ -16,7 +16,7 @@ REFERENCE = "".join((ROOT / "docs/reference" / page).read_text(encoding="utf-8")
 def test_there_are_services() -> None:
     names = {path.name for path in SERVICES}
 
-    assert names == {"ingest", "embedder", "indexer", "tick", "amygdala", "housekeeper", "api", "mcp"}
+    assert names == {"ingest", "embedder", "indexer", "matcher", "tick", "amygdala", "housekeeper", "api", "mcp"}
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda path: path.name)

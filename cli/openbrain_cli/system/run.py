@@ -18,6 +18,7 @@ SERVICE_APPS = {
     "embedder": "openbrain_embedder.app:app",
     "indexer-text": "openbrain_indexer.app:text",
     "indexer-vector": "openbrain_indexer.app:vector",
+    "matcher": "openbrain_matcher.app:app",
     "amygdala": "openbrain_amygdala.app:app",
     "tick": "openbrain_tick.app:app",
     "housekeeper": "openbrain_housekeeper.app:app",

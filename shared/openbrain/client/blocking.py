@@ -107,6 +107,10 @@ class SyncOpenBrain:
     inbox = blocking(OpenBrain.inbox)
     conversation = blocking(OpenBrain.conversation)
     mark_read = blocking(OpenBrain.mark_read)
+    subscribe_query = blocking(OpenBrain.subscribe_query)
+    subscriptions = blocking(OpenBrain.subscriptions)
+    subscription = blocking(OpenBrain.subscription)
+    remove_subscription = blocking(OpenBrain.remove_subscription)
 
     raise_signal = blocking(OpenBrain.raise_signal)
     signals = blocking(OpenBrain.signals)

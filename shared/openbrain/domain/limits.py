@@ -45,6 +45,8 @@ PATH_CHARS = 1024
 """Of a file in a vault."""
 UNREAD_MESSAGES = 10_000
 """Of one agent; more are refused until it has read some."""
+KEY_SUBSCRIPTIONS = 200
+WORKSPACE_SUBSCRIPTIONS = 10_000
 
 TABLE: dict[str, int] = {
     name.lower(): value for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)

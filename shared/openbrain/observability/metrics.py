@@ -58,6 +58,18 @@ WEBHOOK_POSTS = Counter(
     ("outcome",),
     registry=REGISTRY,
 )
+STANDING_MATCHES = Counter(
+    "openbrain_standing_matches",
+    "Matches of standing queries by what became of them: delivered, withdrawn.",
+    ("outcome",),
+    registry=REGISTRY,
+)
+STANDING_SECONDS = Histogram(
+    "openbrain_standing_seconds",
+    "Seconds from a memory's last change to the delivery of its matches.",
+    buckets=(0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300),
+    registry=REGISTRY,
+)
 TICKS = Counter(
     "openbrain_ticks",
     "Ticks of vaults by what became of them: completed, dry_run, failed, put_off (and tried again).",

@@ -24,6 +24,13 @@ class Message:
     seq: int = 0
     """Its number in the recipient's inbox, without gaps; given when it is stored."""
     read_at: int | None = None
+    subscription_id: str | None = None
+    """Of the standing query that it is a match of; then `content` is empty, and the text is that of the memory."""
+    memory_id: str | None = None
+    memory_revision: int | None = None
+    similarity: float | None = None
+    withdrawn_at: int | None = None
+    """Since then the memory is gone, or no longer this agent's to see."""
 
 
 class Sent(NamedTuple):

@@ -49,6 +49,7 @@ class Theirs:
     message: str
     session: str
     recall: str
+    subscription: str
 
     def of(self, path: str) -> list[str]:
         if path.startswith("/v1/admin/keys"):
@@ -62,6 +63,8 @@ class Theirs:
             return [self.recall]
         if path.startswith("/v1/brain/sessions/"):
             return [self.session]
+        if path.startswith("/v1/brain/subscriptions/"):
+            return [self.subscription]
         if path.startswith("/v1/messages/"):
             return [self.message]
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
@@ -85,6 +88,7 @@ async def theirs(module_brain: Brain) -> Theirs:
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
         session = (await bob.post("/v1/brain/sessions", json={"project": "gate"})).json()["id"]
         recall = (await bob.post("/v1/brain/recall", json={"query": "the vault code"})).json()["recall_id"]
+        heard = (await bob.post("/v1/brain/subscriptions", json={"query": "the gate"})).json()["id"]
         note = (await bob.post("/v1/messages/send", json={"to": "bob", "content": "the gate code"})).json()["id"]
     hook = await brain.store.webhooks.add_webhook(
         Webhook(
@@ -101,7 +105,7 @@ async def theirs(module_brain: Brain) -> Theirs:
     assert erased["reason"] == "erased"
     return Theirs(
         *(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"]),
-        *(hook.id, workspace, note, session, recall),
+        *(hook.id, workspace, note, session, recall, heard),
     )
 
 

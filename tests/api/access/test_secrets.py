@@ -38,13 +38,16 @@ async def ids(client: httpx.AsyncClient) -> Mapping[str, str]:
     raised = {"source": "disk", "severity": "warning", "title": "full"}
     made = {
         "/v1/brain/sessions": await client.post("/v1/brain/sessions", json={}),
+        "/v1/brain/subscriptions": await client.post("/v1/brain/subscriptions", json={"query": "news"}),
         "/v1/amygdala/signals": await client.post("/v1/amygdala/signals", json=raised),
         "/v1/amygdala/halts": await client.post("/v1/amygdala/halts", json={"title": "stop"}),
     }
     halt = made["/v1/amygdala/halts"].json()["halt"]["id"]
     signal = made["/v1/amygdala/signals"].json()["signal"]["id"]
     session = made["/v1/brain/sessions"].json()["id"]
-    paths = {"/v1/brain/sessions": session, "/v1/amygdala/signals": signal, "/v1/amygdala/halts": halt}
+    heard = made["/v1/brain/subscriptions"].json()["id"]
+    own = {"/v1/brain/subscriptions": heard, "/v1/brain/sessions": session}
+    paths = {**own, "/v1/amygdala/signals": signal, "/v1/amygdala/halts": halt}
     return {**paths, "/v1/brain": memory, "/v1/admin/workspaces": "spare", "/v1": unknown_id()}
 
 
@@ -62,6 +65,7 @@ def by_hand(known: Mapping[str, str], recall: Mapping[str, Any]) -> dict[str, di
         f"/v1/brain/sessions/{session}/append": {"turns": [{"turn": 1, "content": text, "speaker": text}]},
         f"/v1/brain/sessions/{session}/end": {"summary": text, "next_steps": [text], "blockers": [text]},
         f"/v1/brain/recall/{recall['recall_id']}/feedback": {"used": [found], "reason": text},
+        "/v1/brain/subscriptions": {"query": text, "filter": {"project": text, "tags": [text]}},
         "/v1/amygdala/signals": signal,
         "/v1/messages/send": {"to": "bob", "subject": text, "content": text},
         "/marker": {"type": "lesson", "content": text},

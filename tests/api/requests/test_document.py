@@ -188,6 +188,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/amygdala/halts"): {"title": "prices", "scope": "org", "org": "acme"},
     ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
     ("POST", "/v1/brain/recall/{id}/feedback"): {"used": ["0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"]},
+    ("POST", "/v1/brain/subscriptions"): {"query": "time-outs", "filter": {"type": "bug"}, "include_own": True},
     ("POST", "/v1/brain/sessions"): {"project": "shop", "policy": "promote", "agents": ["bo"]},
     ("POST", "/v1/brain/sessions/{id}/append"): {"turns": [{"turn": 1, "content": "said"}]},
     ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "done", "next_steps": ["more"], "expires_in": 5},
@@ -307,6 +308,7 @@ async def used_and_refused(
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         note = (await client.post("/v1/messages/send", json={"to": "ada", "content": "a note"})).json()
         session = (await client.post("/v1/brain/sessions", json={"project": "shop"})).json()
+        heard = (await client.post("/v1/brain/subscriptions", json={"filter": {"tags": ["x"]}})).json()
         recall_id = unknown_id()
         if "/feedback" in path:
             await brain.settle()
@@ -315,6 +317,7 @@ async def used_and_refused(
         aims = {
             "/recall/": recall_id,
             "sessions": session["id"],
+            "subscriptions": heard["id"],
             "messages": note["id"],
             "webhooks": hook.get("id", ""),
             "dead": LETTER,

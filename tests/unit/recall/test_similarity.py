@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, Precision, close, similarity, words_of
+from openbrain.domain.text.words import words_of
+from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, Precision, close, similarity
 from openbrain_api.recall.order import RankedMemory
 from tests.support.store.fixtures import memory
 

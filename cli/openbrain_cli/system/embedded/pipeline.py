@@ -33,6 +33,7 @@ from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
 from openbrain_indexer.handlers.text import project_text
 from openbrain_ingest import app as ingest
+from openbrain_matcher import app as matcher
 from openbrain_mcp.app import with_mcp
 from openbrain_tick import app as tick
 
@@ -91,6 +92,8 @@ async def running(
             indexer.text_service(container),
             embedder.service(container),
             indexer.vector_service(container),
+            matcher.service(container),
+            matcher.periodic_jobs(container),
             amygdala.service(container),
             amygdala.periodic_jobs(container),
             tick.service(container),

@@ -12,13 +12,14 @@ from openbrain_api.handlers.brain import (
     memories,
     recall,
     sessions,
+    subscriptions,
     transfer,
 )
 from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
 from openbrain_api.http.route import Route
 
 _RESOURCES = (
-    *(memories, recall, forgetting, discovery, brief, context, sessions, feedback, transfer),
+    *(memories, recall, forgetting, discovery, brief, context, sessions, feedback, subscriptions, transfer),
     *(access, operations, indexes, models, streams, dead_letters),
     messages,
     *(signals, halts, broadcasts, webhooks),

@@ -1,5 +1,6 @@
-"""Messages: from agent to agent within a workspace."""
+"""Messages: from agent to agent within a workspace, and what subscriptions found."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from openbrain.contract.messages import (
@@ -17,10 +18,11 @@ from openbrain.contract.messages import (
 )
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.access.visibility import Criteria, Viewer, matcher, visible
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import is_uuid, joined_hash, uuid7
 from openbrain.ports.agents import Message
+from openbrain.ports.store.store import Store
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import admitted
 from openbrain_api.http import parsing
@@ -65,14 +67,14 @@ async def send_message(call: Call[SendBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/messages/inbox", permission=Permission.BRAIN_READ, response=Inbox)
 async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
-    """The agent's messages, in the order in which they came.
+    """The agent's messages and what its subscriptions found, in the order in which they came.
 
     Who keeps the last number that it has handled, and goes on behind it, gets each at least once.
     """
     query, store = call.query, call.api.store.messages
     viewer = _viewer(call, query.agent_id)
     rows = await store.inbox(viewer, query.limit, query.after, unread=query.unread)
-    shown = tuple(MessageAnswer.shown(row) for row in rows)
+    shown = await _shown(call.api.store, viewer, rows, call.api.clock.now())
     unread = await store.count_unread(viewer)
     following = rows[-1].seq if rows else None
     return respond_page(Inbox(messages=shown, count=len(shown), unread=unread, next_after=following))
@@ -104,6 +106,16 @@ async def mark_message_read(call: Call[ReadOneBody, Nothing]) -> Response:
     if row is None or row.recipient != viewer.agent_id:
         raise NotFound("no message with this id")
     return await _marked(call, (row.id,), 0)
+
+
+async def _shown(store: Store, viewer: Viewer, rows: Sequence[Message], now: int) -> tuple[MessageAnswer, ...]:
+    """Matches with the text of their memories. The one predicate is asked again: what ended since, or became another's,
+    is shown as withdrawn, whether or not the matcher has said so yet."""
+    sees = matcher(visible(viewer, Criteria(), now))
+    ids = [row.memory_id for row in rows if row.memory_id and row.withdrawn_at is None]
+    memories = await store.memories.rows(ids) if ids else {}
+    seen = {memory.id: memory for memory in memories.values() if memory.alive(now) and sees(memory)}
+    return tuple(MessageAnswer.shown(row, seen.get(row.memory_id or "")) for row in rows)
 
 
 async def _talk(call: Call[Nothing, Any], other: str) -> Response:

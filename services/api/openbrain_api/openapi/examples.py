@@ -15,6 +15,7 @@ from openbrain.contract.brain.feedback import FeedbackBody
 from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
 from openbrain.contract.brain.sessions import AppendBody, EndBody, StartBody
+from openbrain.contract.brain.subscriptions import SubscriptionBody
 from openbrain.contract.messages import ReadBody, SendBody
 from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
 
@@ -53,6 +54,10 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "expires_in": 24,
             "source": "hook",
         },
+    },
+    SubscriptionBody: {
+        "a query within a project": {"query": "payments time out", "filter": {"project": "shop"}},
+        "whatever is decided": {"filter": {"org": "acme", "type": ["decision", "convention"]}, "include_own": True},
     },
     BatchBody: {
         "two at once": {

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
+from openbrain.domain.text.words import words_of
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.late import LateInteraction, mixed
-from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities, words_of
+from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, select
 
+from openbrain.adapters.sql.agents.matches import SqlMatches
 from openbrain.adapters.sql.agents.messages import SqlMessages
 from openbrain.adapters.sql.agents.sessions import SqlSessions
+from openbrain.adapters.sql.agents.standing_queries import SqlStandingQueries
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import database_now
@@ -47,6 +49,7 @@ from openbrain.ports.store.vault import Ticks, Vault
 from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
 from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
+from openbrain.ports.subscriptions import Matches, StandingQueries
 from openbrain.settings import Truth
 
 EMBEDDED = "embedded"
@@ -89,6 +92,8 @@ class SqlStore:
         self.usage: Usage = SqlUsage(database, clock)
         self.messages: Messages = SqlMessages(database, clock)
         self.sessions: Sessions = SqlSessions(database, clock)
+        self.standing_queries: StandingQueries = SqlStandingQueries(database, clock)
+        self.matches: Matches = SqlMatches(database)
 
     async def time(self) -> int:
         """The database's clock."""

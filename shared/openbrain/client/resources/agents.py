@@ -13,12 +13,19 @@ from openbrain.contract.brain.sessions import (
     SessionStarted,
     TurnsAppended,
 )
+from openbrain.contract.brain.subscriptions import (
+    SubscriptionAnswer,
+    SubscriptionCreated,
+    SubscriptionList,
+    SubscriptionRemoved,
+)
 from openbrain.contract.messages import Conversation, Inbox, MessageSent, MessagesRead
 from openbrain.domain.ids import uuid7
 from openbrain.ports.agents import Policy
 
 MESSAGES = "/v1/messages"
 SESSIONS = "/v1/brain/sessions"
+SUBSCRIPTIONS = "/v1/brain/subscriptions"
 
 
 class NewSession(TypedDict):
@@ -154,6 +161,43 @@ class Agents:
         body = {"ids": list(ids), "up_to": up_to, "agent_id": agent_id}
         given = {name: value for name, value in body.items() if value}
         return await self._wire.ask(MessagesRead, "POST", f"{MESSAGES}/read", body=given)
+
+    async def subscribe_query(
+        self,
+        query: str | None = None,
+        *,
+        filter: Mapping[str, object] | None = None,
+        min_similarity: float | None = None,
+        include_own: bool | None = None,
+        agent_id: str | None = None,
+    ) -> SubscriptionCreated:
+        """Have every new memory that matches put into the agent's inbox."""
+        body = {
+            "query": query,
+            "filter": None if filter is None else dict(filter),
+            "min_similarity": min_similarity,
+            "include_own": include_own,
+            "agent_id": agent_id,
+        }
+        given = {name: value for name, value in body.items() if value is not None}
+        return await self._wire.ask(SubscriptionCreated, "POST", SUBSCRIPTIONS, body=given)
+
+    async def subscriptions(
+        self, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
+    ) -> SubscriptionList:
+        """The agent's, oldest first."""
+        query = {"limit": limit, "cursor": cursor, "agent_id": agent_id}
+        return await self._wire.ask(SubscriptionList, "GET", SUBSCRIPTIONS, query=query)
+
+    async def subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionAnswer:
+        """One of them."""
+        path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
+        return await self._wire.ask(SubscriptionAnswer, "GET", path, query=query)
+
+    async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
+        """With what it found."""
+        path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
+        return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query)
 
 
 def _session(session_id: str) -> str:

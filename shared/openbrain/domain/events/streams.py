@@ -65,7 +65,7 @@ EMBEDDED = StreamSpec(
     name="memory.embedded",
     data=events.MemoryEmbedded,
     published_by="the outbox",
-    groups=("indexer-vector",),
+    groups=("indexer-vector", "matcher"),
     about="The vectors of a revision are in the truth.",
 )
 SUPERSEDED = StreamSpec(

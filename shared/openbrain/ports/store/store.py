@@ -20,6 +20,7 @@ from openbrain.ports.store.vault import Ticks, Vault
 from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
 from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
+from openbrain.ports.subscriptions import Matches, StandingQueries
 
 
 class Store(Protocol):
@@ -49,6 +50,8 @@ class Store(Protocol):
     usage: Usage
     messages: Messages
     sessions: Sessions
+    standing_queries: StandingQueries
+    matches: Matches
 
     async def time(self) -> int:
         """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""

@@ -77,7 +77,22 @@ FEEDBACK: list[Bad] = [
     ("session_id", "x" * (limits.SESSION_CHARS + 1), "session_id"),
 ]
 
+SUBSCRIBE: list[Bad] = [
+    *AGENT,
+    ("query", "", "query"),
+    ("query", LONG, "query"),
+    ("query", None, ""),
+    ("filter", {"project": "x" * (limits.PROJECT_CHARS + 1)}, "filter.project"),
+    ("filter", {"type": ["rumour"]}, "filter.type"),
+    ("filter", {"tags": ["x"] * (limits.TAGS + 1)}, "filter.tags"),
+    ("filter", {"include_scopes": ["galaxy"]}, "filter.include_scopes"),
+    ("min_similarity", 1.5, "min_similarity"),
+    ("min_similarity", "near", "min_similarity"),
+    ("include_own", "yes", "include_own"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
+    ("POST", "/v1/brain/subscriptions", SUBSCRIBE),
     ("POST", "/v1/messages/send", SEND),
     ("POST", "/v1/brain/recall/{id}/feedback", FEEDBACK),
     ("POST", "/v1/brain/sessions", START),
@@ -93,6 +108,7 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
     return {
         "/v1/brain/recall/{id}/feedback": {"used": [ID], "reason": secret},
         "/v1/brain/sessions": {"project": secret},
+        "/v1/brain/subscriptions": {"query": secret},
         "/v1/brain/sessions/{id}/append": {"turns": [{"turn": 1, "content": secret}]},
         "/v1/brain/sessions/{id}/end": {"summary": secret, "next_steps": [secret]},
         "/v1/messages/send": {"to": "bo", "content": secret, "subject": secret},

@@ -29,6 +29,19 @@ Probe = Callable[[Memory, str], Sequence[Ask]]
 """The requests for a memory, by someone who names this session."""
 
 
+def _subscriptions(method: str) -> Probe:
+    """One hears of what is new alone: what comes of it is in tests/flow/signals/test_standing_queries."""
+    path = "/v1/brain/subscriptions"
+
+    def probe(memory: Memory, session: str) -> Sequence[Ask]:
+        if method == "POST":
+            named = {"project": memory.project, "agent_id": memory.agent_id}
+            return [Ask(method=method, path=path, json={"filter": named, "include_own": True}, hit=False)]
+        return [Ask(method=method, path=each, hit=False) for each in (path, f"{path}/{memory.id}")]
+
+    return probe
+
+
 def _session(session: str) -> dict[str, str]:
     return {"session_id": session} if session else {}
 
@@ -271,6 +284,10 @@ PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/sessions/{id}/end"): _sessions("POST", "/v1/brain/sessions/{id}/end", summary="done"),
     ("POST", "/v1/brain/recall/{id}/feedback"): _feedback,
     ("GET", "/v1/brain/review"): _review,
+    ("POST", "/v1/brain/subscriptions"): _subscriptions("POST"),
+    ("GET", "/v1/brain/subscriptions"): _subscriptions("GET"),
+    ("GET", "/v1/brain/subscriptions/{id}"): _subscriptions("GET"),
+    ("DELETE", "/v1/brain/subscriptions/{id}"): _subscriptions("DELETE"),
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,

@@ -5,13 +5,12 @@ answer: see docs/decisions/recall-similarity.md.
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.tokens import FUNCTION_WORDS
+from openbrain.domain.text.words import WORD, holds
 from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
@@ -21,8 +20,6 @@ CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.52, 0.05, 0.1
 rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
 """What is shown of an exact answer is so near, and not further behind the best."""
-_WORD = re.compile(r"\w+")
-_ENDING = 3
 
 
 class Precision(StrEnum):
@@ -31,11 +28,6 @@ class Precision(StrEnum):
     EXACT = "exact"
     BALANCED = "balanced"
     RECALL = "recall"
-
-
-def words_of(query: str) -> frozenset[str]:
-    """Those that say something."""
-    return frozenset(_WORD.findall(query.casefold())) - FUNCTION_WORDS
 
 
 def similarity(words: frozenset[str], memory: Memory, near: float | None) -> float:
@@ -79,13 +71,5 @@ def _known(hit: RankedMemory) -> float:
 def _share_held(words: frozenset[str], memory: Memory) -> float:
     if not words:
         return 0.0
-    held = frozenset(_WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
-    return sum(word in held or _inflected(word, held) for word in words) / len(words)
-
-
-def _inflected(word: str, held: frozenset[str]) -> bool:
-    """Whether a word of the same beginning is there; what is short, or no plain word, must be there as it is."""
-    if len(word) < 5 or not word.isalpha():
-        return False
-    beginning = word[: max(4, len(word) - _ENDING)]
-    return any(other.startswith(beginning) for other in held)
+    there = frozenset(WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
+    return sum(holds(there, word) for word in words) / len(words)

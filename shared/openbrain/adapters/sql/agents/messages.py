@@ -58,7 +58,7 @@ class SqlMessages:
             query = (
                 select(*_SHOWN)
                 .where(messages.c.sender == sender, messages.c.recipient == recipient, *_within(viewer))
-                .where(_following(before))
+                .where(messages.c.subscription_id.is_(None), _following(before))
                 .order_by(*(column.desc() for column in place))
                 .limit(limit)
             )
@@ -119,7 +119,7 @@ def _send(connection: Connection, message: Message, key: str, most: int) -> Sent
     waiting = (
         select(messages.c.id)
         .where(messages.c.workspace_id == message.workspace_id, messages.c.recipient == message.recipient)
-        .where(messages.c.read_at.is_(None))
+        .where(messages.c.read_at.is_(None), messages.c.subscription_id.is_(None))
         .order_by(messages.c.seq)
         .offset(most - 1)
         .limit(1)

@@ -1,6 +1,5 @@
 """Embeddings and passages as rows."""
 
-import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,27 +7,11 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
+from openbrain.adapters.sql.schema.column_types import to_bytes
 from openbrain.ports.store.index_entries import Embedded
 
 _VECTORS_IN_ONE = 64
 """With their token states: of long inputs some megabytes a statement."""
-
-
-def to_bytes(vector: "array[float]") -> bytes:
-    """32-bit floats, little-endian."""
-    plain = array("f", vector)
-    if sys.byteorder == "big":
-        plain.byteswap()
-    return plain.tobytes()
-
-
-def to_vector(stored: bytes) -> "array[float]":
-    """The inverse of `to_bytes`."""
-    vector = array("f")
-    vector.frombytes(stored)
-    if sys.byteorder == "big":
-        vector.byteswap()
-    return vector
 
 
 def add_embeddings(

@@ -13,9 +13,10 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
-from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages, to_vector
+from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages
 from openbrain.adapters.sql.memories.conditions import LIVING
-from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.outbox import event_bytes, match_queue, relay
+from openbrain.adapters.sql.schema.column_types import to_vector
 from openbrain.adapters.sql.schema.tables import memories, memory_passages
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
@@ -26,6 +27,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.store.index_entries import Embedded, PassageSet
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import PURGE
+from openbrain.ports.subscriptions import QueuedMemory
 from openbrain.usecases.auth import OPERATORS
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
@@ -193,6 +195,9 @@ def _save(
         put_passages(connection, current, high, model)
         _raise_high(connection, current, high)
         relay.append(connection, [event_bytes.embedded(each, model, now) for each in current])
+        new = [each for each in current if not each.bulk]
+        queued = [QueuedMemory(each.memory_id, each.workspace_id, each.revision, model) for each in new]
+        match_queue.enqueue(connection, queued, now)
 
 
 def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.outbox import event_bytes, match_queue, relay
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import memory_history
 from openbrain.domain.memory import Change, Memory, Reason
 from openbrain.ports.store.writes import Origin
+from openbrain.ports.subscriptions import QueuedMemory
 
 _BOOKKEEPING = {
     *("id", "workspace_id", "version", "revision", "content_hash", "created_at", "updated_at", "confirmed_at"),
@@ -31,12 +32,15 @@ class Journal:
         self.now = now
         self._history: list[tuple[Any, ...]] = []
         self._announcements: list[event_bytes.Announcement] = []
+        self._unmatched: list[QueuedMemory] = []
 
     def created(self, memory: Memory, origin: Origin) -> None:
         """A new row."""
         given = {name: value for name, value in zip(PUBLIC, _public(memory), strict=True) if value or value == 0}
         self._line(memory, "created", origin, after=given)
         self._announcements.append(event_bytes.stored(memory, Change.CREATED, origin, self.now))
+        if not memory.wants_vector:
+            self._match(memory)
 
     def duplicate(self, existing: Memory, origin: Origin) -> None:
         """Something that is known already: told only to who submitted it by stream."""
@@ -48,6 +52,8 @@ class Journal:
         names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
         self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names))
         self._announcements.append(event_bytes.stored(after, change, origin, self.now))
+        if not after.wants_vector:
+            self._match(after)
 
     def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
         """Still true; nothing that is indexed changed."""
@@ -67,17 +73,25 @@ class Journal:
         after = {"reason": reason.value} | ({"superseded_by": superseded_by} if superseded_by else {})
         self._line(memory, reason.value, origin, after=after, note=note)
         self._announcements.append(event_bytes.left(memory, reason, superseded_by, origin, self.now))
+        self._match(memory)
 
     def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:
         """A row is back in recall."""
         names = ["reason", "expires_at"] if before.expires_at != after.expires_at else ["reason"]
         self._line(after, "restored", origin, before=_picked(before, names), after=_picked(after, names), note=note)
         self._announcements.append(event_bytes.stored(after, Change.RESTORED, origin, self.now))
+        if not after.wants_vector:
+            self._match(after)
 
     def write(self, connection: Connection) -> None:
         """Put everything gathered into the transaction."""
         insert_rows(connection, memory_history, self._history)
         relay.append(connection, self._announcements)
+        match_queue.enqueue(connection, self._unmatched, self.now)
+
+    def _match(self, memory: Memory) -> None:
+        """Against standing queries, without an embedding that would have it done."""
+        self._unmatched.append(QueuedMemory(memory.id, memory.workspace_id, memory.revision, ""))
 
     def _line(
         self,

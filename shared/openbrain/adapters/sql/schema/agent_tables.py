@@ -1,8 +1,8 @@
-"""Tables of agents among themselves: what they wrote to each other, and their sessions. As in `tables`."""
+"""Tables of agents among themselves: messages, sessions, and the queries that wait for new memories. As in `tables`."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name
+from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_bytes, long_text, name
 from openbrain.adapters.sql.schema.metadata import metadata
 
 mailboxes = Table(
@@ -30,6 +30,14 @@ messages = Table(
     Column("content_hash", ascii_name(64), nullable=False),
     Column("created_at", BigInteger, nullable=False, index=True),
     Column("read_at", BigInteger),
+    # Of a match of a standing query; NULL in what an agent sent. The memory's text is not copied.
+    Column("subscription_id", ascii_name(36)),
+    Column("memory_id", ascii_name(36)),
+    Column("memory_revision", BigInteger),
+    Column("similarity", Float(53)),
+    Column("withdrawn_at", BigInteger),
+    Index("uq_messages_memory_id_subscription_id", "memory_id", "subscription_id", unique=True),
+    Index("ix_messages_subscription_id", "subscription_id"),
     Index("uq_messages_workspace_id_recipient_seq", "workspace_id", "recipient", "seq", unique=True),
     Index("uq_messages_workspace_id_key_hash", "workspace_id", "key_hash", unique=True),
     Index("ix_messages_workspace_id_recipient_read_at", "workspace_id", "recipient", "read_at", "seq"),
@@ -67,4 +75,62 @@ session_agents = Table(
     Index("ix_session_agents_workspace_id_agent_id", "workspace_id", "agent_id", "started_at", "session_id"),
 )
 
-TABLES = (mailboxes, messages, sessions, session_agents)
+standing_queries = Table(
+    "standing_queries",
+    metadata,
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False),
+    Column("agent_id", name(100), nullable=False),
+    # Of the key that made it, or of its successor: it ends when that key does.
+    Column("key_id", ascii_name(36), nullable=False, index=True),
+    Column("orgs", long_text()),
+    Column("without_org", Boolean, nullable=False),
+    Column("query", long_text(), nullable=False),
+    # JSON.
+    Column("criteria", long_text(), nullable=False),
+    Column("min_similarity", Float(53), nullable=False),
+    Column("include_own", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    # Kept for a while after it was removed, without its text, so that every process hears of it.
+    Column("deleted_at", BigInteger, index=True),
+    # The number of its last change within the workspace.
+    Column("change_seq", BigInteger, nullable=False),
+    Index("uq_standing_queries_workspace_id_change_seq", "workspace_id", "change_seq", unique=True),
+    Index("ix_standing_queries_workspace_id_agent_id", "workspace_id", "agent_id", "created_at", "id"),
+)
+
+standing_query_vectors = Table(
+    "standing_query_vectors",
+    metadata,
+    Column("query_id", ascii_name(36), primary_key=True),
+    Column("model", ascii_name(64), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("vector", long_bytes(), nullable=False),
+)
+
+standing_query_counters = Table(
+    "standing_query_counters",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    # Of the last change of its standing queries, given under this row's lock.
+    Column("change_seq", BigInteger, nullable=False),
+    # Those that are not removed.
+    Column("queries", Integer, nullable=False),
+)
+
+match_queue = Table(
+    "match_queue",
+    metadata,
+    Column("memory_id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("revision", BigInteger, nullable=False),
+    # By which it was embedded; '' where it was not, or has ended.
+    empty("model", ascii_name(64)),
+    # From then on it is matched without its event.
+    Column("due_at", BigInteger, nullable=False, index=True),
+)
+
+TABLES = (
+    *(mailboxes, messages, sessions, session_agents),
+    *(standing_queries, standing_query_vectors, standing_query_counters, match_queue),
+)

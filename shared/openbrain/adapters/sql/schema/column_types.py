@@ -1,7 +1,10 @@
-"""Column types of the truth's tables: one definition for MariaDB and SQLite.
+"""Column types of the truth's tables: one definition for MariaDB and SQLite. Vectors are kept as bytes.
 
 Strings that are compared are compared byte for byte on both.
 """
+
+import sys
+from array import array
 
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, String, Text, text
 from sqlalchemy.dialects import mysql
@@ -38,3 +41,20 @@ def empty(column: str, type_: TypeEngine[str]) -> "Column[str]":
 
 def count(column: str) -> "Column[int]":
     return Column(column, Integer, nullable=False, server_default=text("0"))
+
+
+def to_bytes(vector: "array[float]") -> bytes:
+    """32-bit floats, little-endian."""
+    plain = array("f", vector)
+    if sys.byteorder == "big":
+        plain.byteswap()
+    return plain.tobytes()
+
+
+def to_vector(stored: bytes) -> "array[float]":
+    """The inverse of `to_bytes`."""
+    vector = array("f")
+    vector.frombytes(stored)
+    if sys.byteorder == "big":
+        vector.byteswap()
+    return vector

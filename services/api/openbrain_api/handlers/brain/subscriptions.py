@@ -1,0 +1,140 @@
+"""Subscriptions: make, list, remove. What they find comes to the inbox."""
+
+import asyncio
+from array import array
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from openbrain.contract.brain.subscriptions import (
+    SubscriptionAnswer,
+    SubscriptionBody,
+    SubscriptionCreated,
+    SubscriptionFilter,
+    SubscriptionList,
+    SubscriptionQuery,
+    SubscriptionRemoved,
+    SubscriptionsQuery,
+)
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.subscriptions import StandingQuery
+from openbrain.usecases.auth import Actor
+from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.response import Response, respond, respond_page
+from openbrain_api.http.route import Call, Nothing, Route
+
+
+@Route(
+    "POST",
+    "/v1/brain/subscriptions",
+    permission=Permission.BRAIN_WRITE,
+    response=SubscriptionCreated,
+    statuses=(201,),
+    problems=(409,),
+)
+async def create_subscription(call: Call[SubscriptionBody, Nothing]) -> Response:
+    """Hear of each new memory that matches a query or a filter.
+
+    What matches is put into the agent's inbox within seconds, as long as this key is open, and sees it.
+    """
+    body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
+    # What is found is shown.
+    actor.require(Permission.BRAIN_READ)
+    criteria = (body.filter or SubscriptionFilter()).criteria()
+    actor.may_ask_for(criteria.org)
+    query = StandingQuery(
+        id=uuid7(now),
+        workspace_id=actor.workspace_id,
+        agent_id=actor.agent_id,
+        key_id=actor.key_id,
+        orgs=actor.orgs,
+        without_org=actor.without_org,
+        query=body.query or "",
+        criteria=criteria,
+        min_similarity=body.min_similarity,
+        include_own=body.include_own,
+        created_at=now,
+    )
+    vectors = await _vectors(call, query.query)
+    made = await call.api.store.standing_queries.add_query(query, vectors)
+    return respond(SubscriptionCreated.shown(made, embedded=bool(vectors)), status=201)
+
+
+@Route("GET", "/v1/brain/subscriptions", permission=Permission.BRAIN_READ, response=SubscriptionList)
+async def subscriptions(call: Call[Nothing, SubscriptionsQuery]) -> Response:
+    """The agent's subscriptions, oldest first."""
+    query, viewer = call.query, _agent(call, call.query.agent_id).viewer()
+    rows = await call.api.store.standing_queries.queries(viewer, query.limit, position(query.cursor))
+    embedded = await _embedded(call, [row.id for row in rows])
+    shown = tuple(SubscriptionAnswer.shown(row, embedded=row.id in embedded) for row in rows)
+    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    return respond_page(SubscriptionList(subscriptions=shown, count=len(shown), next_cursor=following))
+
+
+@Route(
+    "GET",
+    "/v1/brain/subscriptions/{id}",
+    permission=Permission.BRAIN_READ,
+    response=SubscriptionAnswer,
+    problems=(404,),
+)
+async def subscription(call: Call[Nothing, SubscriptionQuery]) -> Response:
+    """One subscription."""
+    row = await _named(call, _agent(call, call.query.agent_id))
+    embedded = await _embedded(call, [row.id])
+    return respond(SubscriptionAnswer.shown(row, embedded=row.id in embedded))
+
+
+@Route(
+    "DELETE",
+    "/v1/brain/subscriptions/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=SubscriptionRemoved,
+    problems=(404,),
+)
+async def remove_subscription(call: Call[Nothing, SubscriptionQuery]) -> Response:
+    """Hear of nothing more; what it found leaves the inbox."""
+    actor = _agent(call, call.query.agent_id)
+    row = await _named(call, actor)
+    if not await call.api.store.standing_queries.remove_query(actor.viewer(), row.id):
+        raise _unknown()
+    return respond(SubscriptionRemoved(id=row.id, removed=True))
+
+
+async def _vectors(call: Call[Any, Any], query: str) -> Mapping[str, "array[float]"]:
+    """By the model that serves; none while it does not answer: the matcher makes it then."""
+    if not query:
+        return {}
+    try:
+        async with asyncio.timeout(call.api.settings.recall.tuning.index_timeout_s):
+            active = await call.api.active_model.get()
+            return {active.generation.model: await active.embedder.embed_query(query)}
+    except Exception:  # noqa: BLE001 - whatever a model does, nothing that is stored waits for it
+        return {}
+
+
+async def _embedded(call: Call[Any, Any], ids: Collection[str]) -> Collection[str]:
+    serving = await call.api.store.generations.serving(IndexKind.VECTOR)
+    vectors = await call.api.store.standing_queries.query_vectors(list(ids)) if ids else {}
+    return {each for each, by_model in vectors.items() if serving is not None and serving.model in by_model}
+
+
+async def _named(call: Call[Any, Any], actor: Actor) -> StandingQuery:
+    given = call.path["id"].lower()
+    row = await call.api.store.standing_queries.query(actor.viewer(), given) if is_uuid(given) else None
+    if row is None:
+        raise _unknown()
+    return row
+
+
+def _unknown() -> NotFound:
+    return NotFound("no subscription with this id")
+
+
+def _agent(call: Call[Any, Any], named: str | None) -> Actor:
+    actor = call.actor.speaking_as(named)
+    if not actor.agent_id:
+        raise Invalid("agent_id", "subscriptions are an agent's: use a key of that agent, or one that may act as it")
+    return actor

@@ -1,0 +1,95 @@
+"""matcher as a process: `faststream run openbrain_matcher.app:app`, or a service of `openbrain up`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from openbrain import settings as all_settings
+from openbrain.domain.events.data import MemoryEmbedded
+from openbrain.domain.events.streams import EMBEDDED
+from openbrain.domain.memory import DAY
+from openbrain.ports.subscriptions import QueuedMemory
+from openbrain.runtime.consumers import consumer_service
+from openbrain.runtime.container import Container
+from openbrain.runtime.leader import Leader, PeriodicJob
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Service
+from openbrain_matcher.handlers.matching import match
+from openbrain_matcher.jobs.upkeep import ROUND, embed_queries, match_queued
+from openbrain_matcher.matching.books import Books
+
+BATCHES = 4
+"""Each batch is one transaction, whatever its size."""
+QUEUED_EVERY_S = 0.5
+VECTORS_EVERY_S = 1.0
+PURGE_EVERY_S, PURGE, REMOVED_KEPT = 600.0, 500, DAY
+
+
+def service(container: Container) -> Service:
+    """Every new memory against the standing queries of its workspace."""
+    store, clock = container.store, container.clock
+    books = Books(store.standing_queries, clock)
+
+    async def handle(batch: Sequence[Delivery[MemoryEmbedded]]) -> None:
+        events = [delivery.event.data for delivery in batch]
+        memories = {
+            each.memory_id: QueuedMemory(each.memory_id, each.workspace_id, each.revision, each.model)
+            for each in sorted(events, key=lambda each: each.revision)
+            if each.generation is None
+        }
+        await match(list(memories.values()), store=store, books=books, now=clock.now())
+
+    return consumer_service(
+        container,
+        "matcher",
+        [Subscription(spec=EMBEDDED, handler=handle)],
+        checks={"truth": store.check},
+        batches=BATCHES,
+    )
+
+
+def periodic_jobs(container: Container) -> Leader:
+    """What no event brings: by one replica."""
+    store, clock = container.store, container.clock
+    books = Books(store.standing_queries, clock)
+
+    async def purged() -> int:
+        return await store.standing_queries.purge_queries(clock.now() - REMOVED_KEPT, PURGE)
+
+    jobs = [
+        PeriodicJob(
+            "queued",
+            partial(match_queued, store, books, clock),
+            _pause(QUEUED_EVERY_S, ROUND),
+            QUEUED_EVERY_S,
+        ),
+        PeriodicJob("vectors", partial(embed_queries, store, container.embedders), _pause(VECTORS_EVERY_S, 1)),
+        PeriodicJob("purge", purged, _pause(PURGE_EVERY_S, PURGE), PURGE_EVERY_S),
+    ]
+    return Leader(
+        "matcher-duties",
+        store.leases,
+        jobs,
+        lease_s=container.settings.housekeeping.tuning.lease_s,
+        checks={"truth": store.check},
+        close=_nothing,
+    )
+
+
+def _pause(seconds: float, full: int) -> Callable[[int], Awaitable[object]]:
+    """At once after a full round, else after the pause."""
+    return lambda done: asyncio.sleep(0 if done >= full else seconds)
+
+
+async def _nothing() -> None:
+    """The adapters are closed by the service."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    loaded = all_settings.load()
+    container = Container(loaded)
+    return service(container).app(loaded.logs, beside=[periodic_jobs(container)])

@@ -1,0 +1,1 @@
+"""Handlers of `memory.embedded`: matches of standing queries."""

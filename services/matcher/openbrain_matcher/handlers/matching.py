@@ -1,0 +1,79 @@
+"""Memories held against the standing queries of their workspace, and what they match delivered.
+
+An event only says which row to read, so duplicates, reordering and replay change nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.observability import metrics
+from openbrain.ports.store.index_entries import PassageSet
+from openbrain.ports.store.store import Store
+from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
+from openbrain_matcher.matching.book import Book
+from openbrain_matcher.matching.books import Books
+
+
+async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int) -> int:
+    """How many matches were delivered. Of a memory that changed since only the queue is cleared: what changed it has
+    it matched again."""
+    by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
+    for each in memories:
+        by_workspace[each.workspace_id].append(each)
+    standing = await books.fresh(list(by_workspace))
+    delivered = 0
+    for workspace_id, some in by_workspace.items():
+        if (book := standing.get(workspace_id)) is None:
+            await store.matches.deliver(workspace_id, [], _done(some), now)
+        else:
+            delivered += await _of_workspace(workspace_id, some, book, store, now)
+    return delivered
+
+
+async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], book: Book, store: Store, now: int) -> int:
+    rows = await store.memories.rows([each.memory_id for each in memories])
+    # What a stream says of the workspace is not believed.
+    own = {each.id: each for each in rows.values() if each.workspace_id == workspace_id}
+    ended = [row for row in own.values() if not row.alive(now)]
+    if ended:
+        gone = await store.matches.withdraw(workspace_id, [MatchedMemory(row.id, row.revision) for row in ended], now)
+        metrics.STANDING_MATCHES.labels("withdrawn").inc(gone)
+    current = [each for each in memories if (row := own.get(each.memory_id)) and row.alive(now)]
+    current = [each for each in current if own[each.memory_id].revision == each.revision]
+    found = await _found(current, own, book, store)
+    told = await store.matches.deliver(workspace_id, found, _done(memories), now)
+    metrics.STANDING_MATCHES.labels("delivered").inc(len(told))
+    for memory_id in {each.memory_id for each in told}:
+        metrics.STANDING_SECONDS.observe(max(0, now - own[memory_id].updated_at) / MICROSECONDS)
+    return len(told)
+
+
+async def _found(
+    memories: Sequence[QueuedMemory], rows: Mapping[str, Memory], book: Book, store: Store
+) -> Sequence[Match]:
+    by_model: defaultdict[str, list[str]] = defaultdict(list)
+    for each in memories:
+        by_model[each.model].append(each.memory_id)
+    found: list[Match] = []
+    for model, ids in by_model.items():
+        passages: Mapping[str, PassageSet] = await store.vectors.passages(ids, model) if model else {}
+        for memory_id in ids:
+            row, known = rows[memory_id], passages.get(memory_id)
+            vectors = known.vectors if known is not None and known.revision == row.revision else ()
+            found += [
+                Match(
+                    query=each.query,
+                    memory_id=row.id,
+                    revision=row.revision,
+                    org=row.org,
+                    content_hash=row.content_hash,
+                    similarity=each.similarity,
+                )
+                for each in book.find(row, vectors, model)
+            ]
+    return found
+
+
+def _done(memories: Sequence[QueuedMemory]) -> list[MatchedMemory]:
+    return [MatchedMemory(each.memory_id, each.revision) for each in memories]

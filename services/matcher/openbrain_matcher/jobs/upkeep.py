@@ -1,0 +1,52 @@
+"""Jobs `queued` and `vectors`: what the queue in the database still holds (memories whose event did not come, that have
+no vectors or that ended) is matched, so that nothing in Redis is needed; and standing queries get the vector that they
+lack, when they were made while the model was away, and when another model takes over."""
+
+from array import array
+from collections.abc import Sequence
+
+from openbrain.domain.errors import NeverRetry
+from openbrain.ports.clock import Clock
+from openbrain.ports.models import Embedder
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.usecases.indexes.embedders import Embedders
+from openbrain_matcher.handlers.matching import match
+from openbrain_matcher.matching.books import Books
+
+ROUND = 100
+
+
+async def match_queued(store: Store, books: Books, clock: Clock) -> int:
+    """How many were due, of the next few."""
+    due = await store.matches.queued(clock.now(), ROUND)
+    if due:
+        await match(due, store=store, books=books, now=clock.now())
+    return len(due)
+
+
+async def embed_queries(store: Store, embedders: Embedders) -> int:
+    """How many got one, by the models of all vector generations that are written."""
+    made = 0
+    for generation in await store.generations.written(IndexKind.VECTOR):
+        lacking = await store.standing_queries.without_vector(generation.model, ROUND)
+        if not lacking:
+            continue
+        embedder = await embedders.asking(generation)
+        vectors = await _embedded([each.query for each in lacking], embedder, generation.dimensions)
+        by_query = {each.id: vector for each, vector in zip(lacking, vectors, strict=True)}
+        await store.standing_queries.save_query_vectors(generation.model, by_query)
+        made += len(by_query)
+    return made
+
+
+async def _embedded(queries: Sequence[str], embedder: Embedder, dimensions: int) -> Sequence["array[float]"]:
+    """What the model refuses is near nothing: its words are still looked for."""
+    try:
+        return await embedder.embed_queries(queries)
+    except NeverRetry:
+        if len(queries) == 1:
+            return [array("f", bytes(4 * dimensions))]
+    half = len(queries) // 2
+    parts = [await _embedded(part, embedder, dimensions) for part in (queries[:half], queries[half:])]
+    return [*parts[0], *parts[1]]

@@ -1,0 +1,147 @@
+"""The standing queries of one workspace: a matrix of vectors for each model, their words, and what each may see."""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from openbrain.domain.access.visibility import matcher, visible
+from openbrain.domain.memory import Memory
+from openbrain.ports.subscriptions import StandingQuery
+from openbrain_matcher.matching.phrases import Phrases
+
+ALL_WORDS = 0.8
+"""As near as this is a memory that holds every word of the query, as in a recall."""
+_ROWS = 64
+
+Vectors = Mapping[str, Mapping[str, "array[float]"]]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A standing query that a memory matches."""
+
+    query: StandingQuery
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    query: StandingQuery
+    sees: Callable[[Memory], bool]
+
+
+class Book:
+    """Changed by `apply`, asked by `find`."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        """The number of the last change that it has."""
+        self._lines: list[_Line | None] = []
+        self._numbers: dict[str, int] = {}
+        self._free: list[int] = []
+        self._without_words: set[int] = set()
+        self._floors: Floats = np.empty(0, np.float32)
+        self._matrices: dict[str, Floats] = {}
+        self._phrases = Phrases()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def apply(self, changed: Sequence[StandingQuery], vectors: Vectors) -> None:
+        """Take over what changed, in order; vectors of those that stand, by query and model."""
+        for query in changed:
+            self._remove(query.id)
+            if query.deleted_at is None:
+                self._add(query, vectors.get(query.id, {}))
+            self.seq = max(self.seq, query.change_seq)
+
+    def find(self, memory: Memory, passages: Sequence["array[float]"], model: str) -> Sequence[Found]:
+        """Those that match this memory and may see it. `passages`: its vectors by this model, none where there are
+        none. The caller has looked whether it is alive."""
+        scores = self._near(passages, model)
+        text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))
+        for number in self._phrases.held_by(text):
+            if self._floors[number] <= ALL_WORDS:
+                scores[number] = max(scores.get(number, 0.0), ALL_WORDS)
+        found = [self._found(number, round(score, 4)) for number, score in scores.items()]
+        found += [self._found(number, None) for number in self._without_words]
+        return [each.found for each in found if each.sees(memory)]
+
+    def _near(self, passages: Sequence["array[float]"], model: str) -> dict[int, float]:
+        matrix = self._matrices.get(model)
+        if matrix is None or not passages:
+            return {}
+        best: Floats = (matrix @ np.stack([np.asarray(each, np.float32) for each in passages]).T).max(axis=1)
+        near = np.nonzero(best >= self._floors[: len(best)])[0]
+        return {int(number): min(1.0, float(best[number])) for number in near}
+
+    def _found(self, number: int, similarity: float | None) -> "_Candidate":
+        line = self._lines[number]
+        assert line is not None, "numbers of removed queries are in no index"  # noqa: S101 - a law of this class
+        return _Candidate(Found(line.query, similarity), line.sees)
+
+    def _add(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> None:
+        number = self._free.pop() if self._free else self._new_number()
+        self._lines[number], self._numbers[query.id] = _Line(query, _sees(query)), number
+        if not query.query:
+            self._without_words.add(number)
+            return
+        self._floors[number] = query.min_similarity
+        self._phrases.add(number, query.query)
+        for model, vector in vectors.items():
+            self._matrix(model, len(vector))[number] = vector
+
+    def _remove(self, query_id: str) -> None:
+        number = self._numbers.pop(query_id, None)
+        line = None if number is None else self._lines[number]
+        if number is None or line is None:
+            return
+        self._phrases.remove(number, line.query.query)
+        self._without_words.discard(number)
+        self._lines[number], self._floors[number] = None, np.inf
+        for matrix in self._matrices.values():
+            if number < len(matrix):
+                matrix[number] = 0
+        self._free.append(number)
+
+    def _new_number(self) -> int:
+        number = len(self._lines)
+        self._lines.append(None)
+        if number >= len(self._floors):
+            more = np.full(max(_ROWS, 2 * number), np.inf, np.float32)
+            more[:number] = self._floors
+            self._floors = more
+        return number
+
+    def _matrix(self, model: str, dimensions: int) -> Floats:
+        """With a row for every number."""
+        matrix = self._matrices.get(model)
+        if matrix is None or len(matrix) < len(self._lines):
+            wider = np.zeros((len(self._floors), dimensions), np.float32)
+            if matrix is not None:
+                wider[: len(matrix)] = matrix
+            self._matrices[model] = matrix = wider
+        return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    found: Found
+    sees: Callable[[Memory], bool]
+
+
+def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
+    # Whether the memory has expired is asked of the memory: the predicate is made once, of no time.
+    sees = matcher(visible(query.viewer, query.criteria, 0))
+    if query.include_own:
+        return sees
+    return lambda memory: memory.agent_id != query.agent_id and sees(memory)
+
+
+def ids_of(queries: Iterable[StandingQuery]) -> list[str]:
+    """Of those that have vectors."""
+    return [each.id for each in queries if each.deleted_at is None and each.query]

@@ -1,0 +1,49 @@
+"""The books of the workspaces that memories come from, as fresh as the database, and not too many."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from openbrain.domain.memory import DAY
+from openbrain.ports.clock import Clock
+from openbrain.ports.subscriptions import StandingQueries
+from openbrain_matcher.matching.book import Book, ids_of
+
+MOST_QUERIES = 60_000
+"""In all books together, some 100 MB by a model of 384 dimensions; the one in use is kept whatever its size."""
+KEPT = DAY // 2
+"""A book is made anew after that: removed queries are told of for a day."""
+_PAGE = 500
+
+
+class Books:
+    """By workspace, the one that was used last at the end."""
+
+    def __init__(self, queries: StandingQueries, clock: Clock) -> None:
+        self._queries, self._clock = queries, clock
+        self._books: OrderedDict[str, tuple[Book, int]] = OrderedDict()
+
+    async def fresh(self, workspace_ids: Sequence[str]) -> Mapping[str, Book]:
+        """Of the workspaces among these that have standing queries, with every change that was committed before."""
+        changes = await self._queries.last_changes(workspace_ids)
+        for gone in set(workspace_ids) - changes.keys():
+            self._books.pop(gone, None)
+        return {workspace_id: await self._fresh(workspace_id, seq) for workspace_id, seq in changes.items()}
+
+    async def _fresh(self, workspace_id: str, seq: int) -> Book:
+        book, made_at = self._books.pop(workspace_id, (Book(), self._clock.now()))
+        if self._clock.now() - made_at > KEPT:
+            book, made_at = Book(), self._clock.now()
+        while book.seq < seq:
+            changed = await self._queries.changed_queries(workspace_id, book.seq, _PAGE)
+            if not changed:
+                break
+            book.apply(changed, await self._queries.query_vectors(ids_of(changed)))
+        self._books[workspace_id] = book, made_at
+        self._forget_some()
+        return book
+
+    def _forget_some(self) -> None:
+        total = sum(len(book) for book, _ in self._books.values())
+        while total > MOST_QUERIES and len(self._books) > 1:
+            _, (book, _) = self._books.popitem(last=False)
+            total -= len(book)

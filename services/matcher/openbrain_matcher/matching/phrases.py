@@ -1,0 +1,46 @@
+"""Which of many queries have all their words in a text."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+
+from openbrain.domain.text.words import SHORTEST_BEGINNING, WORD, beginning, words_of
+
+
+class Phrases:
+    """Queries by number, found by their words. A word that may be inflected is known by its beginning."""
+
+    def __init__(self) -> None:
+        self._whole: defaultdict[str, set[int]] = defaultdict(set)
+        self._begun: defaultdict[str, set[int]] = defaultdict(set)
+        self._needed: dict[int, int] = {}
+
+    def add(self, number: int, query: str) -> None:
+        """One that has no words that say something is never found."""
+        keys = _keys(query)
+        for key, begun in keys:
+            (self._begun if begun else self._whole)[key].add(number)
+        self._needed[number] = len(keys)
+
+    def remove(self, number: int, query: str) -> None:
+        """The text as it was added."""
+        for key, begun in _keys(query):
+            places = self._begun if begun else self._whole
+            places[key].discard(number)
+            if not places[key]:
+                del places[key]
+        self._needed.pop(number, None)
+
+    def held_by(self, text: str) -> Collection[int]:
+        """Queries of which the text holds every word."""
+        words = frozenset(WORD.findall(text.casefold()))
+        found: Counter[int] = Counter()
+        for word in words & self._whole.keys():
+            found.update(self._whole[word])
+        beginnings = {word[:end] for word in words for end in range(SHORTEST_BEGINNING, len(word) + 1)}
+        for start in beginnings & self._begun.keys():
+            found.update(self._begun[start])
+        return [number for number, count in found.items() if count == self._needed[number]]
+
+
+def _keys(query: str) -> frozenset[tuple[str, bool]]:
+    return frozenset((beginning(word) or word, bool(beginning(word))) for word in words_of(query))

@@ -1,0 +1,206 @@
+"""Matches of standing queries: messages without a text of their own, in the inboxes of those who asked."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, bindparam, delete, func, insert, or_, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.memories.conditions import LIVING
+from openbrain.adapters.sql.schema.agent_tables import mailboxes, match_queue, messages, standing_queries
+from openbrain.adapters.sql.schema.tables import api_keys, memories
+from openbrain.domain.ids import uuid7
+from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
+
+_SUBJECT_CHARS = 255
+_KEYS_REPLACED = 20
+"""Of one key, one after the other."""
+
+
+class SqlMatches:
+    """`ports.subscriptions.Matches`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def deliver(
+        self, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+    ) -> Sequence[Match]:
+        return await self._database.write(lambda connection: _deliver(connection, workspace_id, matches, done, now))
+
+    async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
+        return await self._database.write(lambda connection: _withdraw(connection, workspace_id, ended, now))
+
+    async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
+        table = match_queue.c
+        query = select(table.memory_id, table.workspace_id, table.revision, table.model)
+        query = query.where(table.due_at <= now).order_by(table.due_at).limit(limit)
+        return await self._database.read(lambda connection: [QueuedMemory(*row) for row in connection.execute(query)])
+
+    async def count_queued(self, now: int, limit: int) -> int:
+        due = select(match_queue.c.memory_id).where(match_queue.c.due_at <= now).limit(limit).subquery()
+        return await self._database.read(
+            lambda connection: connection.scalar(select(func.count()).select_from(due)) or 0
+        )
+
+
+def _deliver(
+    connection: Connection, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+) -> Sequence[Match]:
+    current = _current(connection, {each.memory_id: each.revision for each in matches}, now)
+    standing = _standing(connection, {each.query.id: each.query for each in matches}, now)
+    fresh = [each for each in matches if each.memory_id in current and each.query.id in standing]
+    told: list[Match] = []
+    if fresh:
+        seqs = _lock_mailboxes(connection, workspace_id, {each.query.agent_id for each in fresh})
+        known = _known(connection, sorted(current))
+        new: list[dict[str, Any]] = []
+        moved: list[dict[str, Any]] = []
+        for each in fresh:
+            row = known.get((each.memory_id, each.query.id))
+            if row is None or row["withdrawn_at"] is not None or row["content_hash"] != each.content_hash:
+                seqs[each.query.agent_id] += 1
+                (new if row is None else moved).append(_row(each, row, seqs[each.query.agent_id], now))
+                told.append(each)
+        _store(connection, new, moved)
+        _number(connection, workspace_id, seqs)
+    _take_off(connection, workspace_id, done)
+    return told
+
+
+def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:
+    """Those that are still so. Their rows stay as they are until this transaction ends."""
+    unexpired = or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
+    found: set[str] = set()
+    for some in chunks(sorted(revisions)):
+        query = select(memories.c.id, memories.c.revision).where(memories.c.id.in_(some), LIVING, unexpired)
+        rows = connection.execute(query.order_by(memories.c.id).with_for_update(read=True))
+        found |= {row.id for row in rows if row.revision == revisions[row.id]}
+    return found
+
+
+def _standing(connection: Connection, queries: Mapping[str, Any], now: int) -> set[str]:
+    """Those that are not removed, and whose key is open. A key that was replaced hands its queries on."""
+    keys: dict[str, str] = {}
+    for some in chunks(sorted(queries)):
+        table = standing_queries.c
+        rows = connection.execute(select(table.id, table.key_id).where(table.id.in_(some), table.deleted_at.is_(None)))
+        keys.update({row.id: row.key_id for row in rows})
+    open_keys = _open(connection, set(keys.values()), now)
+    for ended in set(keys.values()) - open_keys:
+        if (heir := _heir(connection, ended, now)) is not None:
+            this = standing_queries.c.key_id == ended
+            connection.execute(update(standing_queries).where(this).values(key_id=heir))
+            open_keys.add(ended)
+    return {query_id for query_id, key_id in keys.items() if key_id in open_keys}
+
+
+def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
+    lasting = and_(api_keys.c.revoked_at.is_(None), or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now))
+    found: set[str] = set()
+    for some in chunks(sorted(ids)):
+        found |= set(connection.scalars(select(api_keys.c.id).where(api_keys.c.id.in_(some), lasting)))
+    return found
+
+
+def _heir(connection: Connection, key_id: str, now: int) -> str | None:
+    """The open key at the end of those that replaced it; none where one of them was revoked."""
+    for _ in range(_KEYS_REPLACED):
+        after = select(api_keys.c.id).where(api_keys.c.replaces_id == key_id, api_keys.c.revoked_at.is_(None))
+        revoked = select(api_keys.c.revoked_at).where(api_keys.c.id == key_id)
+        following = connection.scalar(after)
+        if following is None or connection.scalar(revoked) is not None:
+            return None
+        if _open(connection, {following}, now):
+            return str(following)
+        key_id = following
+    return None
+
+
+def _lock_mailboxes(connection: Connection, workspace_id: str, agents: set[str]) -> dict[str, int]:
+    """The last number of each."""
+    seqs: dict[str, int] = {}
+    for some in chunks(sorted(agents)):
+        rows = [{"workspace_id": workspace_id, "agent_id": agent_id, "seq": 0} for agent_id in some]
+        connection.execute(insert_missing(connection.dialect, mailboxes), rows)
+        box = and_(mailboxes.c.workspace_id == workspace_id, mailboxes.c.agent_id.in_(some))
+        query = select(mailboxes.c.agent_id, mailboxes.c.seq).where(box).order_by(mailboxes.c.agent_id)
+        seqs.update({row.agent_id: row.seq for row in connection.execute(query.with_for_update())})
+    return seqs
+
+
+def _number(connection: Connection, workspace_id: str, seqs: Mapping[str, int]) -> None:
+    box = and_(mailboxes.c.workspace_id == workspace_id, mailboxes.c.agent_id == bindparam("agent"))
+    rows = [{"agent": agent_id, "last": seq} for agent_id, seq in sorted(seqs.items())]
+    connection.execute(update(mailboxes).where(box).values(seq=bindparam("last")), rows)
+
+
+def _known(connection: Connection, memory_ids: Sequence[str]) -> Mapping[tuple[str, str], RowMapping]:
+    names = ("id", "memory_id", "subscription_id", "content_hash", "withdrawn_at", "recipient")
+    columns = [messages.c[name] for name in names]
+    found: dict[tuple[str, str], RowMapping] = {}
+    for some in chunks(memory_ids):
+        rows = connection.execute(select(*columns).where(messages.c.memory_id.in_(some))).mappings()
+        found.update({(row["memory_id"], row["subscription_id"]): row for row in rows})
+    return found
+
+
+def _row(match: Match, known: RowMapping | None, seq: int, now: int) -> dict[str, Any]:
+    return {
+        "id": uuid7(now) if known is None else known["id"],
+        "workspace_id": match.query.workspace_id,
+        "recipient": match.query.agent_id,
+        "seq": seq,
+        "sender": "",
+        "org": match.org,
+        "subject": " ".join(match.query.query.split())[:_SUBJECT_CHARS],
+        "content": "",
+        "content_hash": match.content_hash,
+        "created_at": now,
+        "read_at": None,
+        "subscription_id": match.query.id,
+        "memory_id": match.memory_id,
+        "memory_revision": match.revision,
+        "similarity": match.similarity,
+        "withdrawn_at": None,
+    }
+
+
+def _store(connection: Connection, new: Sequence[dict[str, Any]], moved: Sequence[dict[str, Any]]) -> None:
+    if new:
+        connection.execute(insert(messages), new)
+    if moved:
+        names = ("seq", "org", "content_hash", "created_at", "read_at", "memory_revision", "similarity", "withdrawn_at")
+        change = update(messages).where(messages.c.id == bindparam("this"))
+        values = [{"this": row["id"], **{f"new_{name}": row[name] for name in names}} for row in moved]
+        connection.execute(change.values({name: bindparam(f"new_{name}") for name in names}), values)
+
+
+def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
+    known = [row for row in _known(connection, [each.memory_id for each in ended]).values() if not row["withdrawn_at"]]
+    if known:
+        seqs = _lock_mailboxes(connection, workspace_id, {row["recipient"] for row in known})
+        by_agent: defaultdict[str, list[str]] = defaultdict(list)
+        for row in known:
+            by_agent[row["recipient"]].append(row["id"])
+        values = []
+        for agent_id, ids in sorted(by_agent.items()):
+            for message_id in ids:
+                seqs[agent_id] += 1
+                values.append({"this": message_id, "number": seqs[agent_id]})
+        gone = {"seq": bindparam("number"), "withdrawn_at": now, "read_at": func.coalesce(messages.c.read_at, now)}
+        connection.execute(update(messages).where(messages.c.id == bindparam("this")).values(gone), values)
+        _number(connection, workspace_id, seqs)
+    _take_off(connection, workspace_id, ended)
+    return len(known)
+
+
+def _take_off(connection: Connection, workspace_id: str, done: Sequence[MatchedMemory]) -> None:
+    """Off the queue, where the memory has not changed since."""
+    as_of = match_queue.c.revision <= bindparam("as_of")
+    this = and_(match_queue.c.memory_id == bindparam("memory"), match_queue.c.workspace_id == workspace_id, as_of)
+    if done:
+        values = [{"memory": each.memory_id, "as_of": each.revision} for each in sorted(done)]
+        connection.execute(delete(match_queue).where(this), values)

@@ -1,0 +1,221 @@
+"""Standing queries: numbered by their changes under the lock of the workspace's counter, so that a reader who goes on
+behind a number misses none."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, tuple_, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.schema.agent_tables import (
+    messages,
+    standing_queries,
+    standing_query_counters,
+    standing_query_vectors,
+)
+from openbrain.adapters.sql.schema.column_types import to_bytes, to_vector
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.domain import limits
+from openbrain.domain.access.visibility import Criteria, Viewer
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.ports.clock import Clock
+from openbrain.ports.subscriptions import StandingQuery
+
+_STANDS = standing_queries.c.deleted_at.is_(None)
+
+
+class SqlStandingQueries:
+    """`ports.subscriptions.StandingQueries`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add_query(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
+        return await self._database.write(lambda connection: _add(connection, query, vectors))
+
+    async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
+        return await self._database.read(lambda connection: _one(connection, viewer, query_id))
+
+    async def queries(
+        self, viewer: Viewer, limit: int, after: tuple[int, str] | None = None
+    ) -> Sequence[StandingQuery]:
+        order = (standing_queries.c.created_at, standing_queries.c.id)
+        query = select(standing_queries).where(*_mine(viewer)).order_by(*order).limit(limit)
+        if after is not None:
+            query = query.where(tuple_(*order) > after)
+        return await self._read(query)
+
+    async def remove_query(self, viewer: Viewer, query_id: str) -> bool:
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _remove(connection, viewer, query_id, now))
+
+    async def last_changes(self, workspace_ids: Sequence[str]) -> Mapping[str, int]:
+        counters = standing_query_counters.c
+        query = select(counters.workspace_id, counters.change_seq).where(
+            counters.workspace_id.in_(workspace_ids), counters.queries > 0
+        )
+        return await self._database.read(
+            lambda connection: {row.workspace_id: row.change_seq for row in connection.execute(query)}
+        )
+
+    async def changed_queries(self, workspace_id: str, after: int, limit: int) -> Sequence[StandingQuery]:
+        table = standing_queries.c
+        query = select(standing_queries).where(table.workspace_id == workspace_id, table.change_seq > after)
+        return await self._read(query.order_by(table.change_seq).limit(limit))
+
+    async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
+        table = standing_query_vectors.c
+
+        def read(connection: Connection) -> Mapping[str, Mapping[str, "array[float]"]]:
+            found: defaultdict[str, dict[str, array[float]]] = defaultdict(dict)
+            for some in chunks(sorted(ids)):
+                rows = connection.execute(
+                    select(table.query_id, table.model, table.vector).where(table.query_id.in_(some))
+                )
+                for query_id, model, vector in rows:
+                    found[query_id][model] = to_vector(vector)
+            return found
+
+        return await self._database.read(read)
+
+    async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
+        table, vectors = standing_queries.c, standing_query_vectors.c
+        has = select(vectors.query_id).where(vectors.query_id == table.id, vectors.model == model).exists()
+        query = select(standing_queries).where(_STANDS, table.query != "", ~has)
+        return await self._read(query.order_by(table.id).limit(limit))
+
+    async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
+        await self._database.write(lambda connection: _save_vectors(connection, model, vectors))
+
+    async def purge_queries(self, before: int, limit: int) -> int:
+        def purge(connection: Connection) -> int:
+            old = select(standing_queries.c.id).where(standing_queries.c.deleted_at < before)
+            ids = list(connection.scalars(old.order_by(standing_queries.c.deleted_at).limit(limit)))
+            gone = delete(standing_queries).where(standing_queries.c.id.in_(ids))
+            return connection.execute(gone).rowcount if ids else 0
+
+        return await self._database.write(purge)
+
+    async def _read(self, query: Any) -> Sequence[StandingQuery]:
+        return await self._database.read(
+            lambda connection: [query_from_row(row) for row in connection.execute(query).mappings()]
+        )
+
+
+def query_from_row(row: RowMapping) -> StandingQuery:
+    values: dict[str, Any] = dict(row)
+    orgs, criteria = values["orgs"], {key: _listed(each) for key, each in orjson.loads(values["criteria"]).items()}
+    criteria["types"] = tuple(MemoryType(each) for each in criteria["types"])
+    criteria["scopes"] = tuple(Scope(each) for each in criteria["scopes"])
+    known = None if orgs is None else tuple(orjson.loads(orgs))
+    return StandingQuery(**{**values, "orgs": known, "criteria": Criteria(**criteria)})
+
+
+def _listed(value: object) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _row(query: StandingQuery) -> dict[str, Any]:
+    row: dict[str, Any] = {column.name: getattr(query, column.name) for column in standing_queries.columns}
+    return {**row, "orgs": _orgs(query.orgs), "criteria": orjson.dumps(asdict(query.criteria)).decode()}
+
+
+def _add(connection: Connection, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
+    known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, workspaces.c.deleted_at.is_(None))
+    # Shared: the workspace can't be closed meanwhile.
+    if connection.scalar(known.with_for_update(read=True)) is None:
+        raise NotFound("no such workspace")
+    seq, standing = _lock_counter(connection, query.workspace_id)
+    if standing >= limits.WORKSPACE_SUBSCRIPTIONS:
+        raise Conflict(
+            f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some"
+        )
+    of_key = select(func.count()).where(standing_queries.c.key_id == query.key_id, _STANDS)
+    if (connection.scalar(of_key) or 0) >= limits.KEY_SUBSCRIPTIONS:
+        raise Conflict(f"this key has {limits.KEY_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some")
+    made = replace(query, change_seq=seq + 1)
+    connection.execute(insert(standing_queries), _row(made))
+    _put_vectors(connection, query.workspace_id, {(query.id, model): each for model, each in vectors.items()})
+    _count(connection, query.workspace_id, made.change_seq, standing + 1)
+    return made
+
+
+def _one(connection: Connection, viewer: Viewer, query_id: str) -> StandingQuery | None:
+    query = select(standing_queries).where(*_mine(viewer), standing_queries.c.id == query_id)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else query_from_row(row)
+
+
+def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> bool:
+    seq, standing = _lock_counter(connection, viewer.workspace_id)
+    if _one(connection, viewer, query_id) is None:
+        return False
+    blank = {"query": "", "criteria": orjson.dumps(asdict(Criteria())).decode(), "orgs": None}
+    this = standing_queries.c.id == query_id
+    connection.execute(update(standing_queries).where(this).values(**blank, deleted_at=now, change_seq=seq + 1))
+    connection.execute(delete(standing_query_vectors).where(standing_query_vectors.c.query_id == query_id))
+    connection.execute(delete(messages).where(messages.c.subscription_id == query_id))
+    _count(connection, viewer.workspace_id, seq + 1, standing - 1)
+    return True
+
+
+def _save_vectors(connection: Connection, model: str, vectors: Mapping[str, "array[float]"]) -> None:
+    named = select(standing_queries.c.id, standing_queries.c.workspace_id).where(
+        standing_queries.c.id.in_(sorted(vectors))
+    )
+    by_workspace: defaultdict[str, list[str]] = defaultdict(list)
+    for query_id, workspace_id in connection.execute(named):
+        by_workspace[workspace_id].append(query_id)
+    for workspace_id, ids in sorted(by_workspace.items()):
+        seq, standing = _lock_counter(connection, workspace_id)
+        still = select(standing_queries.c.id).where(standing_queries.c.id.in_(ids), _STANDS)
+        here = sorted(connection.scalars(still))
+        _put_vectors(connection, workspace_id, {(each, model): vectors[each] for each in here})
+        for number, query_id in enumerate(here, seq + 1):
+            this = standing_queries.c.id == query_id
+            connection.execute(update(standing_queries).where(this).values(change_seq=number))
+        _count(connection, workspace_id, seq + len(here), standing)
+
+
+def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tuple[str, str], "array[float]"]) -> None:
+    rows = [
+        {"query_id": query_id, "model": model, "workspace_id": workspace_id, "vector": to_bytes(vector)}
+        for (query_id, model), vector in vectors.items()
+    ]
+    if rows:
+        connection.execute(insert_missing(connection.dialect, standing_query_vectors), rows)
+
+
+def _lock_counter(connection: Connection, workspace_id: str) -> tuple[int, int]:
+    """The number of the last change, and how many queries stand."""
+    counters = standing_query_counters
+    first = {"workspace_id": workspace_id, "change_seq": 0, "queries": 0}
+    connection.execute(insert_missing(connection.dialect, counters), first)
+    query = select(counters.c.change_seq, counters.c.queries).where(counters.c.workspace_id == workspace_id)
+    row = connection.execute(query.with_for_update()).one()
+    return row.change_seq, row.queries
+
+
+def _count(connection: Connection, workspace_id: str, change_seq: int, queries: int) -> None:
+    this = standing_query_counters.c.workspace_id == workspace_id
+    connection.execute(update(standing_query_counters).where(this).values(change_seq=change_seq, queries=queries))
+
+
+def _mine(viewer: Viewer) -> list[ColumnElement[bool]]:
+    table = standing_queries.c
+    own = [table.workspace_id == viewer.workspace_id, table.agent_id == viewer.agent_id, _STANDS]
+    if viewer.orgs is None:
+        return own
+    # A query may tell of its key's orgs: one that is limited to others is not shown it.
+    return [*own, table.orgs == _orgs(viewer.orgs), table.without_org.is_(viewer.without_org)]
+
+
+def _orgs(orgs: tuple[str, ...] | None) -> str | None:
+    return None if orgs is None else orjson.dumps(sorted(orgs)).decode()

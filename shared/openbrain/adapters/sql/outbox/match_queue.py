@@ -1,0 +1,39 @@
+"""Memories that are still to be held against standing queries, written with what causes it.
+
+The event of the same transaction is faster; the queue is what can't be lost.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import is_sqlite, slots
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.subscriptions import QueuedMemory
+
+EVENT_GRACE = 15 * MICROSECONDS
+"""So long the event of a memory that was embedded may take."""
+
+_LISTENING = "SELECT workspace_id FROM standing_query_counters WHERE workspace_id IN ({these}) AND queries > 0"
+_COLUMNS = "memory_id, workspace_id, revision, model, due_at"
+
+
+def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) -> None:
+    """Those of workspaces that have standing queries."""
+    named = tuple({each.workspace_id for each in memories})
+    if not named:
+        return
+    asked = _LISTENING.format(these=slots(connection, len(named)))
+    listening = {row[0] for row in run(connection, asked, named).fetchall()}
+    rows = [(*each, now + EVENT_GRACE if each.model else now) for each in memories if each.workspace_id in listening]
+    if not rows:
+        return
+    insert = f"INSERT INTO match_queue ({_COLUMNS}) VALUES ({slots(connection, 5)})"  # noqa: S608 - values are bound
+    if is_sqlite(connection):
+        kept = "revision = excluded.revision, model = excluded.model, due_at = excluded.due_at"
+        insert = f"{insert} ON CONFLICT DO UPDATE SET {kept}"
+    else:
+        kept = "revision = VALUES(revision), model = VALUES(model), due_at = VALUES(due_at)"
+        insert = f"{insert} ON DUPLICATE KEY UPDATE {kept}"
+    run(connection, insert, rows)

@@ -1,0 +1,125 @@
+"""Standing queries: what agents want to hear of as soon as it is remembered, and what was found for them."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from openbrain.domain.access.visibility import Criteria, Viewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingQuery:
+    """A recall that is asked again of each new memory. Times are microseconds."""
+
+    id: str
+    workspace_id: str
+    agent_id: str
+    """Whose inbox its matches come to."""
+    key_id: str
+    """It sees what this key sees, for as long as the key, or the one that replaced it, is open."""
+    orgs: tuple[str, ...] | None = None
+    without_org: bool = True
+    query: str = ""
+    """'' where the criteria alone decide."""
+    criteria: Criteria = field(default_factory=Criteria)
+    min_similarity: float = 0.0
+    include_own: bool = False
+    """Whether it finds what its agent wrote itself."""
+    created_at: int
+    deleted_at: int | None = None
+    change_seq: int = 0
+    """The number of its last change within the workspace; given when it is stored."""
+
+    @property
+    def viewer(self) -> Viewer:
+        """Whose eyes."""
+        return Viewer(self.workspace_id, self.agent_id, self.orgs, self.without_org)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A memory that a standing query found."""
+
+    query: StandingQuery
+    memory_id: str
+    revision: int
+    org: str
+    content_hash: str
+    similarity: float | None
+    """None where the query has no words."""
+
+
+class MatchedMemory(NamedTuple):
+    """A memory that was held against all standing queries of its workspace, as of that revision."""
+
+    memory_id: str
+    revision: int
+
+
+class QueuedMemory(NamedTuple):
+    """A memory that is still to be matched."""
+
+    memory_id: str
+    workspace_id: str
+    revision: int
+    model: str
+    """By which it was embedded; '' where it was not, or has ended."""
+
+
+class StandingQueries(Protocol):
+    """Those of a workspace. An agent sees its own, as far as the key's orgs go."""
+
+    async def add_query(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
+        """`vectors`: of the query, by model. `NotFound` for an unknown workspace; `Conflict` where key or workspace
+        have as many as they may (`domain.limits`)."""
+
+    async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
+        """One that is not removed."""
+
+    async def queries(
+        self, viewer: Viewer, limit: int, after: tuple[int, str] | None = None
+    ) -> Sequence[StandingQuery]:
+        """Oldest first; `after` (created_at and id of one) lists those that follow it."""
+
+    async def remove_query(self, viewer: Viewer, query_id: str) -> bool:
+        """With its matches; False where there is none."""
+
+    async def last_changes(self, workspace_ids: Sequence[str]) -> Mapping[str, int]:
+        """The number of the last change, of the workspaces among these that have standing queries."""
+
+    async def changed_queries(self, workspace_id: str, after: int, limit: int) -> Sequence[StandingQuery]:
+        """Those that changed behind that number, in order of their last change, removed ones among them."""
+
+    async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
+        """By query and model."""
+
+    async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
+        """Some that have a text and no vector by this model."""
+
+    async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
+        """By query. Those that are removed meanwhile are passed over."""
+
+    async def purge_queries(self, before: int, limit: int) -> int:
+        """Forget those removed before that time; how many."""
+
+
+class Matches(Protocol):
+    """What was found, each in the inbox of the agent that asked; and what is still to be matched."""
+
+    async def deliver(
+        self, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+    ) -> Sequence[Match]:
+        """Put matches into the inboxes, and take `done` off the queue. Left out is a memory that changed meanwhile,
+        whatever was delivered with the same content, and whatever is of a query that was removed or of a key that is
+        not open; the others are returned. One that is delivered again, changed, moves to the inbox's end."""
+
+    async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
+        """Mark what was delivered of these memories as withdrawn, and move it to the inbox's end; take them off the
+        queue. How many were not withdrawn before."""
+
+    async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
+        """Those that are due, the longest due first."""
+
+    async def count_queued(self, now: int, limit: int) -> int:
+        """How many are due; `limit` stands for more."""

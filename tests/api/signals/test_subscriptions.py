@@ -1,0 +1,84 @@
+"""Subscriptions over HTTP and by the client: whose they are, and what they may not be."""
+
+import pytest
+
+from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from tests.support.api.brain import Brain, client_of, http
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_one_is_made_shown_listed_and_removed(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    await brain.settle()
+    async with client_of(brain.app(), await brain.key(workspace)) as ada:
+        made = await ada.subscribe_query("payments timeouts", filter={"type": "bug", "project": "shop"})
+        brain.clock.advance(1)
+        second = await ada.subscribe_query(filter={"org": "acme"}, min_similarity=0.7, include_own=True)
+        shown = await ada.subscription(made.id)
+        first = await ada.subscriptions(limit=1)
+        rest = await ada.subscriptions(cursor=first.next_cursor)
+        gone = await ada.remove_subscription(made.id)
+        with pytest.raises(NotFound):
+            await ada.subscription(made.id)
+        with pytest.raises(NotFound):
+            await ada.remove_subscription(made.id)
+        left = await ada.subscriptions()
+
+    assert (made.agent_id, made.query, made.min_similarity, made.embedded) == ("ada", "payments timeouts", 0.5, True)
+    assert (made.filter.type, made.filter.project, made.filter.org) == (("bug",), "shop", None)
+    assert (second.query, second.include_own, second.embedded) == (None, True, False)
+    assert shown.model_dump() == made.model_dump()
+    assert [each.id for each in (*first.subscriptions, *rest.subscriptions)] == [made.id, second.id]
+    assert (gone.id, gone.removed, [each.id for each in left.subscriptions]) == (made.id, True, [second.id])
+
+
+async def test_it_is_its_agents_own(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    app = brain.app()
+    async with client_of(app, await brain.key(workspace)) as ada:
+        own = (await ada.subscribe_query("what the agent waits for", filter={"org": "acme"})).id
+    others = {
+        "another agent": await brain.key(workspace, "bo"),
+        "another tenant": await brain.key(await brain.new_workspace()),
+        "a narrower key": await brain.key(workspace, orgs=("beta",)),
+        "an agent that may speak for a third": await brain.key(workspace, "bo", act_as=("cy",)),
+    }
+    for secret in others.values():
+        async with http(app, secret, **{"x-openbrain-agent": "ada"}) as client:
+            path = f"/v1/brain/subscriptions/{own}"
+            asked = {"agent_id": "ada"}
+            shown = await client.get(path, params=asked)
+            removed = await client.delete(path, params=asked)
+            listed = await client.get("/v1/brain/subscriptions", params=asked)
+            unknown = await client.get("/v1/brain/subscriptions/0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", params=asked)
+        assert (shown.status_code, removed.status_code, listed.json()["count"]) == (404, 404, 0)
+        assert shown.content == unknown.content
+    async with client_of(app, await brain.key(workspace)) as ada:
+        assert (await ada.subscription(own)).id == own
+
+
+async def test_what_may_not_be(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    app = brain.app()
+
+    async def asking(**limits: object) -> OpenBrain:
+        return client_of(app, await brain.key(workspace, **limits))  # type: ignore[arg-type]
+
+    async with await asking(orgs=("beta",)) as narrow:
+        with pytest.raises(Forbidden, match="org"):
+            await narrow.subscribe_query(filter={"org": "acme"})
+    async with await asking(agent="") as nobody:
+        with pytest.raises(Invalid, match="agent"):
+            await nobody.subscribe_query("anything")
+    async with await asking(permissions=frozenset({Permission.BRAIN_WRITE})) as writer:
+        with pytest.raises(Forbidden, match="read"):
+            await writer.subscribe_query("anything")
+    async with await asking(permissions=frozenset({Permission.BRAIN_READ})) as reader:
+        with pytest.raises(Forbidden, match="write"):
+            await reader.subscribe_query("anything")
+    async with await asking() as ada:
+        with pytest.raises(Invalid, match="a query, a filter, or both"):
+            await ada.subscribe_query()

@@ -1,0 +1,222 @@
+"""Standing queries and their matches: changes are numbered, each memory is delivered once, and none is lost."""
+
+import asyncio
+from array import array
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria, Viewer
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.ids import joined_hash, uuid7
+from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
+from openbrain.ports.agents import Message
+from openbrain.ports.store.index_entries import Embedded
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Status
+from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, StandingQuery
+from openbrain.usecases.auth import hash_secret, issue, successor
+from tests.support.store.direct_rows import put
+from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
+
+ADA, BO = Viewer("w1", "ada"), Viewer("w1", "bo")
+MODEL = "minilm-1"
+
+
+@pytest.fixture
+async def key(store: SqlStore) -> str:
+    """The id of a key that is open, in a workspace that is there."""
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
+    made, secret = issue(workspace_id="w1", name="k", permissions=frozenset(Permission), now=START)
+    await store.api_keys.create_key(made, hash_secret(secret))
+    return made.id
+
+
+def query(key: str, text: str = "payments", **changes: Any) -> StandingQuery:
+    given = StandingQuery(
+        id=uuid7(START), workspace_id="w1", agent_id="ada", key_id=key, query=text, created_at=START, include_own=True
+    )
+    return replace(given, **changes)
+
+
+def match(found: StandingQuery, row: Memory, **changes: Any) -> Match:
+    given = Match(
+        query=found,
+        memory_id=row.id,
+        revision=row.revision,
+        org=row.org,
+        content_hash=row.content_hash,
+        similarity=0.75,
+    )
+    return replace(given, **changes)
+
+
+def done(*memories: Memory) -> list[MatchedMemory]:
+    return [MatchedMemory(each.id, each.revision) for each in memories]
+
+
+async def delivered(store: SqlStore, *matches: Match, now: int = START) -> int:
+    matched = {each.memory_id: MatchedMemory(each.memory_id, each.revision) for each in matches}
+    return len(await store.matches.deliver("w1", matches, list(matched.values()), now))
+
+
+async def inbox(store: SqlStore, viewer: Viewer = ADA) -> list[Message]:
+    return list(await store.messages.inbox(viewer, 100))
+
+
+async def test_a_reader_who_goes_on_behind_a_number_misses_no_change(store: SqlStore, key: str) -> None:
+    criteria = Criteria(org="acme", types=(MemoryType.BUG,), scopes=(Scope.SHARED,), tags=("a",), min_confidence=0.5)
+    vectors = {MODEL: array("f", (0.6, 0.8))}
+    made = [
+        await store.standing_queries.add_query(query(key, f"q{n}", orgs=("acme", "beta"), criteria=criteria), vectors)
+        for n in range(3)
+    ]
+    first = await store.standing_queries.changed_queries("w1", 0, 2)
+    assert [*first, *await store.standing_queries.changed_queries("w1", first[-1].change_seq, 9)] == made
+    assert await store.standing_queries.last_changes(["w1", "w2"]) == {"w1": made[-1].change_seq}
+    assert await store.standing_queries.query_vectors([made[0].id]) == {made[0].id: vectors}
+
+    assert [each.id for each in await store.standing_queries.without_vector("other", 2)] == sorted(
+        each.id for each in made
+    )[:2]
+    await store.standing_queries.save_query_vectors("other", {made[0].id: array("f", (1, 0)), uuid7(START): array("f")})
+    assert await store.standing_queries.remove_query(ADA, made[1].id)
+    assert not await store.standing_queries.remove_query(ADA, made[1].id)
+    changed = await store.standing_queries.changed_queries("w1", made[-1].change_seq, 9)
+    assert [(each.id, each.deleted_at) for each in changed] == [(made[0].id, None), (made[1].id, START)]
+    assert (changed[1].query, changed[1].criteria) == ("", Criteria())
+    assert (await store.standing_queries.query_vectors([made[0].id]))[made[0].id].keys() == {MODEL, "other"}
+    assert await store.standing_queries.purge_queries(START + 1, 9) == 1
+    assert {each.id for each in await store.standing_queries.queries(ADA, 9)} == {made[0].id, made[2].id}
+
+
+async def test_there_are_not_more_than_may_be(store: SqlStore, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "KEY_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(limits, "WORKSPACE_SUBSCRIPTIONS", 3)
+    asked = [store.standing_queries.add_query(query(key), {}) for _ in range(4)]
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    assert [str(each)[:12] for each in results if isinstance(each, Conflict)] == ["this key has"] * 2
+    await store.standing_queries.add_query(query("another"), {})
+    with pytest.raises(Conflict, match="workspace"):
+        await store.standing_queries.add_query(query("a third"), {})
+    with pytest.raises(NotFound):
+        await store.standing_queries.add_query(query(key, workspace_id="w9"), {})
+
+
+async def test_a_memory_is_delivered_once_and_again_when_it_says_something_else(
+    store: SqlStore, database: Database, key: str
+) -> None:
+    first, row = await store.standing_queries.add_query(query(key), {}), memory("said")
+    second = await store.standing_queries.add_query(query(key, agent_id="bo"), {})
+    await put(database, row)
+
+    told = await asyncio.gather(*(delivered(store, match(first, row), match(second, row)) for _ in range(3)))
+    assert sorted(told) == [0, 0, 2]
+    (one,) = await inbox(store)
+    assert (one.seq, one.memory_id, one.subscription_id, one.content) == (1, row.id, first.id, "")
+    assert (one.similarity, one.memory_revision, one.org) == (0.75, 1, "")
+    assert [each.subscription_id for each in await inbox(store, BO)] == [second.id]
+
+    assert await store.messages.mark_read(ADA, [one.id]) == 1
+    await database.write(lambda connection: connection.execute(update(memories).values(revision=2)).rowcount)
+    assert await delivered(store, match(first, row)) == 0
+    assert await delivered(store, match(first, row, revision=2)) == 0
+    assert await delivered(store, match(first, row, revision=2, content_hash="other")) == 1
+    (again,) = await inbox(store)
+    assert (again.id, again.seq, again.read_at, again.memory_revision) == (one.id, 2, None, 2)
+
+
+async def test_what_ends_is_withdrawn_and_what_is_erased_is_gone(store: SqlStore, key: str) -> None:
+    made = await store.standing_queries.add_query(query(key), {})
+    outcomes = await store.writes.remember([write(f"m{n}") for n in range(2)])
+    ended, erased = [each.memory for each in outcomes if each.memory is not None]
+    assert await delivered(store, match(made, ended), match(made, erased)) == 2
+    await store.writes.forget(ended.id, viewer(), origin(), "")
+    await store.writes.erase(erased.id, viewer(), origin(), "")
+
+    (one,) = await inbox(store)
+    waiting = await store.matches.queued(START, 9)
+    assert {each.memory_id for each in waiting} == {ended.id, erased.id}
+    gone = [MatchedMemory(each.memory_id, each.revision) for each in waiting]
+    assert await store.matches.withdraw("w1", gone, START + 5) == 1
+    assert await store.matches.withdraw("w1", gone, START + 6) == 0
+    (after,) = await inbox(store)
+    assert (after.id, after.seq > one.seq, after.withdrawn_at, after.read_at) == (one.id, True, START + 5, START + 5)
+    assert await store.matches.queued(START, 9) == []
+    assert await delivered(store, match(made, ended)) == 0
+
+
+async def test_what_was_embedded_waits_in_the_queue_until_it_was_matched(
+    store: SqlStore, database: Database, key: str
+) -> None:
+    async def embedded(row: Memory) -> None:
+        own = Embedded(memory_id=row.id, workspace_id="w1", revision=row.revision, input_hashes=(joined_hash("a"),))
+        await store.vectors.save({joined_hash("a"): array("f", (1, 0))}, [own], MODEL)
+
+    before, row = memory("unheard"), memory("heard")
+    await put(database, before, row)
+    await embedded(before)
+    await store.standing_queries.add_query(query(key), {})
+    await embedded(row)
+
+    assert await store.matches.queued(START, 9) == []
+    queued = [QueuedMemory(row.id, "w1", 1, MODEL)]
+    assert await store.matches.queued(START + DAY, 9) == queued
+    assert await store.matches.deliver("w2", [], done(row), START) == []
+    assert await store.matches.deliver("w1", [], [MatchedMemory(row.id, 0)], START) == []
+    assert await store.matches.queued(START + DAY, 9) == queued
+    assert await store.matches.count_queued(START + DAY, 9) == 1
+    assert await store.matches.deliver("w1", [], done(row), START) == []
+    assert await store.matches.count_queued(START + DAY, 9) == 0
+
+
+async def test_what_wants_no_vector_waits_from_its_write_on(store: SqlStore, key: str) -> None:
+    await store.standing_queries.add_query(query(key), {})
+    (plain, wanted) = await store.writes.remember([write("plain", wants_vector=False), write("wanted")])
+    assert (plain.status, wanted.status) == (Status.CREATED, Status.CREATED)
+    assert plain.memory is not None
+
+    assert await store.matches.queued(START, 9) == [QueuedMemory(plain.memory.id, "w1", 1, "")]
+
+
+async def test_a_query_ends_with_its_key_and_goes_over_to_the_one_that_replaces_it(
+    store: SqlStore, database: Database, clock: FakeClock, key: str
+) -> None:
+    made = await store.standing_queries.add_query(query(key), {})
+    old = await store.api_keys.key("w1", key)
+    assert old is not None
+    new, secret = successor(old, START)
+    contents = [memory(f"m{n}") for n in range(3)]
+    await put(database, *contents)
+    await store.api_keys.replace_key(new, hash_secret(secret), START + 5)
+
+    assert await delivered(store, match(made, contents[0]), now=START + 5) == 1
+    kept = await store.standing_queries.query(ADA, made.id)
+    assert kept is not None
+    assert kept.key_id == new.id
+    clock.advance(10)
+    await store.api_keys.revoke_key("w1", new.id)
+    assert await delivered(store, match(made, contents[1]), now=START + 10) == 0
+    assert await delivered(store, match(made, replace(contents[2], id=uuid7(START)))) == 0
+
+
+async def test_matches_are_no_letters(store: SqlStore, database: Database, key: str) -> None:
+    """They fill no inbox for those who write, are of no conversation, and go with their query."""
+    made, row = await store.standing_queries.add_query(query(key), {}), memory("said", org="acme")
+    await put(database, row)
+    await delivered(store, match(made, row))
+    letter = Message(id=uuid7(START), workspace_id="w1", sender="bo", recipient="ada", content="hi", created_at=START)
+
+    assert (await store.messages.send_message(letter, "", 1)).message.seq == 2
+    assert await store.messages.conversation(ADA, "", 9) == []
+    assert [each.content for each in await inbox(store, Viewer("w1", "ada", orgs=("beta",)))] == ["hi"]
+    assert await store.messages.count_unread(ADA) == 2
+    assert await store.standing_queries.remove_query(ADA, made.id)
+    assert [each.content for each in await inbox(store)] == ["hi"]

@@ -1,0 +1,112 @@
+"""The book of standing queries finds what a plain comparison finds, whatever came and went; and nothing that its agent
+may not see."""
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbrain.domain.access.visibility import Criteria, matches, visible
+from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.text.words import WORD, holds, words_of
+from openbrain.ports.subscriptions import StandingQuery
+from openbrain_matcher.matching.book import ALL_WORDS, Book
+from tests.support.forms import examples
+from tests.support.store.fixtures import START, memory
+
+MODELS = ("m1", "m2")
+WORDS = ("payment", "payments", "gateway", "id4711", "timeout", "the", "ox")
+ORGS = ("", "acme", "beta")
+AGENTS = ("ada", "bo")
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+unit = st.sampled_from([array("f", (math.cos(turn), math.sin(turn))) for turn in range(7)])
+criteria = st.builds(
+    Criteria,
+    org=st.sampled_from(ORGS),
+    project=st.sampled_from(("", "shop")),
+    types=st.sampled_from(((), (MemoryType.FACT,))),
+    agents=st.sampled_from(((), ("ada",))),
+)
+queries = st.builds(
+    StandingQuery,
+    id=st.sampled_from([f"q{number}" for number in range(8)]),
+    workspace_id=st.just("w1"),
+    agent_id=st.sampled_from(AGENTS),
+    key_id=st.just("k"),
+    orgs=st.sampled_from((None, ("acme",), ("acme", "beta"))),
+    without_org=st.booleans(),
+    query=st.just("") | texts,
+    criteria=criteria,
+    min_similarity=st.sampled_from((0.0, 0.5, 0.9)),
+    include_own=st.booleans(),
+    created_at=st.just(START),
+    deleted_at=st.sampled_from((None, None, START)),
+)
+vectors = st.dictionaries(st.sampled_from(MODELS), unit)
+memories = st.builds(
+    lambda **changes: replace(memory(), **changes),
+    content=texts,
+    workspace_id=st.sampled_from(("w1", "w1", "w2")),
+    org=st.sampled_from(ORGS),
+    project=st.sampled_from(("", "shop", "forge")),
+    agent_id=st.sampled_from(AGENTS),
+    memory_scope=st.sampled_from(Scope),
+    session_id=st.just("s1"),
+    type=st.sampled_from((MemoryType.FACT, MemoryType.BUG)),
+)
+
+
+def similarity(
+    query: StandingQuery, own: "dict[str, array[float]]", row: Memory, passages: Sequence["array[float]"]
+) -> float | None:
+    """As slowly as it can be said."""
+    near = (
+        max((sum(a * b for a, b in zip(own["m1"], each, strict=True)) for each in passages), default=-1.0)
+        if ("m1" in own)
+        else -1.0
+    )
+    there = frozenset(WORD.findall(row.content.casefold()))
+    words = words_of(query.query)
+    if words and all(holds(there, word) for word in words) and query.min_similarity <= ALL_WORDS:
+        near = max(near, ALL_WORDS)
+    return near if near >= query.min_similarity - 1e-6 else None
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(st.tuples(queries, vectors), max_size=20), memories, st.lists(unit, max_size=2), st.integers(1, 5))
+def test_it_finds_what_is_near_or_named_and_what_may_be_seen(
+    changes: list[tuple[StandingQuery, "dict[str, array[float]]"]],
+    row: Memory,
+    passages: list["array[float]"],
+    at_once: int,
+) -> None:
+    book = Book()
+    standing: dict[str, tuple[StandingQuery, dict[str, array[float]]]] = {}
+    for start in range(0, len(changes), at_once):
+        some = changes[start : start + at_once]
+        # Of a query that changed twice the last is what the database gives.
+        latest = {query.id: (query, own) for query, own in some}
+        book.apply([query for query, _ in latest.values()], {name: own for name, (_, own) in latest.items()})
+        standing |= latest
+
+    found = {each.query.id: each.similarity for each in book.find(row, passages, "m1")}
+
+    expected: dict[str, float | None] = {}
+    for name, (query, own) in standing.items():
+        if query.deleted_at is not None or not matches(visible(query.viewer, query.criteria, START), row):
+            continue
+        if row.agent_id == query.agent_id and not query.include_own:
+            continue
+        if not query.query:
+            expected[name] = None
+        elif (near := similarity(query, own, row, passages)) is not None:
+            expected[name] = near
+    assert found.keys() == expected.keys()
+    for name, near in expected.items():
+        told = found[name]
+        assert (told is None) == (near is None)
+        assert near is None or told is None or abs(told - min(near, 1.0)) < 1e-3
