@@ -42,7 +42,7 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
 
 
 @command(
-    'openbrain recall "why did customers see foreign answers?"',
+    'openbrain recall "why did answers leak to other customers?"',
     'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
     'openbrain recall "deploy steps" --explain',
     'openbrain recall "who paid for the licence?" --precision recall',

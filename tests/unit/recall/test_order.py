@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope, effective_confidence
+from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.order import RankedMemory, bucket, ordered
+from openbrain_api.recall.order import FINER, RankedMemory, bucket, ordered, sure_step
 from openbrain_api.recall.question import Question
 from tests.support.store.fixtures import START, memory, viewer
 
@@ -73,6 +73,13 @@ def test_then_what_is_still_sure_then_what_is_new() -> None:
     assert names(faded, lasting, newer) == ["newer", "lasting", "faded"]
 
 
+def test_a_little_age_does_not_outweigh_what_is_more_relevant() -> None:
+    older = found(0.9, "older", type=MemoryType.OBSERVATION, confirmed_at=NOW - DAY // 8, created_at=NOW - DAY // 8)
+    newer = found(0.89, "newer", type=MemoryType.OBSERVATION, confirmed_at=NOW, created_at=NOW)
+
+    assert names(newer, older) == ["older", "newer"]
+
+
 def test_buckets_are_measured_from_the_top() -> None:
     assert [bucket(0.95, score, WIDTH) for score in (0.95, 0.931, 0.93, 0.911, 0.91)] == [0, 0, 1, 1, 2]
 
@@ -90,10 +97,13 @@ def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[Ranke
             first, second = scopes.index(earlier.memory.memory_scope), scopes.index(later.memory.memory_scope)
             assert first <= second
             if first == second:
-                sure = [effective_confidence(each.memory, NOW, HALF_LIFE_DAYS) for each in (earlier, later)]
+                sure = [sure_step(each.memory, NOW, HALF_LIFE_DAYS) for each in (earlier, later)]
                 assert sure[0] >= sure[1]
                 if sure[0] == sure[1]:
-                    assert earlier.memory.created_at >= later.memory.created_at
+                    finer = [bucket(top, each.score, WIDTH / FINER) for each in (earlier, later)]
+                    assert finer[0] <= finer[1]
+                    if finer[0] == finer[1]:
+                        assert earlier.memory.created_at >= later.memory.created_at
 
 
 @given(candidates, st.randoms(use_true_random=False))

@@ -7,6 +7,10 @@ from openbrain.domain.memory import Memory, MemoryType, Scope, effective_confide
 
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 _ROUNDING = 1e-9
+SURE_STEP = 0.05
+"""Effective confidences that differ by less are equal: some hours of age don't outweigh what is more relevant."""
+FINER = 10
+"""Steps of a bucket, by which what is equal in all else is ordered before what is newer comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +37,26 @@ def ordered(
     memories: Sequence[RankedMemory], *, now: int, width: float, half_life_days: Mapping[MemoryType, float | None]
 ) -> list[RankedMemory]:
     """Best first. Scores less than `width` apart, measured from the top one, are ties, broken by scope (agent, project,
-    shared, session), effective confidence, creation time, id. The order of `found` makes no difference."""
+    shared, session), effective confidence, finer steps of the score, creation time, id. The order of
+    `memories` makes no difference."""
     if not memories:
         return []
     top = max(ranked.score for ranked in memories)
 
-    def sort_key(ranked: RankedMemory) -> tuple[int, int, float, int, str]:
+    def sort_key(ranked: RankedMemory) -> tuple[int, int, int, int, int, str]:
         memory = ranked.memory
         return (
             bucket(top, ranked.score, width),
             _SCOPE_RANK[memory.memory_scope],
-            -effective_confidence(memory, now, half_life_days),
+            -sure_step(memory, now, half_life_days),
+            bucket(top, ranked.score, width / FINER),
             -memory.created_at,
             memory.id,
         )
 
     return sorted(memories, key=sort_key)
+
+
+def sure_step(memory: Memory, now: int, half_life_days: Mapping[MemoryType, float | None]) -> int:
+    """The step that its effective confidence lies in."""
+    return round(effective_confidence(memory, now, half_life_days) / SURE_STEP)
