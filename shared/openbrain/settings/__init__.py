@@ -96,9 +96,9 @@ class Embedding(Group):
 class Recall(Group):
     """How answers are put together."""
 
-    text_weight: float = Field(0.6, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    text_weight: float = Field(0.65, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
     late_weight: float = Field(
-        0.5,
+        0.4,
         ge=0,
         le=1,
         description="Of late interaction (token states of a memory and of the question compared word by word) beside "
