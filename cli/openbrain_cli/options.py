@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,10 @@ Kinds = Annotated[list[str] | None, typer.Option("--type", help="Only of this ty
 Scopes = Annotated[list[str] | None, typer.Option("--scope", help="agent, project, shared or session; repeatable.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Repeatable.")]
 Sources = Annotated[list[str] | None, typer.Option("--source", help="Only from this source; repeatable.")]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="KEY=VALUE", help="Only with this in its metadata; repeatable."),
+]
 Authors = Annotated[list[str] | None, typer.Option("--author", help="Only what this agent wrote; repeatable.")]
 MinConfidence = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1, help="From 0 to 1.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
@@ -104,6 +108,7 @@ class Narrowed:
     tag: Tags = None
     source: Sources = None
     author: Authors = None
+    metadata: Metadata = None
     session: Session = ""
     min_confidence: MinConfidence = None
     since: Since = None
@@ -119,11 +124,22 @@ class Narrowed:
             tags=self.tag,
             source=self.source,
             author=self.author,
+            metadata=_members(self.metadata or ()),
             session_id=self.session,
             min_confidence=self.min_confidence,
             since=self.since,
             until=self.until,
         )
+
+
+def _members(pairs: Iterable[str]) -> dict[str, str] | None:
+    members: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or name in members:
+            raise Invalid("metadata", "must be given as --metadata KEY=VALUE, each key once")
+        members[name] = value
+    return members or None
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class Filters(TypedDict):
     author: NotRequired[str | Sequence[str]]
     """The agents that wrote it."""
     session_id: NotRequired[str]
+    metadata: NotRequired[Mapping[str, str | int | bool]]
+    """Members with these values."""
     min_confidence: NotRequired[float]
     since: NotRequired[datetime]
     until: NotRequired[datetime]

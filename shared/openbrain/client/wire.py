@@ -181,13 +181,22 @@ def _parsed(model: type[A], raw: bytes, url: str) -> A:
 def _params(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:
     pairs: list[tuple[str, str | int | float | bool | None]] = []
     for name, value in query.items():
+        if isinstance(value, Mapping):
+            pairs += [(f"{name}.{member}", _text(each)) for member, each in value.items()]
+            continue
         many = value if isinstance(value, list | tuple | set) else (value,)
         pairs += [
-            (name, each.isoformat() if isinstance(each, datetime) else str(each))
+            (name, _text(each))
             for each in many
             if each is not None and each != ""  # an empty value narrows nothing, and the API refuses it
         ]
     return pairs
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _plain(value: object) -> object:

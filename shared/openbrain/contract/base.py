@@ -19,10 +19,12 @@ class Body(BaseModel):
 
 class QueryString(Body):
     """Base of query strings. Names in `many` may come several times; those in `lenient` may be empty, as clients of the
-    original send what they don't narrow by."""
+    original send what they don't narrow by; those in `objects` name a member: `metadata.key=value`, or
+    `metadata[key]=value`."""
 
     many: ClassVar[frozenset[str]] = frozenset()
     lenient: ClassVar[frozenset[str]] = frozenset()
+    objects: ClassVar[frozenset[str]] = frozenset()
 
 
 CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"

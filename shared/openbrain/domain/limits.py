@@ -1,6 +1,8 @@
 """The limits of every input, once. Each refusal names the field and the number that stands here."""
 
 CONTENT_CHARS = 50_000
+THOUGHT_CHARS = 900_000
+"""What is longer than CONTENT_CHARS is kept in parts."""
 QUERY_CHARS = 2_000
 ORG_CHARS = 128
 PROJECT_CHARS = 255
@@ -16,6 +18,9 @@ TAGS = 50
 KEYWORD_CHARS = 255
 KEYWORDS = 50
 METADATA_BYTES = 16 * 1024
+METADATA_VALUE_CHARS = 256
+"""Of a value that a filter can ask for."""
+METADATA_FILTERS = 10
 REASON_CHARS = 500
 IDEMPOTENCY_KEY_CHARS = 255
 WORKSPACE_CHARS = 64

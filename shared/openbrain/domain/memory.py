@@ -120,6 +120,8 @@ class Memory:
     version: int = 1
     revision: int = 1
     content_hash: str = ""
+    identity: str = ""
+    """What makes it the same memory when it is offered again, whatever it says then; '' where its content does."""
     occurred_at: int = 0
     confirmed_at: int = 0
     created_at: int = 0

@@ -28,6 +28,7 @@ class Fields:
     audience: str
     type: str
     tags: tuple[str, ...]
+    metadata_pairs: tuple[str, ...]
     source: str
     confidence: float
     occurred_at: int

@@ -15,13 +15,15 @@ SHORTEST_LIMIT: Final = 100
 the length that it was given, or here where that is more."""
 
 
-def admitted_fields(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
+def admitted_fields(
+    fields: Mapping[str, Any], content_policy: ContentPolicy, *, refusing: bool = True
+) -> dict[str, Any]:
     """Those fields that the policy changes, changed: texts, and those within lists, objects and models. Nothing where
-    all are admitted as they are. `Invalid` names the field that is refused."""
+    all are admitted as they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
     texts = [text for name, value in fields.items() for text in _texts(name, value)]
     if not texts:
         return {}
-    admitted = content_policy.admit(texts)
+    admitted = content_policy.admit(texts, refusing=refusing)
     if all(new is text or new == text for new, (_, text) in zip(admitted, texts, strict=True)):
         return {}
     new = iter([_cut(new, *given) for given, new in zip(texts, admitted, strict=True)])

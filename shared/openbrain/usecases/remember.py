@@ -41,6 +41,10 @@ class Offer:
     """'' for none. Counts for this caller only."""
     key_lifetime: int = DAY
     """Microseconds for which the idempotency key is kept."""
+    identity: str = ""
+    """As `Memory.identity`."""
+    verbatim: bool = False
+    """Its content is kept letter by letter, echoes too, and secrets are masked, never refused."""
 
 
 def normalised(content: str) -> str:
@@ -60,7 +64,7 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
             "agent_id",
             f"memory_scope {given.memory_scope} needs an agent: use a key of that agent, or one that may act as it",
         )
-    texts = admitted(
+    texts = (admitted_verbatim if offer.verbatim else admitted)(
         {
             "content": given.content,
             "title": given.title or "",
@@ -93,6 +97,7 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
         confidence=given.confidence,
         supersedes_id=given.supersedes,
         content_hash=content_hash(content),
+        identity=offer.identity,
         occurred_at=now if given.occurred_at is None else from_datetime(given.occurred_at),
         confirmed_at=now,
         created_at=now,
@@ -127,6 +132,11 @@ def admitted(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[s
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
     return own
+
+
+def admitted_verbatim(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
+    """Fields with nothing changed but secrets, which are masked."""
+    return {**fields, **admitted_fields(fields, content_policy, refusing=False)}
 
 
 def _own_words(content: str) -> str:
@@ -195,14 +205,17 @@ def prepare_edit(
     origin: Origin,
     clock: Clock,
     content_policy: ContentPolicy,
+    verbatim: bool = False,
 ) -> Edit:
-    """The change as the truth takes it; `Invalid` names the field."""
+    """The change as the truth takes it; `Invalid` names the field. `verbatim` as in `Offer`."""
     if change == Change():
         raise Invalid(
             "", "there is nothing to change: give content, title, tags, metadata, type, confidence or an expiry"
         )
     given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
-    if change.content is None:
+    if verbatim:
+        texts = admitted_verbatim(given, content_policy)
+    elif change.content is None:
         texts = {**given, **admitted_fields(given, content_policy)}
     else:
         texts = admitted(given, content_policy)

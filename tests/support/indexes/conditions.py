@@ -2,6 +2,7 @@
 
 from hypothesis import strategies as st
 
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NEVER,
@@ -39,6 +40,25 @@ WORDS = (
     "a,b",
     "x" * 100,
 )
+PLAIN = (True, False, 1, -7, 2**62, 1.0, 0.5, ["x"], {"b": "a"})
+"""Values of metadata that are no texts; the last four are none that a filter asks for."""
+PAIRS = (
+    "k=",
+    "k=a",
+    "k=A",
+    "k=1",
+    "k=true",
+    "k=null",
+    "k=1.0",
+    "a.b=a",
+    "a b=a",
+    "k=-7",
+    "k=a ",
+    f"k={2**62}",
+    "é=a",
+    "k",
+    "=a",
+)
 words = st.sampled_from(WORDS)
 names = st.sampled_from(("", "a", "A", "b", "*"))
 confidences = st.sampled_from((0.0, 0.3, 0.1 + 0.2, 0.5, 1.0))
@@ -55,6 +75,9 @@ rows = st.builds(
     type=st.sampled_from(MemoryType),
     tags=st.lists(words, max_size=3, unique=True).map(tuple),
     source=words,
+    metadata=st.dictionaries(
+        st.sampled_from(("k", "a.b", "a b", "é")), st.none() | words | st.sampled_from(PLAIN), max_size=2
+    ),
     confidence=confidences,
     occurred_at=times,
     expires_at=st.none() | times,
@@ -67,6 +90,8 @@ _numbers = st.sampled_from(("confidence", "occurred_at", "expires_at"))
 _leaves: st.SearchStrategy[Condition] = st.one_of(
     st.builds(Equals, st.sampled_from(KEYWORD_FIELDS), _values),
     st.builds(OneOf, st.sampled_from(KEYWORD_FIELDS), st.lists(_values, max_size=4, unique=True).map(tuple)),
+    st.builds(Equals, st.just(METADATA_PAIRS), st.sampled_from(PAIRS)),
+    st.builds(OneOf, st.just(METADATA_PAIRS), st.lists(st.sampled_from(PAIRS), max_size=3, unique=True).map(tuple)),
     st.builds(AtLeast, _numbers, _bounds | st.sampled_from((NEVER + 1, 2**70, -(2**70)))),
     st.builds(LessThan, _numbers, _bounds | st.sampled_from((NEVER + 1, 2**70, -(2**70)))),
 )
@@ -89,6 +114,7 @@ _criteria = st.builds(
     only_project=st.booleans(),
     types=st.lists(st.sampled_from(MemoryType), max_size=3).map(tuple),
     tags=st.lists(words, max_size=2).map(tuple),
+    metadata=st.lists(st.sampled_from(PAIRS), max_size=1).map(tuple),
     min_confidence=st.none() | confidences,
     since=st.none() | times,
     until=st.none() | times,

@@ -5,6 +5,7 @@ import uuid
 from array import array
 from collections.abc import Mapping
 
+from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.access.visibility import NEVER, AllOf, Equals
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory, MemoryType, Scope
@@ -47,6 +48,7 @@ def fields_of(row: Memory) -> Fields:
         audience=row.audience,
         type=row.type,
         tags=row.tags,
+        metadata_pairs=metadata_pairs(row.metadata),
         source=row.source,
         confidence=row.confidence,
         occurred_at=row.occurred_at,

@@ -25,9 +25,9 @@ from tests.unit.operating.test_auth import actor
 class Mask(OpenContentPolicy):
     """A policy that masks a secret and refuses another."""
 
-    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
         for field, text in texts:
-            if "refuse-me" in text:
+            if refusing and "refuse-me" in text:
                 raise Invalid(field, "holds a secret")
         return [text.replace("hunter2", "***") for _, text in texts]
 

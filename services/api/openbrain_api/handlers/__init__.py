@@ -1,6 +1,6 @@
 """The handlers by resource. The router, the OpenAPI document and the visibility tests are made of their routes."""
 
-from openbrain_api.handlers import messages, system
+from openbrain_api.handlers import messages, system, thoughts
 from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
 from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
 from openbrain_api.handlers.brain import (
@@ -22,6 +22,7 @@ _RESOURCES = (
     *(memories, recall, forgetting, discovery, brief, context, sessions, feedback, subscriptions, transfer),
     *(access, operations, indexes, models, streams, dead_letters),
     messages,
+    thoughts,
     *(signals, halts, broadcasts, webhooks),
     *(pages, posts, artifacts, health, ticks),
     system,

@@ -28,6 +28,7 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(rb"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
+_MEMBER = re.compile(r"(?P<object>\w+)(?:\.(?P<dotted>.*)|\[(?P<member>.+)\])", re.DOTALL)
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
 _SESSION: TypeAdapter[str] = TypeAdapter(Session)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
@@ -143,7 +144,13 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
         plain = name.removesuffix("[]")
         if value == "" and plain in model.lenient:
             continue
-        if plain in model.many:
+        if model.objects and (member := _MEMBER.fullmatch(name)) and member["object"] in model.objects:
+            members = values.setdefault(member["object"], {})
+            key = member["dotted"] if member["member"] is None else member["member"]
+            if not isinstance(members, dict) or key in members:
+                raise Invalid(member["object"], "must be given once a member")
+            members[key] = value
+        elif plain in model.many:
             values.setdefault(plain, []).append(value)
         elif plain in values and plain in model.model_fields:
             raise Invalid(plain, "must be given once")
@@ -247,6 +254,14 @@ def memory_id(path: Mapping[str, str]) -> str:
     given = path["id"].lower()
     if not is_uuid(given):
         raise NotFound("no memory with this id")
+    return given
+
+
+def thought_id(path: Mapping[str, str]) -> str:
+    """The same for a thought."""
+    given = path["id"].lower()
+    if not is_uuid(given):
+        raise NotFound("no thought with this id")
     return given
 
 

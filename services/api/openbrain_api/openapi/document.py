@@ -131,6 +131,7 @@ def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
             "required": name in required,
             "schema": _parameter_schema(part, several=name in route.query.many),
             **({"allowEmptyValue": True} if name in route.query.lenient else {}),
+            **({"style": "deepObject", "explode": True} if name in route.query.objects else {}),
             **({"description": part["description"]} if "description" in part else {}),
         }
         for name, part in schema.get("properties", {}).items()

@@ -5,6 +5,7 @@ from openbrain_api.http.route import Route
 TAGS = {
     "brain": "Memories: stored, found, changed, ended, moved in and out.",
     "messages": "From agent to agent.",
+    "thoughts": "Turns of conversations: each stored once, letter by letter, and found again.",
     "admin": "Workspaces, keys, operations, indexes, models and streams, for operators.",
     "amygdala": "Signals, halts, broadcasts and webhooks.",
     "vault": "A vault of Markdown files: its feed, its pages, posts to it, its ticks.",

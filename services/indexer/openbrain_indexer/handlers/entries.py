@@ -1,5 +1,6 @@
 """From a row of the truth to what an index holds. Pure: the same row always gives the same entries."""
 
+from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import bucket, digest, point_id
@@ -24,6 +25,7 @@ def fields(memory: Memory) -> Fields:
         audience=memory.audience,
         type=memory.type,
         tags=memory.tags,
+        metadata_pairs=metadata_pairs(memory.metadata) if memory.metadata else (),
         source=memory.source,
         confidence=memory.confidence,
         occurred_at=memory.occurred_at,

@@ -21,7 +21,7 @@ _LONG = 2**62
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 _KEYWORDS = (
     *("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "tags", "source"),
-    "memory_id",
+    *("memory_id", "metadata_pairs"),
 )
 FIELD_NAMES = tuple(Fields.__dataclass_fields__)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from openbrain.adapters.elasticsearch import search
 from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect
+from openbrain.adapters.elasticsearch.flat_metadata import flat
 from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
-from openbrain.adapters.indexes.flat_metadata import flat
 from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.highlights import Marker
 from openbrain.adapters.tantivy.names import hold_names, name_keys, question_keys
@@ -27,7 +27,7 @@ from openbrain.ports.index import (
     Tombstone,
 )
 
-BUILDER = "elasticsearch-english-4"
+BUILDER = "elasticsearch-english-5"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
 _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},

@@ -14,6 +14,6 @@ class OpenContentPolicy:
     async def ready(self) -> None:
         """At once."""
 
-    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:  # noqa: ARG002 - as in the port
         """The texts, unchanged."""
         return [text for _, text in texts]

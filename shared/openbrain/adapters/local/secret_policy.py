@@ -62,14 +62,15 @@ class SecretPolicy:
                 "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
             )
 
-    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
-        """The texts with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it."""
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
+        """The texts with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it, and `refusing`
+        holds."""
         given = [text for _, text in texts]
         if not may_hold_secret(_joined(texts)):
             return given
-        return self._looked_at(texts, given)
+        return self._looked_at(texts, given, refuse=self._refuse and refusing)
 
-    def _looked_at(self, texts: Sequence[NamedText], given: Sequence[str]) -> Sequence[str]:
+    def _looked_at(self, texts: Sequence[NamedText], given: Sequence[str], *, refuse: bool) -> Sequence[str]:
         """One look at all of them, then each finding is masked in the text that it stands in."""
         found, at = findings(_joined(texts), self._rules), 0
         if not found:
@@ -83,7 +84,7 @@ class SecretPolicy:
                 for each in found
                 if each.start < end and each.end > start
             ]
-            if own and self._refuse:
+            if own and refuse:
                 kinds = ", ".join(dict.fromkeys(each.kind for each in own))
                 raise Invalid(field, f"holds a secret ({kinds}): store where it is kept, and not its value")
             masked.append(_masked(text, own) if own else given[number])

@@ -13,6 +13,7 @@ from openbrain.adapters.indexes.vector_entries import same_dimensions
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR
 from openbrain.adapters.qdrant.reconciliation import clear_tombstones
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import KEYWORD_FIELDS
 from openbrain.domain.errors import IndexMissing, SetupError, TryLater
 from openbrain.ports.index import Checked
@@ -33,7 +34,7 @@ _NOBODY = "00000000-0000-0000-0000-000000000000"
 _KEYWORD = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False)
 _INTEGER = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
 INDEXES: Mapping[str, Any] = {
-    **dict.fromkeys(KEYWORD_FIELDS, _KEYWORD),
+    **dict.fromkeys((*KEYWORD_FIELDS, METADATA_PAIRS), _KEYWORD),
     "workspace_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "confidence": models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False),
     **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), _INTEGER),

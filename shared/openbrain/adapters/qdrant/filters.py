@@ -6,6 +6,7 @@ from typing import Any
 from qdrant_client import models
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NUMBER_FIELDS,
@@ -74,5 +75,6 @@ def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
     payload["digest"] = entry.digest
     payload |= {field: getattr(entry.fields, field) for field in (*KEYWORD_FIELDS, *NUMBER_FIELDS)}
     payload["tags"] = list(entry.fields.tags)
+    payload[METADATA_PAIRS] = list(entry.fields.metadata_pairs)
     payload["created_at"] = to_iso(entry.fields.created_at)
     return models.PointStruct(id=entry.id, vector={VECTOR: entry.vector.tolist()}, payload=payload)

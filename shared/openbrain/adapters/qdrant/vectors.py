@@ -31,7 +31,7 @@ from openbrain.ports.index import (
     VectorSearch,
 )
 
-BUILDER = "qdrant-2"
+BUILDER = "qdrant-3"
 POINTS = 128
 """Of one request: about 2 MB with 768 numbers each, and some 10 ms of the event loop to write as JSON."""
 

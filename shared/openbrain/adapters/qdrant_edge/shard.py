@@ -43,7 +43,7 @@ from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
 
-BUILDER = "qdrant-edge-4"
+BUILDER = "qdrant-edge-5"
 MADE = "generation.json"
 """The file that says what a folder is; a folder without it is none of ours, or what is left of one."""
 VECTOR = ""

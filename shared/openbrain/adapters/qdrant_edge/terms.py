@@ -23,6 +23,7 @@ from qdrant_edge import (
 )
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 from openbrain.ports.index import Fields
 
@@ -46,7 +47,10 @@ def term(field: str, value: str) -> str:
 def terms_of(fields: Fields) -> str:
     """The words of an entry."""
     shared = _shared(*_keywords(fields))
-    return " ".join([shared, *(term("tags", tag) for tag in fields.tags)]) if fields.tags else shared
+    if not fields.tags and not fields.metadata_pairs:
+        return shared
+    tags = (term("tags", tag) for tag in fields.tags)
+    return " ".join([shared, *tags, *(term(METADATA_PAIRS, pair) for pair in fields.metadata_pairs)])
 
 
 # Few memories differ from all others in what is no tag.

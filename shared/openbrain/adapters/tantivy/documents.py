@@ -10,15 +10,14 @@ from typing import Any
 
 from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from openbrain.adapters.indexes.flat_metadata import flat
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-5"
+BUILDER = "tantivy-english-6"
 PASSAGE = "entry=passage"
 """The keyword of what is only a part of an entry."""
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
-_METADATA_CHARS = 1024
 # Scripts written without spaces: each sign is a word of its own, as Unicode's word boundaries have it.
 _IDEOGRAPH = re.compile(r"[\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
@@ -121,7 +120,5 @@ def _keywords(entry: TextEntry) -> Iterator[str]:
         yield keyword(name, getattr(fields, name))
     for tag in fields.tags:
         yield keyword("tags", tag)
-    for path, values in flat(entry.metadata).items() if entry.metadata else ():
-        for value in values:
-            if len(value) <= _METADATA_CHARS:
-                yield keyword(f"metadata.{path}", value)
+    for pair in fields.metadata_pairs:
+        yield keyword(METADATA_PAIRS, pair)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StringConstraints, model_validator
 
 from openbrain.contract.base import Body, QueryString
 from openbrain.domain import limits
+from openbrain.domain.access.metadata_pairs import METADATA_KEY, pair
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Org, Project, Session, Source, Tag
 from openbrain.domain.memory import MemoryType, Scope
@@ -35,6 +36,11 @@ AgentList = Annotated[tuple[Agent, ...], MostWords]
 SourceList = Annotated[tuple[Source, ...], MostWords]
 TagList = Annotated[tuple[Tag, ...], MostTags]
 KeywordList = Annotated[tuple[Keyword, ...], MostWords]
+MetadataKey = Annotated[str, StringConstraints(pattern=f"^{METADATA_KEY}$")]
+MetadataValue = Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)]
+MetadataFilter = Annotated[
+    dict[MetadataKey, StrictBool | StrictInt | MetadataValue], Field(min_length=1, max_length=limits.METADATA_FILTERS)
+]
 # The same, where one alone may stand for a list of one.
 Types = Annotated[TypeList, BeforeValidator(listed, json_schema_input_type=MemoryType | TypeList)]
 Scopes = Annotated[ScopeList, BeforeValidator(listed, json_schema_input_type=Scope | ScopeList)]
@@ -52,6 +58,10 @@ class CommonFilters(Body):
     type: Types = ()
     source: Sources = ()
     tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    metadata: Annotated[
+        MetadataFilter | None,
+        Field(description="Members of the metadata that have these plain values: texts, whole numbers, true, false."),
+    ] = None
     min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
 
 
@@ -82,6 +92,7 @@ class Filters(CommonFilters):
             tags=self.tags,
             agents=authors,
             sources=self.source,
+            metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
             min_confidence=self.min_confidence,
             since=None if self.since is None else from_datetime(self.since),
             until=None if self.until is None else from_datetime(self.until),
@@ -104,6 +115,7 @@ class BrowseQuery(BrowseFilters, QueryString):
 
     many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
     lenient = frozenset({"org", "project", "type", "agent_id"})
+    objects = frozenset({"metadata"})
 
     min_confidence: Annotated[
         float | None, Field(ge=0, le=1, allow_inf_nan=False, description="Of the stored value, before it fades.")

@@ -7,6 +7,8 @@ the nodes one to one; none of them decides anything about visibility.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
+from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.memory import Memory, MemoryType, Scope, audience
 
 KEYWORD_FIELDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "tags", "source")
@@ -17,7 +19,7 @@ NEVER = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """field == value; for `tags`, one of the tags is value."""
+    """field == value; for `tags` and `metadata_pairs`, one of them is value."""
 
     field: str
     value: str
@@ -25,7 +27,7 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """field is one of values; for `tags`, they share one. No values match nothing."""
+    """field is one of values; for `tags` and `metadata_pairs`, they share one. No values match nothing."""
 
     field: str
     values: tuple[str, ...]
@@ -93,6 +95,8 @@ class Criteria:
     tags: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    """Pairs as in `metadata_pairs`, all of which it has."""
     min_confidence: float | None = None
     since: int | None = None
     until: int | None = None
@@ -139,6 +143,7 @@ def _asked(criteria: Criteria) -> Sequence[Condition]:
     ):
         if values:
             asked.append(OneOf(field, tuple(str(value) for value in values)))
+    asked.extend(Equals(METADATA_PAIRS, pair) for pair in criteria.metadata)
     if criteria.min_confidence is not None:
         asked.append(AtLeast("confidence", criteria.min_confidence))
     if criteria.since is not None:
@@ -173,6 +178,10 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
             return lambda memory: value in memory.tags
         case OneOf("tags", values):
             return lambda memory: not set(values).isdisjoint(memory.tags)
+        case Equals("metadata_pairs", value):
+            return lambda memory: value in metadata_pairs(memory.metadata)
+        case OneOf("metadata_pairs", values):
+            return lambda memory: not set(values).isdisjoint(metadata_pairs(memory.metadata))
         case Equals(field, value):
             return lambda memory: bool(getattr(memory, field) == value)
         case OneOf(field, values):

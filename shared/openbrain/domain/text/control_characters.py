@@ -43,6 +43,11 @@ def cleaned(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def escaped(text: str) -> str:
+    """Text that may not be refused, with nothing left out: what it may not hold is written as \\u001b."""
+    return _CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
 def cleaned_line(text: str) -> str:
     """The same on one line."""
     return _CONTROL_OR_BREAK.sub(" ", text).strip()

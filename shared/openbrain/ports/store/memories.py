@@ -124,6 +124,9 @@ class Memories(Protocol):
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
         `TryLater` where too many look at once."""
 
+    async def count_embedded(self, condition: Condition) -> int:
+        """How many living memories within the condition the vector index holds as they are."""
+
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first, at most `limit`; behind the line of that number."""
 

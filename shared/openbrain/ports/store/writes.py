@@ -135,8 +135,9 @@ class ContentPolicy(Protocol):
     async def ready(self) -> None:
         """Wait until `admit` needs to load nothing; `TryLater` where texts can't be looked at."""
 
-    def admit(self, texts: Sequence[NamedText]) -> Sequence[str]:
-        """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored."""
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
+        """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored. Not
+        `refusing`: what must not be stored is masked instead."""
 
 
 class MemoryWrites(Protocol):

@@ -117,6 +117,11 @@ class MemoryLine(Line):
     source: Source = "manual"
     confidence: Confidence = 1.0
     supersedes_id: MemoryId | None = None
+    identity: Annotated[
+        str,
+        StringConstraints(pattern=r"^([0-9a-f]{64})?$"),
+        Field(description="Of a turn that is stored once: a hash of what makes it the same."),
+    ] = ""
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
     revision: Annotated[Counted, Field(description="Older exports have it.")] = 1
     occurred_at: Moment
@@ -157,6 +162,7 @@ class MemoryLine(Line):
             source="" if erased else self.source,
             confidence=self.confidence,
             supersedes_id=self.supersedes_id,
+            identity=self.identity,
             version=self.version,
             revision=max(self.revision + 1, now),
             content_hash="" if erased else content_hash(self.content),

@@ -62,6 +62,7 @@ def memory_line(kept: StoredMemory) -> bytes:
         "source": memory.source,
         "confidence": memory.confidence,
         "supersedes_id": memory.supersedes_id,
+        "identity": memory.identity,
         "version": memory.version,
         "occurred_at": to_iso(memory.occurred_at),
         "confirmed_at": to_iso(memory.confirmed_at),

@@ -13,6 +13,7 @@ from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NEVER,
@@ -58,6 +59,25 @@ ODD = (
 )
 """Strings that databases like to take for others, or for something other than a string."""
 
+PLAIN = (True, False, 0, 1, -7, 2**62, 1.0, 0.5, None, ["a"], {"k": "a"})
+"""Values of metadata that are no texts."""
+PAIRS = (
+    "k=",
+    "k=a",
+    "k=A",
+    "k=a ",
+    "k=0",
+    "k=1",
+    "k=-7",
+    "k=true",
+    "k=null",
+    "k=1.0",
+    f"k={2**62}",
+    "a.b=a",
+    "k.k=a",
+    "k",
+)
+
 words = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
 types = st.sampled_from(MemoryType)
 scopes = st.sampled_from(Scope)
@@ -77,15 +97,21 @@ rows = st.builds(
     type=types,
     tags=st.lists(words, max_size=3, unique=True).map(tuple),
     source=words,
+    metadata=st.dictionaries(
+        st.sampled_from(("k", "a.b", "a b", 'a"b', "$")), st.none() | words | st.sampled_from(PLAIN), max_size=3
+    ),
     confidence=shares,
     occurred_at=moments,
     expires_at=st.none() | moments,
 )
 
+pairs = st.sampled_from(PAIRS) | st.builds("{}={}".format, st.sampled_from(("k", "a.b", 'a"b')), words)
 values = st.one_of(words, types.map(str), scopes.map(str), st.builds("agent:{}".format, words))
 leaves = st.one_of(
     st.builds(Equals, st.sampled_from(KEYWORD_FIELDS), values),
     st.builds(OneOf, st.sampled_from(KEYWORD_FIELDS), st.lists(values, max_size=4).map(tuple)),
+    st.builds(Equals, st.just(METADATA_PAIRS), pairs),
+    st.builds(OneOf, st.just(METADATA_PAIRS), st.lists(pairs, max_size=3).map(tuple)),
     st.builds(AtLeast, st.sampled_from(NUMBER_FIELDS), bounds),
     st.builds(LessThan, st.sampled_from(NUMBER_FIELDS), bounds),
 )
@@ -121,6 +147,7 @@ criteria = st.builds(
     tags=several(words),
     agents=several(words),
     sources=several(words),
+    metadata=st.lists(pairs, max_size=1).map(tuple),
     min_confidence=st.none() | shares,
     since=st.none() | moments,
     until=st.none() | moments,

@@ -197,7 +197,13 @@ class SubmissionImport(_Counting):
                 *("tags", "metadata", "source", "confidence", "occurred_at", "expires_at", "embed", "allow_duplicate"),
             },
         )
-        offer = Offer(submission=Submission.model_validate(given), actor=self.actor, origin=self.origin)
+        offer = Offer(
+            submission=Submission.model_validate(given),
+            actor=self.actor,
+            origin=self.origin,
+            identity=line.identity,
+            verbatim=bool(line.identity),
+        )
         write = prepare(offer, clock=self.api.clock, content_policy=self.api.content_policy)
         # The same each time, so that the file may be sent again; another for each who may not see the others' rows.
         holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"

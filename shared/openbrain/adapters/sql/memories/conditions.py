@@ -7,7 +7,7 @@ import math
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import and_, exists, false, func, or_, true
+from sqlalchemy import and_, exists, false, func, literal, or_, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
@@ -16,6 +16,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
 from openbrain.adapters.sql.schema.column_types import BYTEWISE
 from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.access.metadata_pairs import parts
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
     NEVER,
@@ -58,6 +59,10 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
             return _tagged((value,))
         case OneOf("tags", values):
             return _tagged(values)
+        case Equals("metadata_pairs", value):
+            return _holds_pair(value)
+        case OneOf("metadata_pairs", values):
+            return or_(false(), *(_holds_pair(value) for value in values))
         case Equals(field, value):
             return _among(field, (value,))
         case OneOf(field, values):
@@ -101,6 +106,41 @@ def _tags_sqlite(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
 def _tags_mariadb(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
     tags = compiler.process(element.clauses, **options)
     return f"JSON_TABLE({tags}, '$[*]' COLUMNS (value VARCHAR({TAG_CHARS}) COLLATE {BYTEWISE} PATH '$'))"
+
+
+class _MetadataValue(FunctionElement[Any]):
+    """The text of a plain value at a path of the metadata; NULL for any other kind of value, and where nothing is."""
+
+    inherit_cache = True
+    name = "metadata_value"
+
+
+@compiles(_MetadataValue, SQLITE)
+def _value_sqlite(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
+    column, path = (compiler.process(clause, **options) for clause in element.clauses)
+    return (
+        f"CASE json_type({column}, {path}) WHEN 'text' THEN json_extract({column}, {path})"
+        f" WHEN 'integer' THEN CAST(json_extract({column}, {path}) AS TEXT)"
+        " WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' END"
+    )
+
+
+@compiles(_MetadataValue, MARIADB)
+def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
+    column, path = (compiler.process(clause, **options) for clause in element.clauses)
+    value = f"JSON_EXTRACT({column}, {path})"
+    return (
+        f"CASE WHEN JSON_TYPE({value}) IN ('STRING', 'INTEGER', 'BOOLEAN')"
+        f" THEN CONVERT(JSON_UNQUOTE({value}) USING utf8mb4) COLLATE {BYTEWISE} END"
+    )
+
+
+def _holds_pair(asked: str) -> ColumnElement[bool]:
+    key, value = parts(asked)
+    if not key:
+        return false()
+    # The key holds letters, digits and -_. alone, so that it may stand in a path.
+    return _MetadataValue(memories.c.metadata, literal(f'$."{key}"')) == value
 
 
 def _tagged(values: tuple[str, ...]) -> ColumnElement[bool]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from openbrain.adapters.sql.engine.bulkhead import Bulkhead
 from openbrain.adapters.sql.engine.database import Database
@@ -87,6 +87,12 @@ class SqlMemories:
         within, scan = compiled(condition), self._degraded_scan
         async with self._scans.place():
             return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
+
+    async def count_embedded(self, condition: Condition) -> int:
+        """One statement."""
+        current = memories.c.vector_revision == memories.c.revision
+        statement = select(func.count()).select_from(memories).where(LIVING, compiled(condition), current)
+        return await self._database.read(lambda connection: connection.scalar(statement) or 0)
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first."""

@@ -104,6 +104,7 @@ memories = Table(
     empty("title", name(200)),
     # NULL for none: older code writes none.
     Column("aliases", long_text()),
+    empty("identity", ascii_name(64)),
     Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.

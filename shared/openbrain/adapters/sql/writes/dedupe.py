@@ -10,8 +10,10 @@ def dedupe_key(memory: Memory) -> str:
     """One hash over where a memory belongs and what it says.
 
     The agent belongs to it where only that agent sees the memory; what everyone of a project sees is one memory,
-    whoever says it.
+    whoever says it. What has an identity of its own is the same memory by that, whatever it says.
     """
+    if memory.identity:
+        return joined_hash("identity", memory.workspace_id, memory.agent_id, memory.identity)
     turn = "" if memory.turn is None else str(memory.turn)
     return joined_hash(*_place(memory), memory.session_id, turn, memory.content_hash)
 

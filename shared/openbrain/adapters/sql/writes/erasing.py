@@ -41,6 +41,7 @@ BLANK = {
     **dict.fromkeys(("content", "project", "source", "speaker", "title", "content_hash"), ""),
     **dict.fromkeys(("text_error", "vector_error"), ""),
     "tags": "[]",
+    "identity": "",
     "metadata": "{}",
     "aliases": None,
     "turn": None,

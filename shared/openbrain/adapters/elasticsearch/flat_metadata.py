@@ -1,4 +1,4 @@
-"""Free metadata in the one shape that both text engines take, however deep it is and whatever its keys hold."""
+"""Free metadata in the shape that readers of the text index find, however deep it is and whatever its keys hold."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,0 +1,307 @@
+"""Thoughts: the turns of conversations, stored once each, found again by meaning, order and metadata."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from openbrain.contract.thoughts import (
+    BatchThoughtBody,
+    EndThoughtQuery,
+    EndThoughtsQuery,
+    ThoughtAnswer,
+    ThoughtBatchBody,
+    ThoughtBatchStored,
+    ThoughtBody,
+    ThoughtEnded,
+    ThoughtList,
+    ThoughtPatchBody,
+    ThoughtQuery,
+    ThoughtSearchBody,
+    ThoughtsEnded,
+    ThoughtsQuery,
+    ThoughtStats,
+    ThoughtStored,
+)
+from openbrain.domain import limits
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Memory
+from openbrain.ports.store.operations import TRACES, Operation
+from openbrain.ports.store.writes import FORGET, Outcome, Status, Write
+from openbrain.usecases import stored_criteria
+from openbrain.usecases.remember import Change, prepare_edit
+from openbrain_api.handlers.admin.operations import awaited
+from openbrain_api.handlers.brain.memories import origin_of
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, plain, problem_fields, to_json
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.thoughts import (
+    ThoughtOffer,
+    in_order,
+    session_of,
+    shown_thought,
+    thought,
+    thought_condition,
+    thought_criteria,
+    thought_writes,
+)
+from openbrain_api.recall.comparing.similarity import Precision
+from openbrain_api.recall.question import Question
+
+SOURCES = 100
+
+
+@Route(
+    "POST",
+    "/v1/thoughts",
+    permission=Permission.BRAIN_WRITE,
+    response=ThoughtStored,
+    statuses=(200, 201),
+    problems=(409,),
+    keyed=True,
+    body_bytes=4 * limits.ONE_BODY_BYTES,
+    gated=False,
+    stores=True,
+)
+async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
+    """Store one thought, letter by letter.
+
+    A turn that was stored before is the answer.
+    """
+    writes = thought_writes(_offer(call, call.body, parsing.idempotency_key(call.headers)), call.api)
+    outcomes = await _stored(call, writes)
+    stored = [outcome.memory for outcome in outcomes if outcome.memory is not None]
+    if len(stored) < len(outcomes):
+        refused = next(outcome.error for outcome in outcomes if outcome.memory is None)
+        raise refused or AssertionError("a refused write carries its error")
+    duplicate = outcomes[0].status is Status.DUPLICATE
+    whole = "".join(memory.content for memory in stored)
+    return plain(thought(stored[0], whole, duplicate=duplicate), status=200 if duplicate else 201)
+
+
+@Route(
+    "POST",
+    "/v1/thoughts:batch",
+    permission=Permission.BRAIN_WRITE,
+    response=ThoughtBatchStored,
+    keyed=True,
+    cost=10,
+    body_bytes=limits.BODY_BYTES,
+    gated=False,
+    stores=True,
+)
+async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
+    """Store up to 500 thoughts in order, each on its own."""
+    key = parsing.idempotency_key(call.headers)
+    prepared, last = [], 0
+    for number, given in enumerate(call.body.thoughts):
+        item = _prepared(call, given, f"{key}#{number}" if key else "")
+        if not isinstance(item, OpenBrainError):
+            item = in_order(item, last)
+            last = item[-1].memory.created_at
+        prepared.append(item)
+    short = [item[0] for item in prepared if not isinstance(item, OpenBrainError) and len(item) == 1]
+    stored = iter(await call.api.committer.remember_all(short))
+    results: list[Mapping[str, object]] = []
+    for item in prepared:
+        if isinstance(item, OpenBrainError):
+            results.append({"status": Status.REFUSED, **problem_fields(item)})
+        else:
+            results.append(_item([next(stored)] if len(item) == 1 else await _stored(call, item)))
+    return plain({"results": results, "count": sum(each["status"] is not Status.REFUSED for each in results)})
+
+
+@Route("POST", "/v1/search", permission=Permission.BRAIN_READ, response=ThoughtList)
+async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
+    """The thoughts nearest to a question."""
+    body, actor = call.body, call.actor.speaking_as(call.body.agent_id)
+    question = Question(
+        query=body.query,
+        top_k=body.limit,
+        viewer=await call.viewer(session_of(body.session_id, body.metadata), actor),
+        criteria=thought_criteria(body.source, body.metadata, project=body.project),
+        precision=Precision.RECALL,
+        min_similarity=body.min_similarity,
+    )
+    (result,) = await call.api.recaller.recall([question])
+    hits = [
+        thought(
+            hit.memory,
+            score=round(hit.score, 4),
+            similarity=None if hit.similarity is None else round(hit.similarity, 4),
+        )
+        for hit in result.ranked
+    ]
+    return Response(200, to_json(hits))
+
+
+@Route("GET", "/v1/thoughts/recent", permission=Permission.BRAIN_READ, response=ThoughtList)
+async def recent_thoughts(call: Call[Nothing, ThoughtsQuery]) -> Response:
+    """The newest thoughts."""
+    return await _listed(call)
+
+
+@Route("GET", "/v1/thoughts", permission=Permission.BRAIN_READ, response=ThoughtList)
+async def list_thoughts(call: Call[Nothing, ThoughtsQuery]) -> Response:
+    """Thoughts by source and metadata, newest first."""
+    return await _listed(call)
+
+
+@Route("GET", "/v1/thoughts/{id}", permission=Permission.BRAIN_READ, response=ThoughtAnswer, problems=(404,))
+async def get_thought(call: Call[Nothing, ThoughtQuery]) -> Response:
+    """One thought, whole where it is kept in parts."""
+    parts = await _parts(call, await call.viewer(call.query.session_id))
+    return plain(thought(parts[0], "".join(part.content for part in parts)))
+
+
+@Route(
+    "PATCH",
+    "/v1/thoughts/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=ThoughtAnswer,
+    problems=(404, 409),
+    gated=False,
+    stores=True,
+)
+async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response:
+    """Change one thought: its content, or all of its metadata."""
+    session_id = call.query.session_id or ""
+    parts = await _parts(call, call.actor.viewer(session_id))
+    if len(parts) > 1:
+        raise Invalid("id", f"is a turn that is kept in {len(parts)} parts: delete it, and store it anew")
+    edit = prepare_edit(
+        parts[0].id,
+        Change(content=call.body.content, metadata=call.body.metadata),
+        actor=call.actor,
+        session_id=session_id,
+        origin=origin_of(call, call.actor),
+        clock=call.api.clock,
+        content_policy=call.api.content_policy,
+        verbatim=True,
+    )
+    memory = await call.api.store.writes.update(edit)
+    call.api.committer.hint()
+    return plain(thought(memory))
+
+
+@Route(
+    "DELETE",
+    "/v1/thoughts/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=ThoughtEnded,
+    problems=(404,),
+    stores=True,
+)
+async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
+    """Delete one thought, all parts of it; its history stays, unless it is erased."""
+    viewer, origin = call.actor.viewer(call.query.session_id or ""), origin_of(call, call.actor)
+    parts, writes = await _parts(call, viewer), call.api.store.writes
+    for part in parts:
+        if call.query.erase:
+            await writes.erase(part.id, viewer, origin, "")
+        else:
+            await writes.forget(part.id, viewer, origin, "")
+    if call.query.erase:
+        call.api.recaller.forget_queries()
+    call.api.committer.hint()
+    return plain({"id": parts[0].id, "deleted": True, "erased": call.query.erase})
+
+
+@Route(
+    "DELETE",
+    "/v1/thoughts",
+    permission=Permission.BRAIN_WRITE,
+    response=ThoughtsEnded,
+    statuses=(200, 202),
+    waits=True,
+    cost=10,
+)
+async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
+    """Delete all thoughts of a source, or with these members in their metadata."""
+    query, now = call.query, call.api.clock.now()
+    viewer = call.actor.viewer(session_of(query.session_id, query.metadata))
+    kept = stored_criteria.kept(viewer, thought_criteria(query.source, query.metadata, query.metadata_id))
+    living = await call.api.store.writes.measure_living(stored_criteria.condition(kept, now))
+    if not living.rows:
+        return plain({"deleted": 0, "operation_id": None})
+    more = {"made_by": living.newest, "erase": query.erase, "reason": ""}
+    operation = Operation(
+        id=uuid7(now),
+        workspace_id=call.actor.workspace_id,
+        kind=FORGET,
+        actor=call.actor.label,
+        request={TRACES: kept, **more} if query.erase else {**kept, **more},
+        total=living.rows,
+    )
+    if query.erase:
+        call.api.recaller.forget_queries()
+    started = await call.api.store.operations.start_operation(operation)
+    _, headers = await awaited(call, started)
+    return Response(202, to_json({"deleted": living.rows, "operation_id": started.id}), headers=headers)
+
+
+@Route("GET", "/v1/stats", permission=Permission.BRAIN_READ, response=ThoughtStats, cost=5)
+async def thought_stats(call: Call[Nothing, ThoughtQuery]) -> Response:
+    """How many thoughts there are, and of which sources."""
+    condition = thought_condition(await call.viewer(call.query.session_id), call.api.clock.now())
+    memories, writes = call.api.store.memories, call.api.store.writes
+    living, embedded, (sources, _) = await asyncio.gather(
+        writes.measure_living(condition),
+        memories.count_embedded(condition),
+        call.api.discovery.counts(("source",), condition, SOURCES),
+    )
+    by_source = {each.value: each.count for each in sources}
+    return plain({"total": living.rows, "embedded": embedded, "by_source": by_source})
+
+
+async def _listed(call: Call[Nothing, ThoughtsQuery]) -> Response:
+    query, now = call.query, call.api.clock.now()
+    condition = thought_condition(
+        await call.viewer(session_of(query.session_id, query.metadata)),
+        now,
+        source=query.source,
+        metadata=query.metadata,
+        metadata_id=query.metadata_id,
+    )
+    rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
+    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    headers = {"x-next-cursor": following} if following else {}
+    return Response(200, to_json([thought(row) for row in rows]), headers=headers)
+
+
+async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
+    return await shown_thought(parsing.thought_id(call.path), viewer, call.api.store.memories, call.api.clock.now())
+
+
+async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:
+    if len(writes) == 1:
+        return (await call.api.committer.remember(writes[0]),)
+    return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes))
+
+
+def _offer(call: Call[Any, Any], body: ThoughtBody, key: str) -> ThoughtOffer:
+    actor = call.actor.speaking_as(body.agent_id)
+    return ThoughtOffer(body=body, actor=actor, origin=origin_of(call, actor), idempotency_key=key)
+
+
+def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] | OpenBrainError:
+    try:
+        body = BatchThoughtBody.model_validate(item)
+        return thought_writes(_offer(call, body, body.idempotency_key or key), call.api)
+    except ValidationError as error:
+        return parsing.invalid_from(error)
+    except OpenBrainError as error:
+        return error
+
+
+def _item(outcomes: Sequence[Outcome]) -> Mapping[str, object]:
+    refused = next((each for each in outcomes if each.memory is None), None)
+    first = outcomes[0].memory
+    if refused is not None or first is None:
+        return {"status": Status.REFUSED, **problem_fields((refused and refused.error) or AssertionError())}
+    return {"status": outcomes[0].status, "id": first.id}

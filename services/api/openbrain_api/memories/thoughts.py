@@ -1,0 +1,195 @@
+"""Thoughts as memories, and memories as thoughts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from openbrain.contract.brain.filters import MetadataFilter
+from openbrain.contract.thoughts import ThoughtAnswer, ThoughtBody
+from openbrain.domain import limits
+from openbrain.domain.access.metadata_pairs import pair
+from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, matches, visible
+from openbrain.domain.errors import NotFound
+from openbrain.domain.events.submission import Submission
+from openbrain.domain.ids import is_uuid, joined_hash, transfer_id
+from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.times import to_datetime
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.writes import Origin, Write
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import HOUR, Offer, prepare
+from openbrain_api.api import Api
+
+PART, PARTS, WHOLE = "part", "parts", "partOf"
+"""Members of the metadata of a part: its number from 1, how many there are, and a name that they share."""
+MOST_PARTS = limits.THOUGHT_CHARS // (limits.CONTENT_CHARS // 2) + 1
+_OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtOffer:
+    """A thought, who offers it, and the key of the request."""
+
+    body: ThoughtBody
+    actor: Actor
+    origin: Origin
+    idempotency_key: str = ""
+
+
+def thought_writes(offer: ThoughtOffer, api: Api) -> Sequence[Write]:
+    """The memory that is stored, or where it is long its parts in order: they belong into one transaction."""
+    first, *others = _parts(offer.body.content)
+    write = _write(offer, api, first, 1, {})
+    if not others:
+        return (write,)
+    first_id = write.memory.id
+    shared = {PARTS: 1 + len(others), WHOLE: first_id}
+    writes = [_write(offer, api, text, number, shared) for number, text in enumerate((first, *others), 1)]
+    numbered = [
+        replace(write, memory=replace(write.memory, id=part_id(first_id, number)))
+        for number, write in enumerate(writes, 1)
+    ]
+    return in_order(numbered)
+
+
+def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
+    """The same, each made later than the one before, and the first later than `last` (microseconds): lists go by it."""
+    ordered = []
+    for write in writes:
+        last = max(write.memory.created_at, last + 1)
+        later = last > write.memory.created_at
+        ordered.append(replace(write, memory=replace(write.memory, created_at=last)) if later else write)
+    return ordered
+
+
+def part_id(first_id: str, number: int) -> str:
+    """The id of a part, where the first one has this id."""
+    return first_id if number == 1 else transfer_id(str(number), first_id)
+
+
+def _write(offer: ThoughtOffer, api: Api, text: str, number: int, shared: Mapping[str, object]) -> Write:
+    body, key = offer.body, offer.idempotency_key
+    submission = Submission(
+        content=text,
+        type=MemoryType.CONTEXT,
+        memory_scope=body.memory_scope,
+        org=body.org,
+        project=body.project,
+        session_id=body.session_id or None,
+        turn=body.turn,
+        speaker=_speaker(body.metadata.get("role")),
+        metadata={**body.metadata, **({PART: number, **shared} if shared else {})},
+        source=body.source,
+        occurred_at=body.occurred_at,
+        allow_duplicate=not body.identity,
+    )
+    return prepare(
+        Offer(
+            submission=submission,
+            actor=offer.actor,
+            origin=offer.origin,
+            idempotency_key=f"{key}#{number}" if key and number > 1 else key,
+            key_lifetime=api.settings.housekeeping.tuning.request_key_hours * HOUR,
+            identity=joined_hash(body.identity, str(number)) if body.identity else "",
+            verbatim=True,
+        ),
+        clock=api.clock,
+        content_policy=api.content_policy,
+    )
+
+
+def _speaker(role: object) -> str | None:
+    role = role.strip() if isinstance(role, str) else ""
+    return role if role and len(role) <= limits.SPEAKER_CHARS and role.isprintable() else None
+
+
+def _parts(content: str) -> list[str]:
+    """Together the content, each short enough for a memory; cut behind a line or a word where there is one."""
+    texts, rest = [], content
+    while len(rest) > limits.CONTENT_CHARS:
+        half = limits.CONTENT_CHARS // 2
+        window = rest[: limits.CONTENT_CHARS]
+        cut = max(window.rfind("\n", half), window.rfind(" ", half)) + 1 or limits.CONTENT_CHARS
+        texts.append(rest[:cut])
+        rest = rest[cut:]
+    return [*texts, rest]
+
+
+def thought_condition(
+    viewer: Viewer,
+    now: int,
+    *,
+    source: str | None = None,
+    metadata: MetadataFilter | None = None,
+    metadata_id: str | None = None,
+    project: str | None = None,
+) -> AllOf:
+    """The thoughts that the viewer sees, narrowed."""
+    return visible(viewer, thought_criteria(source, metadata, metadata_id, project), now)
+
+
+def thought_criteria(
+    source: str | None,
+    metadata: MetadataFilter | None,
+    metadata_id: str | None = None,
+    project: str | None = None,
+) -> Criteria:
+    """The same for whoever narrows memories."""
+    pairs = [pair(key, value) for key, value in (metadata or {}).items()]
+    pairs += [pair("id", metadata_id)] if metadata_id is not None else []
+    return replace(
+        _OF_THOUGHTS,
+        sources=(source,) if source else (),
+        metadata=tuple(pairs),
+        project=project or "",
+        only_project=False,
+    )
+
+
+def session_of(session_id: str | None, metadata: MetadataFilter | None) -> str:
+    """The session that a request names, in its own member or in its filter."""
+    named = (metadata or {}).get("sessionId")
+    return session_id or (named if isinstance(named, str) and len(named) <= limits.SESSION_CHARS else "")
+
+
+async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
+    """The parts of the turn that a thought belongs to, in order; the thought alone where it is whole."""
+    count, first = memory.metadata.get(PARTS), memory.metadata.get(WHOLE)
+    if type(count) is not int or not 1 < count <= MOST_PARTS or not isinstance(first, str):
+        return (memory,)
+    condition = thought_condition(viewer, now, metadata={WHOLE: first})
+    ids = [part_id(first, number) for number in range(1, count + 1)] if is_uuid(first) else []
+    rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
+    if len(rows) < count:  # imported: their ids are others
+        rows = [*await memories.listing(condition, count)]
+    return sorted(rows, key=lambda row: int(row.metadata.get(PART, 0))) or (memory,)
+
+
+async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
+    """The parts of a thought that lives and that the viewer sees, by the id of any of them; else `NotFound`."""
+    row = (await memories.rows((memory_id,))).get(memory_id)
+    if row is None or not row.alive(now) or not _is_thought(row, viewer, now):
+        raise NotFound("no thought with this id")
+    return await parts_of(row, viewer, memories, now)
+
+
+def _is_thought(row: Memory, viewer: Viewer, now: int) -> bool:
+    return matches(thought_condition(viewer, now), row)
+
+
+def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[str, Any]:
+    """The members of `ThoughtAnswer`."""
+    number, count = memory.metadata.get(PART), memory.metadata.get(PARTS)
+    answer = ThoughtAnswer(
+        id=memory.id,
+        content=memory.content if content is None else content,
+        source=memory.source,
+        metadata=dict(memory.metadata),
+        created_at=to_datetime(memory.created_at),
+        updated_at=to_datetime(memory.updated_at),
+        created_at_camel=to_datetime(memory.created_at),
+        updated_at_camel=to_datetime(memory.updated_at),
+        embedded=memory.vector_revision == memory.revision,
+        **({"part": number, "parts": count} if isinstance(number, int) and isinstance(count, int) else {}),
+    )
+    return answer.model_dump(exclude_unset=True) | others

@@ -1,0 +1,16 @@
+"""What makes a memory the same one when it is offered again."""
+
+from alembic import op
+
+from openbrain.adapters.sql.migrations.columns import ascii_name, empty
+
+revision = "0015"
+down_revision = "0014"
+
+
+def upgrade() -> None:
+    op.add_column("memories", empty("identity", ascii_name(64)))
+
+
+def downgrade() -> None:
+    op.drop_column("memories", "identity")

@@ -1,0 +1,285 @@
+"""Thoughts: the turns of conversations, as memories of type `context` that an agent keeps for itself."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+
+from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
+from openbrain.contract.brain.filters import MetadataFilter, without_empty
+from openbrain.domain import limits
+from openbrain.domain.events.data import MemoryId
+from openbrain.domain.events.submission import (
+    Agent,
+    Confidence,
+    IdempotencyKey,
+    Metadata,
+    Moment,
+    Org,
+    Project,
+    Query,
+    Session,
+    Source,
+)
+from openbrain.domain.memory import Scope
+from openbrain.domain.text.control_characters import escaped
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must hold more than white space")
+    return value
+
+
+Kept = Literal[Scope.AGENT, Scope.SESSION]
+ThoughtContent = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.THOUGHT_CHARS),
+    AfterValidator(_not_blank),
+    AfterValidator(escaped),
+]
+"""Kept letter by letter, but for control characters, which are written as \\u001b."""
+InSession = Annotated[Session | None, Field(description="Opens the agent's thoughts that are kept for that session.")]
+ByMetadata = Annotated[MetadataFilter | None, Field(description="Members of the metadata that have these values.")]
+
+
+class ThoughtBody(Body):
+    """One thought. What a session holds under a turn, or under an advancement key, is stored once."""
+
+    content: ThoughtContent
+    source: Source = "manual"
+    metadata: Annotated[
+        Metadata,
+        Field(
+            description="Free. `sessionId` with `turn` (a whole number) or with `advancementKey` (and `entry`, where "
+            "several thoughts have it) say which turn it is: the same again is a duplicate. `role` is who speaks."
+        ),
+    ] = Field(default_factory=dict)
+    memory_scope: Annotated[
+        Kept, Field(description="agent: of all its sessions. session: of the one in metadata.sessionId alone.")
+    ] = Scope.AGENT
+    org: Org | None = None
+    project: Project | None = None
+    agent_id: Annotated[Agent | None, Field(description="Whose it is, where the key may act as that agent.")] = None
+    occurred_at: Moment | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, value: object) -> object:
+        if isinstance(value, Mapping):
+            return {name: part for name, part in value.items() if part is not None}
+        return value
+
+    @model_validator(mode="after")
+    def _of_a_session(self) -> Self:
+        if self.memory_scope is Scope.SESSION and not self.session_id:
+            raise ValueError("memory_scope session needs the session in metadata.sessionId")
+        return self
+
+    @property
+    def session_id(self) -> str:
+        """The session of its metadata; '' where there is none that could be one."""
+        given = self.metadata.get("sessionId")
+        given = given.strip() if isinstance(given, str) else ""
+        return given if len(given) <= limits.SESSION_CHARS and given.isprintable() else ""
+
+    @property
+    def turn(self) -> int | None:
+        """Its place in the session."""
+        given = self.metadata.get("turn")
+        return given if type(given) is int and 0 <= given <= limits.TURN else None
+
+    @property
+    def identity(self) -> str:
+        """What makes it the same turn when it comes again; '' for what may come any number of times."""
+        key, entry = self.metadata.get("advancementKey"), self.metadata.get("entry")
+        if isinstance(key, str) and key:
+            return f"key\0{self.session_id}\0{key}\0{entry if type(entry) in (int, str) else ''}"
+        return f"turn\0{self.session_id}\0{self.turn}" if self.session_id and self.turn is not None else ""
+
+
+class BatchThoughtBody(ThoughtBody):
+    """One thought of a batch, with an idempotency key of its own where it has one."""
+
+    idempotency_key: IdempotencyKey | None = None
+
+
+class ThoughtBatchBody(Body):
+    """Up to 500, in order; each is judged on its own."""
+
+    thoughts: Annotated[
+        list[Any],
+        Field(min_length=1, max_length=limits.BATCH_ITEMS),
+        WithJsonSchema(
+            {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/BatchThoughtBody"},
+                "minItems": 1,
+                "maxItems": limits.BATCH_ITEMS,
+            }
+        ),
+    ]
+
+
+class ThoughtPatchBody(Body):
+    """What to change; null leaves a member as it is."""
+
+    content: ThoughtContent | None = None
+    metadata: Metadata | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.content is None and self.metadata is None:
+            raise ValueError("give content or metadata")
+        return self
+
+
+class ThoughtSearchBody(Body):
+    """A question to the thoughts of an agent. The nearest are the answer, however far they are."""
+
+    query: Query
+    limit: Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)] = limits.TOP_K_DEFAULT
+    source: Source | None = None
+    metadata: ByMetadata = None
+    session_id: InSession = None
+    project: Project | None = None
+    agent_id: Annotated[Agent | None, Field(description="Who asks, where the key may act as that agent.")] = None
+    min_similarity: Annotated[Confidence | None, Field(description="Nothing less similar is shown.")] = None
+
+    _empty = model_validator(mode="before")(without_empty)
+
+
+class ThoughtsQuery(QueryString):
+    """Which thoughts, newest first."""
+
+    lenient = frozenset({"source", "metadata_id"})
+    objects = frozenset({"metadata"})
+
+    limit: PageSize = limits.LIST_LIMIT_DEFAULT
+    source: Source | None = None
+    metadata_id: Annotated[
+        Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)] | None,
+        Field(description="The member `id` of the metadata."),
+    ] = None
+    metadata: ByMetadata = None
+    session_id: InSession = None
+    cursor: Annotated[
+        str | None, Field(pattern=CURSOR, description="Of the header X-Next-Cursor: list what follows it.")
+    ] = None
+
+
+class ThoughtQuery(QueryString):
+    """In which session."""
+
+    session_id: InSession = None
+
+
+class EndThoughtQuery(ThoughtQuery):
+    """How it ends."""
+
+    erase: Annotated[bool, Field(description="Leave nothing of it but the proof that it was erased.")] = False
+
+
+class EndThoughtsQuery(QueryString):
+    """Which thoughts end; source, metadata_id or metadata is needed."""
+
+    lenient = frozenset({"source", "metadata_id"})
+    objects = frozenset({"metadata"})
+
+    source: Source | None = None
+    metadata_id: Annotated[
+        Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)] | None,
+        Field(description="The member `id` of the metadata."),
+    ] = None
+    metadata: ByMetadata = None
+    session_id: InSession = None
+    erase: Annotated[bool, Field(description="Leave nothing of them but the proof that they were erased.")] = False
+
+    @model_validator(mode="after")
+    def _narrowed(self) -> Self:
+        if self.source is None and self.metadata_id is None and self.metadata is None:
+            raise ValueError("give at least one of source, metadata_id and metadata")
+        return self
+
+
+class ThoughtAnswer(Answer):
+    """One thought. Times are ISO-8601 in UTC, under both spellings of their names."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    id: MemoryId
+    content: str
+    source: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    created_at_camel: datetime = Field(alias="createdAt")
+    updated_at_camel: datetime = Field(alias="updatedAt")
+    embedded: bool = Field(description="It is found by meaning.")
+    part: int | None = Field(default=None, description="Of a long turn, which part of it this is.")
+    parts: int | None = Field(default=None, description="In so many parts a long turn is kept.")
+    score: float | None = Field(default=None, description="In a search: relevance within this answer.")
+    similarity: float | None = Field(
+        default=None, description="In a search: how near it is to the question, 0..1, comparable between questions."
+    )
+
+
+class ThoughtStored(ThoughtAnswer):
+    """The thought that now stands for what was offered."""
+
+    duplicate: bool = Field(description="This turn was stored before: this is what was stored.")
+
+
+class ThoughtList(RootModel[tuple[ThoughtAnswer, ...]]):
+    """Thoughts; where more of a list follow, the header X-Next-Cursor says from where."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class ThoughtBatchItem(Answer):
+    """What became of one; `error` and `message` where it was refused."""
+
+    status: Literal["created", "duplicate", "refused"]
+    id: str | None = None
+    error: str | None = None
+    message: str | None = None
+    field: str | None = None
+
+
+class ThoughtBatchStored(Answer):
+    """One result a thought, in order."""
+
+    results: tuple[ThoughtBatchItem, ...]
+    count: int = Field(description="How many of them are stored now.")
+
+
+class ThoughtEnded(Answer):
+    """What ended."""
+
+    id: str
+    deleted: bool
+    erased: bool
+
+
+class ThoughtsEnded(Answer):
+    """How many end, and the operation that ends them; none where there are none."""
+
+    deleted: int
+    operation_id: str | None = None
+
+
+class ThoughtStats(Answer):
+    """Of all thoughts that the asker sees."""
+
+    total: int
+    embedded: int = Field(description="Of them found by meaning.")
+    by_source: dict[str, int] = Field(description="Of each source, as the index has them; the hundred largest.")
