@@ -10,6 +10,7 @@ class Toolset(StrEnum):
     SIGNALS = "signals"
     VAULT = "vault"
     ADMIN = "admin"
+    THOUGHTS = "thoughts"
 
 
 ALL = "all"

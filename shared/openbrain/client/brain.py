@@ -14,14 +14,15 @@ from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.keeping import KeepingWire
 from openbrain.client.outbox import Outbox
-from openbrain.client.resources.access import Access
 from openbrain.client.resources.agents import Agents
 from openbrain.client.resources.discovery import Discovery
 from openbrain.client.resources.erasure import Erasures
-from openbrain.client.resources.indexes import Indexes
-from openbrain.client.resources.models import Models
+from openbrain.client.resources.operating.access import Access
+from openbrain.client.resources.operating.indexes import Indexes
+from openbrain.client.resources.operating.models import Models
+from openbrain.client.resources.operating.streams import Streams
 from openbrain.client.resources.signals import Signals
-from openbrain.client.resources.streams import Streams
+from openbrain.client.resources.thoughts import Thoughts
 from openbrain.client.resources.ticks import Ticks
 from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
@@ -40,7 +41,19 @@ Offer = Submission | Mapping[str, object]
 
 
 class OpenBrain(
-    Discovery, Transfers, Access, Indexes, Models, Streams, Signals, Webhooks, Ticks, Vault, Erasures, Agents
+    Discovery,
+    Transfers,
+    Access,
+    Indexes,
+    Models,
+    Streams,
+    Signals,
+    Webhooks,
+    Ticks,
+    Vault,
+    Erasures,
+    Agents,
+    Thoughts,
 ):
     """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
 

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from openbrain.client.outbox import Kept, Outbox, Write
 from openbrain.client.wire import Wire
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerFailed, TryLater, Unauthorised
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=BaseModel)
 FAILURES = 10
 """Of the server itself at one write, before that is set aside."""
 

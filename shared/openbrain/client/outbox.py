@@ -18,6 +18,7 @@ KEEPS = {
         "/v1/brain/remember",
         "/v1/amygdala/signals",
         "/v1/messages/send",
+        "/v1/thoughts",
         "/v1/brain/recall/",
         "/vault/write_inbox",
     ),

@@ -8,16 +8,15 @@ from typing import TypeVar
 from urllib.parse import quote
 
 import httpx
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
-from openbrain.contract.base import Answer
 from openbrain.domain.access.credentials import LOOPBACK, checked_address
 from openbrain.domain.errors import Backlogged, SetupError, TryLater
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=BaseModel)
 RETRY_AFTER_MAX_S = 30.0
 
 

@@ -123,6 +123,9 @@ def test_every_changing_route_is_gated_unless_it_says_why_not() -> None:
         "POST /v1/brain/sessions/{id}/append",
         "POST /v1/brain/sessions/{id}/end",
         "POST /v1/messages/send",
+        "POST /v1/thoughts",
+        "POST /v1/thoughts:batch",
+        "PATCH /v1/thoughts/{id}",
         "POST /v1/amygdala/webhooks",
     }
     assert all(route.body is not Nothing for route in ROUTES if not route.gated)

@@ -90,7 +90,7 @@ def test_every_route_has_a_probe_or_a_reason() -> None:
 
     assert table == PROBES.keys() | NO_MEMORIES.keys()
     assert not PROBES.keys() & NO_MEMORIES.keys()
-    assert {(route.method, route.path) for route in ROUTES if route.path.startswith("/v1/brain/")} == PROBES.keys()
+    assert {(route.method, route.path) for route in ROUTES if route.path.startswith("/v1/brain/")} <= PROBES.keys()
 
 
 @pytest.mark.parametrize("watcher", WATCHERS, ids=lambda watcher: watcher.name)

@@ -64,7 +64,9 @@ def test_every_route_that_writes_memories_asks_first() -> None:
     assert sorted(writes()) == [
         ("DELETE", "/v1/brain/forget/{id}"),
         ("DELETE", "/v1/brain/memories/{id}"),
+        ("DELETE", "/v1/thoughts/{id}"),
         ("PATCH", "/v1/brain/memories/{id}"),
+        ("PATCH", "/v1/thoughts/{id}"),
         ("POST", "/index_artifact"),
         ("POST", "/v1/brain/import"),
         ("POST", "/v1/brain/memories/{id}:restore"),
@@ -74,6 +76,8 @@ def test_every_route_that_writes_memories_asks_first() -> None:
         ("POST", "/v1/brain/sessions"),
         ("POST", "/v1/brain/sessions/{id}/append"),
         ("POST", "/v1/brain/sessions/{id}/end"),
+        ("POST", "/v1/thoughts"),
+        ("POST", "/v1/thoughts:batch"),
     ]
 
 

@@ -194,6 +194,10 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "done", "next_steps": ["more"], "expires_in": 5},
     ("POST", "/v1/messages/send"): {"to": "ada", "content": "which one?", "subject": "the gateway"},
     ("POST", "/v1/messages/read"): {"up_to": 1},
+    ("POST", "/v1/thoughts"): {"content": "said", "source": "a", "metadata": {"sessionId": "s", "turn": 1}},
+    ("POST", "/v1/thoughts:batch"): {"thoughts": [{"content": "said"}, {"content": ""}, "no object"]},
+    ("PATCH", "/v1/thoughts/{id}"): {"content": "said otherwise"},
+    ("POST", "/v1/search"): {"query": "here", "min_similarity": 0.0},
     ("POST", "/v1/messages/{id}/read"): {"agent_id": "ada"},
     ("POST", "/marker"): {"type": "signal", "content": "disk full", "attrs": {"source": "db-1", "n": 5}},
     ("POST", "/vault/write_inbox"): {"content": "a page", "tags": ["idea"]},
@@ -215,6 +219,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
     "/v1/admin/workspaces/{id}": {"dry_run": 1},
     "/v1/messages/conversation": {"agent": "ada"},
+    "/v1/thoughts": {"source": "manual"},
     "/vault/read": {"path": "note.md"},
     "/vault/search": {"q": "note"},
     "/vault/arcs": {"q": "note"},
@@ -307,6 +312,7 @@ async def used_and_refused(
         assert ("id" in hook) == (workspace != "system"), hook
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         note = (await client.post("/v1/messages/send", json={"to": "ada", "content": "a note"})).json()
+        thought = (await client.post("/v1/thoughts", json={"content": "a turn", "agent_id": "ada"})).json()
         session = (await client.post("/v1/brain/sessions", json={"project": "shop"})).json()
         heard = (await client.post("/v1/brain/subscriptions", json={"filter": {"tags": ["x"]}})).json()
         recall_id = unknown_id()
@@ -319,6 +325,7 @@ async def used_and_refused(
             "sessions": session["id"],
             "subscriptions": heard["id"],
             "messages": note["id"],
+            "thoughts": thought.get("id", ""),
             "webhooks": hook.get("id", ""),
             "dead": LETTER,
             "brain": memory_id,
@@ -354,5 +361,5 @@ async def used_and_refused(
             fits(response.json(), schema)
     if body is not None:
         described = operation["requestBody"]["content"]["application/json"]["schema"]
-        lists: dict[str, Any] = {name: body[name][:1] for name in ("memories", "queries") if name in body}
+        lists: dict[str, Any] = {name: body[name][:1] for name in ("memories", "queries", "thoughts") if name in body}
         fits({**body, **lists}, described)

@@ -40,6 +40,8 @@ async def test_it_is_taken(operator: Operator, method: str, path: str, name: str
     key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
     async with http(app, key) as client:
         made = (await client.post("/v1/brain/remember", json={"content": "something", "type": "fact"})).json()
+        if "/thoughts/" in path:
+            made = (await client.post("/v1/thoughts", json={"content": "a turn", "agent_id": "ada"})).json()
         if "/feedback" in path:
             await operator.brain.settle()
             found = (await client.post("/v1/brain/recall", json={"query": "something"})).json()

@@ -8,6 +8,7 @@ import orjson
 from pydantic import BaseModel
 
 import openbrain
+from openbrain.contract.thoughts import ThoughtList
 from openbrain.domain import limits
 from openbrain.ports.store.generations import IndexKind
 from openbrain.usecases.transfer.lines import LINES
@@ -19,6 +20,7 @@ from openbrain_api.openapi.schemas import REF, Json, Named, schemas_of
 from openbrain_api.openapi.tags import TAGS, tag_of
 
 _IN_PATH = re.compile(r"{(\w+)}")
+_FOR_AGENTS = ("/v1/brain/", "/v1/amygdala/", "/v1/thoughts", "/v1/search", "/v1/stats")
 
 
 def document(routes: Sequence[Route]) -> bytes:
@@ -172,7 +174,7 @@ def _header_parameters(route: Route) -> list[Json]:
             "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
         )
         parameters.append(header("X-Request-Id", {"type": "string"}, description))
-    if route.permission is not None and route.path.startswith(("/v1/brain/", "/v1/amygdala/")):
+    if route.permission is not None and route.path.startswith(_FOR_AGENTS):
         description = "Speak for this agent (percent-encoded), where the key may act as it."
         parameters.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, description))
     return parameters
@@ -234,6 +236,8 @@ def _headers(route: Route, status: int) -> Json:
         }
     if status in (429, 503):
         headers["Retry-After"] = {"description": "Seconds.", "schema": whole}
+    if route.response is ThoughtList and "cursor" in route.query.model_fields and status < 400:
+        headers["X-Next-Cursor"] = {"description": "The `cursor` of the page behind this one.", "schema": text}
     if (route.matched or route.public) and status < 400:
         headers["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
     return headers

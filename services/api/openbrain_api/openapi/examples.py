@@ -17,6 +17,7 @@ from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
 from openbrain.contract.brain.sessions import AppendBody, EndBody, StartBody
 from openbrain.contract.brain.subscriptions import SubscriptionBody
 from openbrain.contract.messages import ReadBody, SendBody
+from openbrain.contract.thoughts import ThoughtBatchBody, ThoughtBody, ThoughtSearchBody
 from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
 
 Examples = Mapping[str, Mapping[str, object]]
@@ -154,6 +155,24 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "without_org": False,
             "expires_in": 24,
         },
+    },
+    ThoughtBody: {
+        "a turn of a conversation": {
+            "content": "Let us meet at the weir on Friday.",
+            "source": "openclaw:main",
+            "metadata": {"sessionId": "s-1", "turn": 3, "role": "user", "type": "message"},
+        }
+    },
+    ThoughtBatchBody: {
+        "two turns": {
+            "thoughts": [
+                {"content": "Is the relay up?", "metadata": {"sessionId": "s-1", "turn": 4, "role": "user"}},
+                {"content": "Since six.", "metadata": {"sessionId": "s-1", "turn": 5, "role": "assistant"}},
+            ]
+        }
+    },
+    ThoughtSearchBody: {
+        "of one session": {"query": "where do we meet", "limit": 5, "metadata": {"sessionId": "s-1"}},
     },
     MarkerBody: {
         "a lesson": {

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from openbrain.contract.base import Problem
 from openbrain.contract.brain.memories import BatchItemBody
+from openbrain.contract.thoughts import BatchThoughtBody
 from openbrain.usecases.transfer.lines import LINES
 from openbrain_api.http.route import Nothing, Route
 
@@ -19,7 +20,7 @@ REF = "#/components/schemas/{model}"
 
 def schemas_of(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
     """A reference to the schema of each model, and the schemas by name."""
-    takes: set[type[BaseModel]] = {BatchItemBody, *LINES}
+    takes: set[type[BaseModel]] = {BatchItemBody, BatchThoughtBody, *LINES}
     gives: set[type[BaseModel]] = {Problem}
     for route in routes:
         takes |= {route.body, route.query} - {Nothing}

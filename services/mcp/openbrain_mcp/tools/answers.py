@@ -4,7 +4,7 @@ Coding agents hand a model the structured result alone where there is one. So wh
 and nothing else; a structured result has no word in it that anybody wrote.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from openbrain_mcp.tools.fence import Block
 
 if TYPE_CHECKING:
     from openbrain.contract import messages
+    from openbrain.contract import thoughts as contract
     from openbrain.contract.amygdala import signals as amygdala
     from openbrain.contract.brain import discovery, memories
     from openbrain.contract.brain.context import AgentContext
@@ -81,6 +82,38 @@ class Sent(Done):
     id: str | None = None
     seq: int | None = None
     duplicate: bool | None = None
+
+
+class Captured(Done):
+    """Of capture."""
+
+    id: str | None = None
+    duplicate: bool | None = None
+
+
+def captured(thought: "contract.ThoughtStored") -> CallToolResult:
+    """Its id."""
+    first_line = f"{'It was there already' if thought.duplicate else 'Stored'}: {thought.id}"
+    return both(first_line, Captured(id=thought.id, duplicate=thought.duplicate))
+
+
+def thoughts(found: "Sequence[contract.ThoughtAnswer]") -> CallToolResult:
+    """Each with its provenance."""
+    blocks = [Block(_thought_labels(each), each.content, "thought") for each in found]
+    return text(fence.fenced(blocks, each=LISTED_CHARS))
+
+
+def _thought_labels(thought: "contract.ThoughtAnswer") -> dict[str, object]:
+    said = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
+    own = {"id": thought.id, "source": thought.source, "created_at": f"{thought.created_at:%Y-%m-%dT%H:%M:%SZ}"}
+    return {**{f"metadata.{name}": value for name, value in said.items()}, **own, "similarity": thought.similarity}
+
+
+def thought_stats(counts: "contract.ThoughtStats") -> CallToolResult:
+    """Sources are what agents wrote: they stand in a fence."""
+    lines = "\n".join(f"{source}: {count}" for source, count in counts.by_source.items())
+    head = f"{counts.total} turns, {counts.embedded} of them found by meaning."
+    return text(head, fence.fenced([Block({}, lines, "sources")]) if lines else "")
 
 
 def stored(memory: "memories.Remembered") -> CallToolResult:

@@ -105,6 +105,19 @@ Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
 After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those behind this number.")]
 Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
 
+Thought = Annotated[
+    str,
+    Field(max_length=limits.THOUGHT_CHARS, description="What was said, as it was said."),
+    AfterValidator(_said("say what was said")),
+]
+Metadata = Annotated[
+    dict[str, Any] | None, Field(description="Free; sessionId and turn say which turn it is: it is stored once.")
+]
+MetadataFilter = Annotated[
+    dict[str, str | int | bool] | None,
+    Field(max_length=limits.METADATA_FILTERS, description="Only with these members in its metadata."),
+]
+
 SignalId = Annotated[str, Field(description="The alarm's id.")]
 SignalStates = Annotated[SignalState | list[SignalState] | None, _texts("Only in these states.")]
 _SEVERITIES = [str(each) for each in Severity]

@@ -1,13 +1,12 @@
 """Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from openbrain.adapters.elasticsearch import search
 from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect
-from openbrain.adapters.elasticsearch.flat_metadata import flat
 from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
 from openbrain.adapters.tantivy.documents import english
@@ -144,5 +143,26 @@ def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
         "text": entry.text,
         "passages": passages,
         "name_keys": keys,
-        "metadata": flat(entry.metadata),
+        "metadata": _flat_metadata(entry.metadata),
     }
+
+
+def _flat_metadata(metadata: Mapping[str, object]) -> dict[str, list[str]]:
+    """`{"a": {"b": [1, "x"]}}` as `{"a.b": ["1", "x"]}`. Nulls are left out; true and false are written as in JSON."""
+    found: dict[str, list[str]] = {}
+    for path, value in _leaves("", metadata):
+        found.setdefault(path.replace("\0", " "), []).append(value)
+    return found
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(f"{path}.{key}" if path else str(key), part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(path, part)
+    elif isinstance(value, bool):
+        yield path, "true" if value else "false"
+    elif value is not None:
+        yield path, str(value)

@@ -90,6 +90,46 @@ SUBSCRIBE: list[Bad] = [
     ("min_similarity", "near", "min_similarity"),
     ("include_own", "yes", "include_own"),
 ]
+THOUGHT: list[Bad] = [
+    *AGENT,
+    ("content", None, "content"),
+    ("content", " \n", "content"),
+    ("content", 7, "content"),
+    ("content", "x" * (limits.THOUGHT_CHARS + 1), "content"),
+    ("source", "two\nlines", "source"),
+    ("metadata", [1], "metadata"),
+    ("metadata", {"a": "x" * limits.METADATA_BYTES}, "metadata"),
+    ("metadata", {"a": "escape \x1b[2J"}, "metadata"),
+    ("memory_scope", "shared", "memory_scope"),
+    ("memory_scope", "session", ""),
+    ("org", "x" * (limits.ORG_CHARS + 1), "org"),
+    ("project", "bell\x07", "project"),
+    ("occurred_at", "yesterday", "occurred_at"),
+]
+THOUGHTS: list[Bad] = [
+    ("thoughts", None, "thoughts"),
+    ("thoughts", [], "thoughts"),
+    ("thoughts", [{"content": "said"}] * (limits.BATCH_ITEMS + 1), "thoughts"),
+]
+THOUGHT_CHANGES: list[Bad] = [
+    ("content", " ", "content"),
+    ("content", None, ""),
+    ("metadata", "none", "metadata"),
+]
+THOUGHT_SEARCH: list[Bad] = [
+    *AGENT,
+    ("query", " ", "query"),
+    ("query", "x" * (limits.QUERY_CHARS + 1), "query"),
+    ("limit", 0, "limit"),
+    ("limit", "5", "limit"),
+    ("source", "x" * (limits.SOURCE_CHARS + 1), "source"),
+    ("metadata", {}, "metadata"),
+    ("metadata", {"a b": "x"}, "metadata"),
+    ("metadata", {"a": [1]}, "metadata"),
+    ("metadata", {"a": "x" * (limits.METADATA_VALUE_CHARS + 1)}, "metadata"),
+    ("session_id", "x" * (limits.SESSION_CHARS + 1), "session_id"),
+    ("min_similarity", 2, "min_similarity"),
+]
 
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/subscriptions", SUBSCRIBE),
@@ -99,6 +139,10 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/sessions/{id}/append", APPEND),
     ("POST", "/v1/brain/sessions/{id}/end", END),
     ("POST", "/v1/messages/read", READ),
+    ("POST", "/v1/thoughts", THOUGHT),
+    ("POST", "/v1/thoughts:batch", THOUGHTS),
+    ("PATCH", "/v1/thoughts/{id}", THOUGHT_CHANGES),
+    ("POST", "/v1/search", THOUGHT_SEARCH),
     ("POST", "/v1/messages/{id}/read", AGENT),
 ]
 
@@ -113,5 +157,9 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
         "/v1/brain/sessions/{id}/end": {"summary": secret, "next_steps": [secret]},
         "/v1/messages/send": {"to": "bo", "content": secret, "subject": secret},
         "/v1/messages/read": {"up_to": 1},
+        "/v1/thoughts": {"content": secret, "agent_id": "ada"},
+        "/v1/thoughts:batch": {"thoughts": [{"content": secret, "agent_id": "ada"}]},
+        "/v1/thoughts/{id}": {"content": secret},
+        "/v1/search": {"query": secret},
         "/v1/messages/{id}/read": {},
     }

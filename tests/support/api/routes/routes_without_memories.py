@@ -54,6 +54,8 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("DELETE", "/v1/amygdala/webhooks/{id}"): "an address of the key's own workspace: test_api_webhooks",
     ("POST", "/v1/amygdala/webhooks/{id}/dead:replay"): "numbers of the key's own workspace: test_api_webhooks",
     ("GET", "/v1/amygdala/webhooks/{id}/dead"): "numbers of the key's own workspace: test_api_webhooks",
+    ("POST", "/v1/thoughts"): "what is written alone: test_thoughts",
+    ("POST", "/v1/thoughts:batch"): "what is written alone: test_thoughts",
     ("POST", "/v1/messages/send"): "what is written alone: test_messages",
     ("GET", "/v1/messages/inbox"): "messages of the key's own agent: test_messages",
     ("GET", "/v1/messages/conversation"): "messages of the key's own agent: test_messages",

@@ -265,6 +265,24 @@ def _end(memory: Memory, session: str) -> Sequence[Ask]:
     ]
 
 
+def _thoughts(method: str, path: str) -> Probe:
+    """Requests that name it or what it says: what they show to its own agent is in test_thoughts."""
+
+    def probe(memory: Memory, session: str) -> Sequence[Ask]:
+        named, params = path.replace("{id}", memory.id), _session(session)
+        bodies: dict[tuple[str, bool], Any] = {
+            ("POST", False): {"query": memory.content, **params},
+            ("PATCH", True): {"metadata": {"k": "v"}},
+        }
+        if (method, path) == ("DELETE", "/v1/thoughts"):
+            params = {**params, "source": memory.source}
+        body = bodies.get((method, "{id}" in path))
+        query = {} if method == "POST" else params
+        return [Ask(method=method, path=named, params=query, json=body, hit=False, like_unknown="{id}" in path)]
+
+    return probe
+
+
 PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/recall"): _recall,
     ("POST", "/v1/brain/recall:batch"): _recall_batch,
@@ -292,6 +310,19 @@ PROBES: Mapping[Route, Probe] = {
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,
     ("POST", "/v1/brain/memories/{id}:restore"): _restore,
+    **{
+        (method, path): _thoughts(method, path)
+        for method, path in (
+            ("POST", "/v1/search"),
+            ("GET", "/v1/thoughts/recent"),
+            ("GET", "/v1/thoughts"),
+            ("GET", "/v1/thoughts/{id}"),
+            ("PATCH", "/v1/thoughts/{id}"),
+            ("DELETE", "/v1/thoughts/{id}"),
+            ("DELETE", "/v1/thoughts"),
+            ("GET", "/v1/stats"),
+        )
+    },
     # Then what writes the same content, which is the writer's own from here on.
     ("POST", "/v1/brain/remember"): _remember,
     ("POST", "/v1/brain/remember:batch"): _batch,

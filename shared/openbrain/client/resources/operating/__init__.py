@@ -1,0 +1,1 @@
+"""What operators do: keys and workspaces, indexes, models, streams."""

@@ -1,0 +1,116 @@
+"""Thoughts: turns of conversations, each stored once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict, Unpack
+from urllib.parse import quote
+
+from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.thoughts import (
+    ThoughtAnswer,
+    ThoughtBatchStored,
+    ThoughtEnded,
+    ThoughtList,
+    ThoughtsEnded,
+    ThoughtStats,
+    ThoughtStored,
+)
+
+THOUGHTS = "/v1/thoughts"
+Value = str | int | bool
+
+
+class ThoughtFilter(TypedDict):
+    """Which thoughts."""
+
+    source: NotRequired[str]
+    metadata_id: NotRequired[str]
+    metadata: NotRequired[Mapping[str, Value]]
+    session_id: NotRequired[str]
+
+
+class Thoughts:
+    """Methods of the client. What names its session and turn in its metadata is stored once."""
+
+    _wire: Wire
+
+    async def capture(
+        self, content: str, *, source: str = "manual", metadata: Mapping[str, Any] | None = None, **more: Any
+    ) -> ThoughtStored:
+        """Store one, letter by letter."""
+        body = {"content": content, "source": source, "metadata": metadata or {}, **more}
+        return await self._wire.ask(ThoughtStored, "POST", THOUGHTS, body=body, repeat=_has_identity(body))
+
+    async def capture_all(
+        self, thoughts: Sequence[Mapping[str, Any]], *, idempotency_key: str = ""
+    ) -> ThoughtBatchStored:
+        """Store up to 500 in order."""
+        return await self._wire.ask(
+            ThoughtBatchStored,
+            "POST",
+            f"{THOUGHTS}:batch",
+            body={"thoughts": list(thoughts)},
+            headers=write_headers(idempotency_key),
+            repeat=bool(idempotency_key) or all(_has_identity(thought) for thought in thoughts),
+        )
+
+    async def search_thoughts(
+        self, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
+    ) -> Sequence[ThoughtAnswer]:
+        """The nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
+        asked = {"query": query, "limit": limit, "min_similarity": min_similarity, **filters}
+        body = {name: value for name, value in asked.items() if value is not None}
+        return (await self._wire.ask(ThoughtList, "POST", "/v1/search", body=body)).root
+
+    async def recent_thoughts(
+        self, *, limit: int | None = None, **filters: Unpack[ThoughtFilter]
+    ) -> Sequence[ThoughtAnswer]:
+        """The newest first."""
+        query = {"limit": limit, **filters}
+        return (await self._wire.ask(ThoughtList, "GET", f"{THOUGHTS}/recent", query=query)).root
+
+    async def thought(self, thought_id: str, *, session_id: str | None = None) -> ThoughtAnswer:
+        """One, whole."""
+        return await self._wire.ask(ThoughtAnswer, "GET", _path(thought_id), query={"session_id": session_id})
+
+    async def change_thought(
+        self,
+        thought_id: str,
+        *,
+        content: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> ThoughtAnswer:
+        """Its content, or all of its metadata."""
+        given = {"content": content, "metadata": metadata}
+        body = {name: value for name, value in given.items() if value is not None}
+        query = {"session_id": session_id}
+        return await self._wire.ask(ThoughtAnswer, "PATCH", _path(thought_id), body=body, query=query)
+
+    async def delete_thought(
+        self, thought_id: str, *, erase: bool = False, session_id: str | None = None
+    ) -> ThoughtEnded:
+        """One, with all of its parts."""
+        query = {"session_id": session_id, "erase": erase or None}
+        return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query)
+
+    async def delete_thoughts(
+        self, *, erase: bool = False, wait: int = 0, **filters: Unpack[ThoughtFilter]
+    ) -> ThoughtsEnded:
+        """All that the filters match; at least one of source, metadata_id and metadata is needed."""
+        query, headers = {"erase": erase or None, **filters}, write_headers(wait=wait)
+        return await self._wire.ask(
+            ThoughtsEnded, "DELETE", THOUGHTS, query=query, headers=headers, repeat=False, well=(200, 202)
+        )
+
+    async def thought_stats(self) -> ThoughtStats:
+        """How many, and of which sources."""
+        return await self._wire.ask(ThoughtStats, "GET", "/v1/stats")
+
+
+def _path(thought_id: str) -> str:
+    return f"{THOUGHTS}/{quote(thought_id, safe='')}"
+
+
+def _has_identity(thought: Mapping[str, Any]) -> bool:
+    metadata = thought.get("metadata") or {}
+    return "advancementKey" in metadata or ("sessionId" in metadata and "turn" in metadata)
