@@ -68,6 +68,8 @@ def by_hand(known: Mapping[str, str], recall: Mapping[str, Any]) -> dict[str, di
         "/v1/brain/subscriptions": {"query": text, "filter": {"project": text, "tags": [text]}},
         "/v1/amygdala/signals": signal,
         "/v1/messages/send": {"to": "bob", "subject": text, "content": text},
+        "/v1/thoughts": {"content": text, "agent_id": "ada", "metadata": {"role": text, "k": [text], text: 1}},
+        "/v1/thoughts:batch": {"thoughts": [{"content": f"{text} too", "agent_id": "ada", "source": text}]},
         "/marker": {"type": "lesson", "content": text},
     }
 

@@ -26,7 +26,7 @@ from tests.support.waiting import PATIENCE_S
 __all__ = ["database_url"]
 
 EMPTY = ("the schema is at revision none, not 0015: run `openbrain db upgrade`",)
-OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision", "title", "aliases"}
+OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision", "title", "aliases", "identity"}
 
 
 @contextmanager
