@@ -65,6 +65,10 @@ def calls(memory: str, signal: str, arc: str, recall: str = UNKNOWN) -> dict[str
         "brain_status": {},
         "brain_ingest": {"content": "mine"},
         "brain_tick": {"dry_run": True},
+        "capture": {"content": "mine"},
+        "search": {"query": SECRET},
+        "recent": {},
+        "stats": {},
     }
 
 
@@ -90,6 +94,7 @@ async def theirs(brain: Brain) -> dict[str, dict[str, Any]]:
         raised = {"source": SECRET, "severity": "critical", "title": f"{SECRET} burns"}
         signal = fields(await bob.call_tool("brain_signal_raise", raised))["id"]
         fields(await bob.call_tool("agent_send", {"to": "bob", "content": f"Mind the {SECRET}."}))
+        fields(await bob.call_tool("capture", {"content": f"Mind the {SECRET}.", "source": SECRET}))
         await brain.settle()
         found = text(await bob.call_tool("brain_recall", {"query": SECRET}))
     (recall,) = re.findall(r"^recall_id for brain_feedback: (\S+)$", found, re.MULTILINE)
@@ -139,7 +144,7 @@ async def test_bad_input_is_told_in_one_sentence(brain: Brain, name: str) -> Non
         good = calls(UNKNOWN, UNKNOWN, "a")[name]
         bad: list[tuple[str, Any]] = []
         for argument, told in schema["properties"].items():
-            bad.append((argument, {"no": "object"}))
+            bad.append((argument, "no object" if told.get("type") == "object" else {"no": "object"}))
             if limit := told.get("maxLength"):
                 bad.append((argument, "x" * (limit + 1)))
             if (limit := told.get("maximum")) is not None:
@@ -194,7 +199,7 @@ async def test_over_http_a_header_chooses(brain: Brain) -> None:
         wrong = await client.post(PATH, content=line("tools/list"), headers=JSON | {"openbrain-toolsets": "most"})
 
     assert (wrong.status_code, wrong.json()["error"]) == (400, "unknown_toolset")
-    assert "core, signals, vault, admin or all" in wrong.json()["message"]
+    assert "core, signals, vault, admin, thoughts or all" in wrong.json()["message"]
 
 
 async def test_a_memory_is_a_resource_as_data(brain: Brain) -> None:

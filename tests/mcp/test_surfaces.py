@@ -231,7 +231,7 @@ def test_what_is_wrong_is_told_before_anything_is_spoken(tmp_path: Path) -> None
     unknown = nowhere.run("mcp", "--toolsets", "most")
 
     assert (unknown.code, unknown.out) == (1, "")
-    assert "--toolsets: name core, signals, vault, admin or all" in unknown.err
+    assert "--toolsets: name core, signals, vault, admin, thoughts or all" in unknown.err
     assert (without_key.code, without_key.out) == (5, "")
     assert (in_the_clear.code, in_the_clear.out) == (6, "")
     assert "https" in in_the_clear.err

@@ -46,7 +46,7 @@ async def recent(
 
 
 async def stats(brain: "OpenBrain") -> CallToolResult:
-    """Count your kept turns, by source."""
+    """Count the turns that you kept: all, those found by meaning, and those of each source."""
     return answers.thought_stats(await brain.thought_stats())
 
 
