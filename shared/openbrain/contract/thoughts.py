@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
-from openbrain.contract.brain.filters import MetadataFilter, without_empty
+from openbrain.contract.brain.filters import MetadataFilter, MetadataValue, without_empty
 from openbrain.domain import limits
 from openbrain.domain.events.data import MemoryId
 from openbrain.domain.events.submission import (
@@ -167,7 +167,7 @@ class ThoughtsQuery(QueryString):
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     source: Source | None = None
     metadata_id: Annotated[
-        Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)] | None,
+        MetadataValue | None,
         Field(description="The member `id` of the metadata."),
     ] = None
     metadata: ByMetadata = None
@@ -197,7 +197,7 @@ class EndThoughtsQuery(QueryString):
 
     source: Source | None = None
     metadata_id: Annotated[
-        Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)] | None,
+        MetadataValue | None,
         Field(description="The member `id` of the metadata."),
     ] = None
     metadata: ByMetadata = None

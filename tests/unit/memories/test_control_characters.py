@@ -35,6 +35,9 @@ NOT_KEPT = {
     # Cleaned on its way into a page, for what agents post there is often a terminal's output.
     "MarkerBody.content",
     "MarkerBody.attrs",
+    # Nothing may be left out or refused of them: written as \\u001b.
+    "ThoughtBody.content",
+    "ThoughtPatchBody.content",
     # Reads: compared with what is there, and never kept. Of paths, what can't be printed is refused by the vault.
     "VaultListQuery.path",
     "VaultListQuery.cursor",
@@ -48,6 +51,7 @@ NOT_KEPT = {
     # Taken apart and checked one by one, as the models that stand beside them here.
     "BatchBody.memories",
     "RecallBatchBody.queries",
+    "ThoughtBatchBody.thoughts",
     # Of an import: told to nobody.
     "Header.workspace_id",
     "Header.filters",

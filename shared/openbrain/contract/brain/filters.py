@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StringConstraints, model_validator
 
 from openbrain.contract.base import Body, QueryString
 from openbrain.domain import limits
@@ -11,6 +11,7 @@ from openbrain.domain.access.metadata_pairs import METADATA_KEY, pair
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Org, Project, Session, Source, Tag
 from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.text.control_characters import plain_text
 from openbrain.domain.times import from_datetime
 
 SCOPES = 16
@@ -37,7 +38,7 @@ SourceList = Annotated[tuple[Source, ...], MostWords]
 TagList = Annotated[tuple[Tag, ...], MostTags]
 KeywordList = Annotated[tuple[Keyword, ...], MostWords]
 MetadataKey = Annotated[str, StringConstraints(pattern=f"^{METADATA_KEY}$")]
-MetadataValue = Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS)]
+MetadataValue = Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS), AfterValidator(plain_text)]
 MetadataFilter = Annotated[
     dict[MetadataKey, StrictBool | StrictInt | MetadataValue], Field(min_length=1, max_length=limits.METADATA_FILTERS)
 ]
