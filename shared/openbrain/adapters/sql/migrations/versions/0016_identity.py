@@ -4,8 +4,8 @@ from alembic import op
 
 from openbrain.adapters.sql.migrations.columns import ascii_name, empty
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 
 
 def upgrade() -> None:
