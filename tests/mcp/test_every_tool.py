@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from openbrain_mcp.tools import TOOLS, fence
 from openbrain_mcp.toolsets import Toolset, chosen
 from tests.mcp.support import fields, text, tools
 from tests.mcp.test_prepared import JSON, OPENING, line
-from tests.support.api.brain import Brain, http
+from tests.support.api.brain import Brain, http, recorded
 from tests.support.processes.settings import changed
+from tests.support.waiting import until
 
 TOKENS = 3_000
 SECRET = "quokka-41"
@@ -98,6 +100,7 @@ async def theirs(brain: Brain) -> dict[str, dict[str, Any]]:
         await brain.settle()
         found = text(await bob.call_tool("brain_recall", {"query": SECRET}))
     (recall,) = re.findall(r"^recall_id for brain_feedback: (\S+)$", found, re.MULTILINE)
+    await until(partial(recorded, brain, recall))
     return calls(memory, signal, "2026-01-02-quokka-arc", recall)
 
 

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from openbrain_mcp.tools.fence import NOTICE
 from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.processes.shell_program import shell_program
 from tests.support.waiting import PATIENCE_S, until
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md"
@@ -43,9 +44,17 @@ def key(terminal: Terminal) -> str:
     return (terminal.data / "key").read_text().strip()
 
 
-def over_stdio(terminal: Terminal) -> Any:
+@pytest.fixture(scope="module")
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The command that forks instead of starting: what the installed one does before it speaks is not looked at."""
+    path = tmp_path_factory.mktemp("bin") / "openbrain"
+    with shell_program(path):
+        yield path
+
+
+def over_stdio(terminal: Terminal, program: Path) -> Any:
     """The command as a client starts it. What it says on standard error goes where that of this process goes."""
-    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=terminal.env({}))
+    command = StdioServerParameters(command=str(program), args=["mcp"], env=terminal.env({}))
     return stdio_client(command, errlog=sys.__stderr__ or sys.stderr)
 
 
@@ -74,8 +83,8 @@ async def whole_way(client: Client, about: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_over_stdio_to_the_system_that_runs(terminal: Terminal, mode: Any) -> None:
-    command = over_stdio(terminal)
+async def test_over_stdio_to_the_system_that_runs(terminal: Terminal, forking: Path, mode: Any) -> None:
+    command = over_stdio(terminal, PROGRAM if mode == "auto" else forking)
     async with Client(command, mode=mode) as client:
         await whole_way(client, f"stdio {mode}")
 
@@ -118,8 +127,8 @@ async def answers(client: Client, org: str) -> list[str]:
     return found
 
 
-async def test_what_was_stored_stays_in_its_fence_over_stdio_as_over_http(terminal: Terminal) -> None:
-    command = over_stdio(terminal)
+async def test_what_was_stored_stays_in_its_fence_over_stdio_as_over_http(terminal: Terminal, forking: Path) -> None:
+    command = over_stdio(terminal, forking)
     async with (
         httpx2.AsyncClient(headers={"authorization": f"Bearer {key(terminal)}"}) as http,
         Client(streamable_http_client(url(terminal), http_client=http), mode="legacy") as served,
@@ -141,7 +150,7 @@ async def test_what_was_stored_stays_in_its_fence_over_stdio_as_over_http(termin
         assert not set(text) & set("\u3164\u2800")
 
 
-async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_path: Path) -> None:
+async def test_the_originals_environment_is_understood(terminal: Terminal, forking: Path, tmp_path: Path) -> None:
     names = {
         "CORE_BRAIN_URL": url(terminal).removesuffix("/mcp"),
         "CORE_BRAIN_KEY": key(terminal),
@@ -149,7 +158,7 @@ async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_p
         "CORE_BRAIN_AGENT_ID": "ada",
     }
     elsewhere = Terminal(tmp_path, tmp_path / "data", names)
-    command = over_stdio(elsewhere)
+    command = over_stdio(elsewhere, forking)
     async with Client(command, mode="legacy") as client:
         await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
         listed: Any = await client.call_tool("brain_list", {"org": "acme"})
@@ -161,7 +170,7 @@ async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_p
 
 async def test_over_stdio_where_nothing_runs(tmp_path: Path) -> None:
     alone = Terminal(tmp_path, tmp_path / "data")
-    command = over_stdio(alone)
+    command = over_stdio(alone, PROGRAM)
     async with Client(command, mode="legacy") as client:
         await whole_way(client, "embedded")
         listed = await asyncio.to_thread(alone.run, "list", "--json")

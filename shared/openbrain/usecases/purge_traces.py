@@ -15,6 +15,8 @@ from openbrain.ports.streams import Doomed
 from openbrain.usecases.remember import normalised, own_key
 from openbrain.usecases.submit import from_event
 
+_SUBMISSION = CloudEvent[MemorySubmitted]
+"""Made once: pydantic forgets a model that nobody keeps, and to make one takes longer than to read an event."""
 SKEW = 2 * MICROSECONDS
 """How far the clocks of who answers requests and who erases may differ; the stream server's is asked."""
 
@@ -60,7 +62,7 @@ def _data(raw: bytes) -> dict[str, Any]:
 
 def _key(raw: bytes, bound: str) -> str:
     try:
-        event = decode(CloudEvent[MemorySubmitted], raw, SUBMITTED.type)
+        event = decode(_SUBMISSION, raw, SUBMITTED.type)
         offer = from_event(event, bound_workspace=bound)
     except OpenBrainError:
         return ""

@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-OPENBRAIN = Path(sys.executable).with_name("openbrain")
+from tests.support.cli.terminal import PROGRAM, Terminal
+from tests.support.processes.shell_program import shell_program
 
 ASKED = """
 eval "$(openbrain completion bash)"
@@ -27,11 +28,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         (("openbrain", "recall", "--min-c"), {"--min-confidence"}),
     ],
 )
-def test_bash_completes(words: tuple[str, ...], offered: set[str]) -> None:
+def test_bash_completes(words: tuple[str, ...], offered: set[str], tmp_path: Path) -> None:
     script = ASKED.format(words=" ".join(words), at=len(words) - 1)
-    path = os.pathsep.join([str(OPENBRAIN.parent), os.environ["PATH"]])
-    bash = shutil.which("bash") or ""
-    done = subprocess.run([bash, "-c", script], env={"PATH": path}, capture_output=True, text=True, check=True)
+    # The first asks the installed program, the others one that forks.
+    with shell_program(tmp_path / "openbrain") if words[1] != "rec" else nullcontext():
+        path = os.pathsep.join([str(tmp_path), str(PROGRAM.parent), os.environ["PATH"]])
+        bash = shutil.which("bash") or ""
+        done = subprocess.run([bash, "-c", script], env={"PATH": path}, capture_output=True, text=True, check=True)
     assert offered <= set(done.stdout.split()), done.stderr
 
 
@@ -44,13 +47,14 @@ def test_bash_completes(words: tuple[str, ...], offered: set[str]) -> None:
         ("powershell", "Register-ArgumentCompleter"),
     ],
 )
-def test_the_script_of_each_shell_can_be_seen(shell: str, word: str) -> None:
-    done = subprocess.run([OPENBRAIN, "completion", shell], capture_output=True, text=True, check=True)
-    assert word in done.stdout
-    assert "_OPENBRAIN_COMPLETE" in done.stdout
+def test_the_script_of_each_shell_can_be_seen(shell: str, word: str, tmp_path: Path) -> None:
+    done = Terminal(tmp_path, tmp_path / "data").run("completion", shell)
+    assert done.code == 0
+    assert word in done.out
+    assert "_OPENBRAIN_COMPLETE" in done.out
 
 
-def test_a_shell_that_nobody_knows() -> None:
-    done = subprocess.run([OPENBRAIN, "completion", "tcsh"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "bash" in done.stderr
+def test_a_shell_that_nobody_knows(tmp_path: Path) -> None:
+    done = Terminal(tmp_path, tmp_path / "data").run("completion", "tcsh")
+    assert (done.code, done.out) == (2, "")
+    assert "bash" in done.err

@@ -4,13 +4,14 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
 
-from tests.support.cli.terminal import PROGRAM, Terminal, up, wait_until
+from tests.support.cli.terminal import Terminal, up, wait_until
+from tests.support.processes.shell_program import shell_program
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operations" / "backup.md").read_text(encoding="utf-8")
 SECTION = re.compile(r"^##+ (.*)$", re.MULTILINE)
@@ -35,7 +36,7 @@ def test_every_block_is_typed_by_one_of_the_forms() -> None:
 
 
 @pytest.fixture
-def terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Terminal:
+def terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
     own = {"DATA": str(tmp_path / "data"), "BACKUP": str(tmp_path / "backup"), "VAULT": str(tmp_path / "vault")}
     for name in ("BACKUP", "VAULT"):
         Path(own[name]).mkdir()
@@ -45,12 +46,14 @@ def terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Termi
         client.write_text(f"[client]\nhost={url.host}\nport={url.port}\nuser={url.username}\npassword={url.password}\n")
         own |= {"CLIENT": str(client), "DATABASE": str(url.database)}
         own["OPENBRAIN_TRUTH__URL"] = url.render_as_string(hide_password=False)
-    return Terminal(tmp_path, tmp_path / "data", {**own, "OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "0.5"})
+    (tmp_path / "bin").mkdir()
+    with shell_program(tmp_path / "bin" / "openbrain"):
+        yield Terminal(tmp_path, tmp_path / "data", {**own, "OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "0.5"})
 
 
 def typed(terminal: Terminal, *names: str) -> None:
     """Type these blocks; each line must end well."""
-    path = {"PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    path = {"PATH": f"{terminal.home / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         ["/bin/bash", "-e", "-u", "-o", "pipefail", "-c", "".join(blocks()[name] for name in names)],
         env=terminal.env(path),

@@ -20,6 +20,7 @@ from openbrain_cli.system.embedded.disk_space import until_room
 from openbrain_cli.system.up import _http
 from tests.servers.places import free_port
 from tests.support.cli.terminal import Terminal, starting, up, wait_until
+from tests.support.forms import long_form
 from tests.support.processes.small_disk import fill, small_disk
 
 MB = 1024 * 1024
@@ -101,21 +102,22 @@ def test_the_first_start_on_a_disk_with_little_room_serves_and_refuses_writes(di
 
 
 @pytest.mark.slow("a start of everything for each")
-@pytest.mark.parametrize("kilobytes", [0, 4, 40, 400])
-def test_a_start_that_meets_no_room_names_the_folder_and_the_next_one_goes_on(
-    disk: Path, tmp_path: Path, kilobytes: int
+@pytest.mark.parametrize("kilobytes", [(0,), (4,), (40,), (400,)] if long_form() else [(0, 4, 40, 400)], ids=str)
+def test_starts_that_meet_no_room_name_the_folder_and_the_next_one_goes_on(
+    disk: Path, tmp_path: Path, kilobytes: tuple[int, ...]
 ) -> None:
     """Where nobody looks before: by the settings, or because a quota is all that is full."""
     terminal = Terminal(tmp_path, disk / "data", {"OPENBRAIN_DISK_RESERVE_MB": "0"})
-    filler = leave(disk, kilobytes)
-    done = terminal.run("up", "--port", "0")
+    for each in kilobytes:
+        filler = leave(disk, each)
+        done = terminal.run("up", "--port", "0")
 
-    assert done.code == 6, done.err
-    assert done.err.startswith(
-        f"openbrain: nothing can be kept in {terminal.data} (No space left on device): make room"
-    )
-    assert (done.err.count("\n"), done.out) == (1, "")
-    filler.unlink()
+        assert done.code == 6, done.err
+        assert done.err.startswith(
+            f"openbrain: nothing can be kept in {terminal.data} (No space left on device): make room"
+        )
+        assert (done.err.count("\n"), done.out) == (1, "")
+        filler.unlink()
     with up(terminal):
         assert remember(terminal) == 201
 

@@ -82,6 +82,16 @@ async def looked_at(brain: Brain) -> None:
     await until(both)
 
 
+async def epochs(brain: Brain) -> dict[str, int]:
+    return {each.name: each.epoch for each in await generations(brain)}
+
+
+async def looked_at_since(brain: Brain, before: dict[str, int]) -> bool:
+    """Whether each index has been seen whole after it had this epoch."""
+    found = await generations(brain)
+    return all(each.epoch > before[each.name] and not each.lost_at for each in found)
+
+
 async def filled(brain: Brain, word: str = "Buoy") -> list[str]:
     ids = [await brain.remember(f"{word} {number} marks the channel.") for number in range(COUNT)]
     for each in ids:
@@ -182,22 +192,19 @@ async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
     settings = embedded(data)
     async with started(settings) as brain:
         ids = await filled(brain)
+        copied = await epochs(brain)
     for name in NAMES.values():
         shutil.copytree(data / name, tmp_path / name)
     async with started(settings) as brain:
         ids += await filled(brain, "Beacon")
+        await until(partial(looked_at_since, brain, copied))
+        left = await epochs(brain)
     for name in NAMES.values():
         shutil.rmtree(data / name)
         shutil.copytree(tmp_path / name, data / name)
 
     async with started(settings) as brain:
-        epochs = {each.name: each.epoch for each in await generations(brain)}
-
-        async def whole() -> bool:
-            found = await generations(brain)
-            return all(each.epoch > epochs[each.name] and not each.lost_at for each in found)
-
-        await until(whole)
+        await until(partial(looked_at_since, brain, left))
         await nothing_lacks(brain, ids)
 
 

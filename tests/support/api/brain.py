@@ -25,7 +25,6 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.events import data as events
-from openbrain.domain.events.data import EventData
 from openbrain.domain.events.envelope import CloudEvent, decode, event_type
 from openbrain.domain.ids import uuid7
 from openbrain.ports.index import TextIndex, VectorIndex
@@ -50,11 +49,11 @@ from tests.support.store.fixtures import FakeClock, rows
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S
 
-MODELS: Mapping[str, type[EventData]] = {
-    "memory.stored": events.MemoryStored,
-    "memory.reindex": events.MemoryReindex,
-    "memory.embedded": events.MemoryEmbedded,
-    "memory.superseded": events.MemorySuperseded,
+MODELS: Mapping[str, type[CloudEvent[Any]]] = {
+    "memory.stored": CloudEvent[events.MemoryStored],
+    "memory.reindex": CloudEvent[events.MemoryReindex],
+    "memory.embedded": CloudEvent[events.MemoryEmbedded],
+    "memory.superseded": CloudEvent[events.MemorySuperseded],
 }
 NOWHERE = "redis://127.0.0.1:9/0"
 _MODEL: list[MiniLM] = []
@@ -171,8 +170,7 @@ class Brain:
 
 
 def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
-    model: Any = CloudEvent[MODELS[stream]]  # type: ignore[valid-type]
-    return decode(model, body, event_type(stream))
+    return decode(MODELS[stream], body, event_type(stream))
 
 
 @asynccontextmanager
@@ -259,6 +257,12 @@ async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) 
         assert response.status_code == 201, response.text
         ids.append(response.json()["id"])
     return ids
+
+
+async def recorded(brain: Brain, recall_id: str) -> bool:
+    """Whether an answer's record is kept: that is done behind the answer."""
+    found = await rows(brain.store._database, "SELECT COUNT(*) AS n FROM recalls WHERE id = :id", id=recall_id)
+    return bool(found[0]["n"])
 
 
 def unknown_id() -> str:

@@ -3,7 +3,11 @@
 import gc
 import importlib
 
+from starlette.applications import Starlette
+
+from openbrain_api.handlers import ROUTES
 from openbrain_cli.main import COMMANDS
+from openbrain_mcp.app import with_mcp
 
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
@@ -65,6 +69,11 @@ for _name in _IMPORTED:
     except ImportError as error:
         # The fork server passes an ImportError over, and each fork would import for itself.
         raise RuntimeError(f"{_name} is named here and can't be imported") from error
+# What requests and tools are read by is made now, and not in each fork.
+for _route in ROUTES:
+    _route.body.model_rebuild()
+    _route.query.model_rebuild()
+with_mcp(Starlette())
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()
 gc.freeze()

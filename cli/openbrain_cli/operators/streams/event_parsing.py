@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound, SetupError
+from openbrain.domain.events.data import EventData
 from openbrain.domain.events.envelope import CloudEvent, decode, encode, first_problem
 from openbrain.domain.events.streams import BROADCAST, STREAMS, SUBMITTED, StreamSpec
 from openbrain.domain.ids import uuid7
@@ -77,6 +79,12 @@ def _object(line: bytes, number: int) -> Mapping[str, Any]:
     return value
 
 
+@cache
+def _model(data: type[EventData]) -> type[CloudEvent[Any]]:
+    """Once for all lines: to make a model takes longer than to read an event."""
+    return CloudEvent[data]  # type: ignore[valid-type]
+
+
 def _event(target: _Target, given: Mapping[str, Any], workspace: str) -> bytes:
     """A whole CloudEvent as it stands, or bare data wrapped into one."""
     whole = "specversion" in given and "data" in given
@@ -85,8 +93,7 @@ def _event(target: _Target, given: Mapping[str, Any], workspace: str) -> bytes:
         data = _of_workspace(target, data, workspace, "data." if whole else "")
     if whole:
         finished = orjson.dumps({**given, "data": data})
-        model = CloudEvent[target.spec.data]  # type: ignore[name-defined]
-        decode(model, finished, target.spec.type)
+        decode(_model(target.spec.data), finished, target.spec.type)
     else:
         try:
             parsed = target.spec.data.model_validate_json(orjson.dumps(data))

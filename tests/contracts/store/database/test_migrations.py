@@ -1,7 +1,5 @@
 """The schema's steps on both databases: up, down, from a filled older one, and by several processes at once."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from openbrain.adapters.sql.schema.tables import memories, metadata
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
+from tests.support.processes.forked import context
 from tests.support.store.fixtures import FakeClock, memory, write
 from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S
@@ -145,9 +144,12 @@ def test_a_newer_schema_is_left_alone(database_url: str) -> None:
 
 
 def test_several_processes_upgrade_at_once(database_url: str) -> None:
-    command = "import sys; from openbrain.adapters.sql.schema import commands; commands.upgrade(sys.argv[1])"
-    running = [subprocess.Popen([sys.executable, "-c", command, database_url]) for _ in range(4)]
-    assert [process.wait() for process in running] == [0, 0, 0, 0]
+    running = [context().Process(target=commands.upgrade, args=(database_url,), daemon=True) for _ in range(4)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(PATIENCE_S)
+    assert [process.exitcode for process in running] == [0, 0, 0, 0]
     assert commands.current(database_url) == "0016"
 
 

@@ -1,9 +1,6 @@
 """Many writers at once, on both databases: one row, one head, nothing lost."""
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections import Counter
 from typing import Any
 
@@ -13,59 +10,19 @@ from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict
 from openbrain.ports.store.writes import Status
 from tests.support.store.fixtures import START, FakeClock, announced, patiently, row, rows, stored, write
+from tests.support.store.writers import Answer, written_together
 from tests.support.waiting import PATIENCE_S
 
 PROCESSES = 2
 EACH = 100
 
-WORKER = """
-import asyncio, json, sys
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
-from tests.support.store.fixtures import FakeClock, patiently, write
-from tests.support.waiting import PATIENCE_S
 
-url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
-
-async def main():
-    database = open_database(url, pool=8, lock_wait_s=PATIENCE_S)
-    writing = SqlMemoryWrites(database, FakeClock())
-    await writing.remember([write(f"ready {number}")])
-    print(flush=True)
-    sys.stdin.readline()
-    content = changes.pop("content", None)
-    calls = [patiently(writing, [write(content or f"{number}-{place}", **changes)]) for place in range(each)]
-    outcomes = [outcome for (outcome,) in await asyncio.gather(*calls)]
-    heads = [getattr(outcome.error, "head", None) for outcome in outcomes]
-    found = [(outcome.status.value, outcome.memory and outcome.memory.id) for outcome in outcomes]
-    print(json.dumps([(*each, head) for each, head in zip(found, heads)]))
-    await database.close()
-
-asyncio.run(main())
-"""
-
-
-async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+async def at_once(url: str, **changes: Any) -> list[Answer]:
     """(status, memory, head) of 200 writes that start together in two processes, on eight connections each."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, url, str(EACH), str(number), json.dumps(changes)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(PROCESSES)
-    ]
-    for each in running:
-        assert each.stdout is not None
-        await asyncio.to_thread(each.stdout.readline)
-    answers = await asyncio.gather(*[asyncio.to_thread(each.communicate, "\n") for each in running])
-    assert [each.returncode for each in running] == [0] * PROCESSES
-    return [tuple(each) for answer, _ in answers for each in json.loads(answer)]
+    return await written_together(url, PROCESSES, EACH, changes)
 
 
-async def beside(url: str, writing: SqlMemoryWrites, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+async def beside(url: str, writing: SqlMemoryWrites, **changes: Any) -> list[Answer]:
     """The same in one process, by two openings of the database."""
     other = open_database(url, pool=8, lock_wait_s=PATIENCE_S)
     writers = [writing, SqlMemoryWrites(other, FakeClock())]
