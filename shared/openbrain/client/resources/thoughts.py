@@ -34,7 +34,7 @@ class Thoughts:
     _wire: Wire
 
     async def capture(
-        self, content: str, *, source: str = "manual", metadata: Mapping[str, Any] | None = None, **more: Any
+        self, /, content: str, *, source: str = "manual", metadata: Mapping[str, Any] | None = None, **more: Any
     ) -> ThoughtStored:
         """Store one, letter by letter."""
         body = {"content": content, "source": source, "metadata": metadata or {}, **more}
