@@ -12,9 +12,12 @@ FIRST_SEED ?= 1
 SEED   ?= 7
 COUNT  ?= 30
 FOLDER ?= deploy/k8s/overlays/dev/secrets
+CLIENTS := claude-code codex gemini-cli node inspector openclaw agentihooks openapi-typescript openapi-python-client
+comma  := ,
+space  := $(subst ,, )
 
 .DEFAULT_GOAL := help
-.PHONY: help up env k8s-secrets test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
+.PHONY: help up env k8s-secrets test test-clients test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +54,12 @@ check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding agents, OpenClaw, the MCP inspector (cached in .servers)
+	@$(BIN)/python -m tests.servers.install $(CLIENTS:%=--only %)
+	@export OPENBRAIN_REQUIRE_SERVERS=$(subst $(space),$(comma),$(CLIENTS)); $(PYTEST) tests/mcp/test_connected_clients.py \
+	  tests/mcp/test_coding_agents.py tests/mcp/test_inspector.py tests/mcp/test_surfaces.py \
+	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py $(ARGS)
 
 servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
 	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))

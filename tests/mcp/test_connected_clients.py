@@ -1,14 +1,17 @@
 """The real clients, connected by one line: they reach the tools, run the hooks, and are left without a trace."""
 
 import asyncio
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain_mcp.app import with_mcp
 from tests.servers.plugin import need
-from tests.servers.tools.npm_clients import CLAUDE_CODE, CODEX
+from tests.servers.tools.npm_clients import CLAUDE_CODE, CODEX, GEMINI_CLI, NODE, OPENCLAW
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
 from tests.support.cli.coding_agents.scripted_model import MODEL, ScriptedModel
@@ -76,3 +79,61 @@ async def test_codex_lists_the_tools_and_is_left_without_a_trace(brain: Brain, t
     assert "enabled" in listed
     assert not (person.home / ".codex" / "config.toml").exists()
     assert not (person.home / ".codex" / "hooks.json").exists()
+
+
+@pytest.mark.servers("gemini-cli")
+async def test_gemini_lists_the_tools_and_is_left_without_a_trace(brain: Brain, tmp_path: Path) -> None:
+    need("gemini-cli")
+    key, app = await brain.key(permissions=frozenset(Permission)), with_mcp(brain.app())
+    async with served(app) as url:
+        person = Person(tmp_path / "home", url, key)
+        folder = person.home / ".gemini"
+        folder.mkdir()
+        (folder / "trustedFolders.json").write_text(json.dumps({str(person.home): "TRUST_FOLDER"}))
+        await person.types("connect", "gemini")
+        node = shutil.which("node") or "node"
+        listed = await finished([node, GEMINI_CLI.program, "mcp", "list"], person.home)
+        await person.types("connect", "gemini", "--remove")
+
+    assert "openbrain" in listed
+    assert "Connected" in listed
+    assert not (folder / "settings.json").exists()
+
+
+def fake_provider(url: str) -> dict[str, Any]:
+    """What OpenClaw has to know of a model that answers at this address."""
+    costs = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
+    model = {"id": MODEL, "name": MODEL, "contextWindow": 32_000, "maxTokens": 2_000, "input": ["text"]}
+    model |= {"reasoning": False, "cost": costs}
+    provider = {"baseUrl": f"{url}/v1", "apiKey": "none", "api": "openai-completions", "models": [model]}
+    return {
+        "models": {"providers": {"scripted": provider}},
+        "agents": {"defaults": {"model": {"primary": f"scripted/{MODEL}"}}},
+    }
+
+
+@pytest.mark.servers("node", "openclaw")
+@pytest.mark.timeout(900)
+async def test_openclaw_recalls_and_is_left_without_a_trace(brain: Brain, tmp_path: Path) -> None:
+    """It offers a model three tools by which it finds the others. It takes a quarter of a minute to start."""
+    need("node")
+    need("openclaw")
+    recall = {"id": "openbrain__brain_recall", "args": {"query": "when do we deploy?"}}
+    model = ScriptedModel((("tool_search", {"query": "brain_recall"}), ("tool_call", recall)))
+    key, app = await brain.key(permissions=frozenset(Permission)), with_mcp(brain.app())
+    async with http(app, key) as client, served(app) as url, served(model.app()) as model_url:
+        await remembered(client, "Deploys are on Tuesdays.")
+        await brain.settle()
+        person = Person(tmp_path / "home", url, key)
+        settings = person.home / ".openclaw" / "openclaw.json"
+        settings.parent.mkdir()
+        settings.write_text(json.dumps(fake_provider(model_url)))
+        await person.types("connect", "openclaw")
+        go = [NODE.program, OPENCLAW.program, "agent", "--local", "--agent", "main", "-m", "go", "--json"]
+        printed = await finished([*go, "--session-key", "agent:main:t1"], person.home, 600)
+        await person.types("connect", "openclaw", "--remove")
+
+    assert len(model.received) == 2, printed
+    assert "brain_recall" in model.received[0]
+    assert "Deploys are on Tuesdays." in model.received[1]
+    assert "openbrain" not in settings.read_text()

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
 TOOLS = (
     *("image", "compose", "kustomize", "crds", "mpnet", "agentihooks", "elasticsearch-8"),
-    *("claude-code", "codex", "faketime"),
+    *("claude-code", "codex", "gemini-cli", "node", "inspector", "openclaw", "faketime"),
     *("openapi-typescript", "openapi-python-client", "hatchling"),
 )
 NAMES = (*SERVERS, *TOOLS)
+LARGE = ("node", "inspector", "openclaw")
+"""A gigabyte that only `make test-clients` asks for."""
+USUAL = tuple(name for name in NAMES if name not in LARGE)
+"""What `make servers` installs, and `all` means."""
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"
 
 
@@ -39,7 +43,7 @@ def required(setting: str | None = None) -> frozenset[str]:
     text = os.environ.get(REQUIRE, "") if setting is None else setting
     asked = {word.strip() for word in text.split(",") if word.strip()}
     if "all" in asked:
-        return frozenset(NAMES)
+        return frozenset(USUAL)
     unknown = asked - set(NAMES)
     if unknown:
         raise ValueError(f"{REQUIRE} names {', '.join(sorted(unknown))}: use all, or some of {', '.join(NAMES)}")

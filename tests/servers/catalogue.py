@@ -37,6 +37,10 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "elasticsearch-8": python_clients.elasticsearch_8_state,
     "claude-code": npm_clients.CLAUDE_CODE.state,
     "codex": npm_clients.CODEX.state,
+    "gemini-cli": npm_clients.GEMINI_CLI.state,
+    "node": npm_clients.NODE.state,
+    "inspector": npm_clients.INSPECTOR.state,
+    "openclaw": npm_clients.OPENCLAW.state,
     "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT.state,
     "faketime": faketime.state,
 }

@@ -170,3 +170,18 @@ async def test_only_who_speaks_for_the_agent_is_told(brain: Brain) -> None:
         own = await hub.context("hub")
     assert (spoken.count, own.count) == (1, 0)
     assert "Nothing is known yet." in own.text
+
+
+async def test_what_belongs_to_no_project_is_told_to_every_one(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(agent="ada")) as ada:
+        await remembered(ada, "All queues are ours", type="decision")
+        brain.clock.advance(HOUR)
+        await remembered(ada, "All times are in UTC", type="decision", memory_scope="shared")
+        await remembered(ada, "The shop has one queue", type="decision", project="shop")
+        await remembered(ada, "The blog has none", type="decision", project="blog")
+        brain.clock.advance(HOUR)
+        await remembered(ada, "Flags are long", type="convention")
+        shop = await asked(ada, project="shop")
+
+    assert told(shop, "project") == ["The shop has one queue", "All times are in UTC", "All queues are ours"]
+    assert told(shop, "conventions") == ["Flags are long"]

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from openbrain.domain.errors import OpenBrainError
-from tests.servers.availability import NAMES, Available, Missing, State, required
+from tests.servers.availability import NAMES, USUAL, Available, Missing, State, required
 from tests.servers.catalogue import available
 from tests.servers.install import debian as install_debian
 from tests.servers.install import elasticsearch_node as install_elasticsearch
@@ -26,6 +26,10 @@ _GO = ("compose", "kustomize")
 _NPM = {
     "claude-code": npm_clients.CLAUDE_CODE,
     "codex": npm_clients.CODEX,
+    "gemini-cli": npm_clients.GEMINI_CLI,
+    "node": npm_clients.NODE,
+    "inspector": npm_clients.INSPECTOR,
+    "openclaw": npm_clients.OPENCLAW,
     "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT,
 }
 _PYTHON = {
@@ -134,7 +138,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
     parser.add_argument("--json", action="store_true", help="print the final states as JSON")
     asked = parser.parse_args()
-    states = install(asked.only or list(NAMES))
+    states = install(asked.only or list(USUAL))
     sys.stdout.write((as_json(states) if asked.json else table(states)) + "\n")
     return int(any(isinstance(states.get(name), Missing) for name in required()))
 

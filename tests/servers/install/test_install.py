@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tests.servers.availability import NAMES, Available, Missing, State
+from tests.servers.availability import USUAL, Available, Missing, State
 from tests.servers.install import __main__ as install
 from tests.servers.install import debian as install_debian
 from tests.servers.install import elasticsearch_node as install_elasticsearch
@@ -11,11 +11,11 @@ from tests.servers.plugin import need
 from tests.servers.steps import CantInstall, Step
 
 
-@pytest.mark.servers(*NAMES)
+@pytest.mark.servers(*USUAL)
 def test_it_does_nothing_when_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in NAMES:
+    for name in USUAL:
         need(name)
     begun: list[object] = []
     monkeypatch.setattr(install, "_jobs", begun.append)
@@ -23,7 +23,7 @@ def test_it_does_nothing_when_nothing_is_missing(
     monkeypatch.setattr(sys, "argv", ["install", "--json"])
     assert install.main() == 0
     told = capsys.readouterr()
-    assert list(json.loads(told.out)) == list(NAMES)
+    assert list(json.loads(told.out)) == list(USUAL)
     assert not told.err
     assert begun == []
 

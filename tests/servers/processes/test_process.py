@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.availability import NAMES, required
+from tests.servers.availability import USUAL, required
 from tests.servers.places import ROOT, free_port
 from tests.servers.plugin import Starter
 from tests.servers.processes.process import Recipe, ServerError, ServerProcess
@@ -119,7 +119,7 @@ def test_a_port_is_given_once_also_while_nothing_listens_there(monkeypatch: pyte
 
 
 def test_the_required_servers_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert required("all") == set(NAMES)
+    assert required("all") == set(USUAL)
     assert required("redis, mariadb") == {"redis", "mariadb"}
     monkeypatch.delenv("OPENBRAIN_REQUIRE_SERVERS", raising=False)
     assert required() == set()

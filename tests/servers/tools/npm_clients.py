@@ -4,6 +4,7 @@ They are run by tests and are no part of what we ship; Claude Code is under its 
 """
 
 import os
+import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step, tool
+
+_ARCHITECTURE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class NpmClient:
     inside: str
     beside: tuple[str, ...] = ()
     """Packages that it works with."""
+    large: bool = False
+    """Only `make test-clients` installs it."""
 
     @property
     def folder(self) -> Path:
@@ -34,12 +39,24 @@ class NpmClient:
 
     def state(self) -> State:
         if not self.program:
-            return Missing("it isn't installed here yet: run `make servers`")
+            command = "make test-clients" if self.large else "make servers"
+            return Missing(f"it isn't installed here yet: run `{command}`")
         return Available(self.version)
 
 
 CLAUDE_CODE = NpmClient("@anthropic-ai/claude-code", "2.1.330", "@anthropic-ai/claude-code-*/claude")
 CODEX = NpmClient("@openai/codex", "0.169.0", "@openai/codex-*/vendor/*/bin/codex")
+
+GEMINI_CLI = NpmClient("@google/gemini-cli", "0.61.0", "@google/gemini-cli/bundle/gemini.js")
+NODE = NpmClient(f"node-linux-{_ARCHITECTURE}", "26.10.0", "node-linux-*/bin/node", large=True)
+"""A newer one than the system's, for the two that ask for it."""
+INSPECTOR = NpmClient(
+    "@modelcontextprotocol/inspector",
+    "2.12.0",
+    "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    large=True,
+)
+OPENCLAW = NpmClient("openclaw", "2026.9.6", "openclaw/openclaw.mjs", large=True)
 
 OPENAPI_TYPESCRIPT = NpmClient(
     "openapi-typescript",

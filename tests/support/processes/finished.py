@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.waiting import PATIENCE_S
 
 
-async def finished(command: Sequence[str], home: Path, **environment: str) -> str:
+async def finished(command: Sequence[str], home: Path, patience_s: float = PATIENCE_S, /, **environment: str) -> str:
     """Output and errors of the program. Its exit code is 0."""
     running = await asyncio.create_subprocess_exec(
         *command,
@@ -18,7 +18,7 @@ async def finished(command: Sequence[str], home: Path, **environment: str) -> st
         stderr=asyncio.subprocess.STDOUT,
     )
     try:
-        printed = (await asyncio.wait_for(running.communicate(), PATIENCE_S))[0].decode()
+        printed = (await asyncio.wait_for(running.communicate(), patience_s))[0].decode()
     finally:
         if running.returncode is None:
             running.kill()

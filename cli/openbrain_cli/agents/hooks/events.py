@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openbrain.client.outbox import Outbox
 
 FLOOR: Final = 0.6
-"""Of a memory's score where it does not name the file itself."""
+"""Of a memory's similarity (docs/how-to/search.md) where it does not name the file itself."""
 FILE_TYPES: Final = ("decision", "convention", "bug")
 FILE_MEMORIES: Final = 3
 PROMPT_MEMORIES: Final = 3
@@ -74,7 +74,7 @@ def prompt(hook: Hook) -> str:
     hook.known.alarms = burning
     if hook.option("recall_prompts") and hook.asked.prompt.strip():
         found = _recall(hook, brain, hook.asked.prompt[:2000], PROMPT_MEMORIES)
-        parts.append(shown.fenced(_unseen(hook, [memory for memory, score in found if score >= FLOOR])))
+        parts.append(shown.fenced(_unseen(hook, [memory for memory, near in found if near >= FLOOR])))
     return hook.asked.adding("\n\n".join(filter(None, parts)))
 
 
@@ -88,7 +88,7 @@ def file(hook: Hook) -> str:
     brain, about = hook.brain(), []
     for name in files[:3]:
         found = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
-        about += [memory for memory, score in found if score >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
+        about += [memory for memory, near in found if near >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
     hook.known.files += files
     return hook.asked.adding(shown.fenced(_unseen(hook, about)))
 
@@ -133,8 +133,7 @@ def _context(hook: Hook, brain: Brain, tokens: int) -> str:
 def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> list[tuple[dict[str, Any], float]]:
     body = {"query": query, "top_k": most, "project": hook.asked.project, **more}
     found = brain.post("/v1/brain/recall", {name: value for name, value in body.items() if value})
-    scores = found.get("scores", {})
-    return [(memory, float(scores.get(memory["id"], 0))) for memory in found.get("memories", ())]
+    return [(memory, float(memory.get("similarity") or 0)) for memory in found.get("memories", ())]
 
 
 def _unseen(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

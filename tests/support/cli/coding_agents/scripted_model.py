@@ -1,6 +1,6 @@
 """A model's API that calls tools as it is told, and keeps what their results were when they came back.
 
-It speaks the streamed forms that coding agents ask for: Anthropic's Messages and OpenAI's Responses.
+It speaks the streamed forms that coding agents ask for: Anthropic's Messages, OpenAI's Responses and Chat Completions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ class ScriptedModel:
             routes=[
                 Route("/v1/messages", self._messages, methods=["POST"]),
                 Route("/v1/responses", self._responses, methods=["POST"]),
+                Route("/v1/chat/completions", self._completions, methods=["POST"]),
                 Route("/{path:path}", _nothing_else, methods=["GET", "HEAD", "POST"]),
             ]
         )
@@ -50,6 +51,13 @@ class ScriptedModel:
         asked = orjson.loads(await request.body())
         results = [_text(item["output"]) for item in asked["input"] if item["type"] == "function_call_output"]
         return _streamed(_response(self._turn(results, asked.get("tools", ()))))
+
+    async def _completions(self, request: Request) -> Response:
+        asked = orjson.loads(await request.body())
+        results = [_text(message["content"]) for message in asked["messages"] if message["role"] == "tool"]
+        tools = [tool["function"] for tool in asked.get("tools", ())]
+        lines = [f"data: {orjson.dumps(chunk).decode()}\n\n" for chunk in _completion(self._turn(results, tools))]
+        return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
 
     def _turn(self, results: list[str], tools: Iterable[Json]) -> Call | None:
         """What to call next, by the name that it has here; nothing when all is done, or no tools are offered."""
@@ -109,6 +117,19 @@ def _response(call: Call | None) -> Iterator[Json]:
     yield {"type": "response.created", "response": {"id": "resp_1"}}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
+
+
+def _completion(call: Call | None) -> Iterator[Json]:
+    delta: Json = {"role": "assistant", "content": "done"}
+    if call:
+        function = {"name": call[1], "arguments": orjson.dumps(call[2]).decode()}
+        calls = [{"index": 0, "id": f"call_{uuid4().hex}", "type": "function", "function": function}]
+        delta = {"role": "assistant", "content": None, "tool_calls": calls}
+    head: Json = {"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+    yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    end = "tool_calls" if call else "stop"
+    yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": end}], "usage": usage}
 
 
 def _streamed(events: Iterable[Json]) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.contract.brain.context import ContextItem, ContextQuery, Section
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import AllOf, Criteria, OneOf, Viewer, matches, visible
+from openbrain.domain.access.visibility import AllOf, Condition, Criteria, OneOf, Viewer, matches, visible
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
@@ -93,17 +93,24 @@ class _Memories:
         """What all share, and the project's own rules."""
         found = list(await self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES)))
         if project := self._query.project:
-            own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True, types=_RULES)
+            own = Criteria(scopes=(Scope.PROJECT,), project=project, types=_RULES)
             found = sorted([*found, *await self._surest(own)], key=lambda row: (-row.confidence, -row.created_at))
         return found[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
-        """Decisions, then plans and bugs, then what else is new."""
-        found: dict[str, Memory] = {}
-        within = Criteria(scopes=(Scope.PROJECT,), project=self._query.project or "", only_project=True)
+        """Decisions, then plans and bugs, then what else is new: the project's own before those of no project, which
+        hold for every one."""
+        found: list[Memory] = []
+        project = self._query.project or ""
+        own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True)
+        general = Criteria(scopes=(Scope.PROJECT, Scope.SHARED))
         for types in ((MemoryType.DECISION,), _OPEN, _OTHERS):
-            found |= {row.id: row for row in await self._newest(replace(within, types=types), RECENT)}
-        return list(found.values())
+            rows = list(await self._newest(replace(own, types=types), RECENT))
+            if project and len(rows) < RECENT:
+                of_none = OneOf("project", ("",))
+                rows += await self._newest(replace(general, types=types), RECENT - len(rows), of_none)
+            found += rows
+        return found
 
     async def hand_over(self) -> Sequence[Memory]:
         """The last one of the project."""
@@ -127,9 +134,10 @@ class _Memories:
             condition = AllOf((condition, OneOf("org", (org, ""))))
         return await self._store.memories.listing(condition, MOST, surest=True)
 
-    async def _newest(self, criteria: Criteria, limit: int) -> Sequence[Memory]:
+    async def _newest(self, criteria: Criteria, limit: int, *more: Condition) -> Sequence[Memory]:
         within = replace(criteria, org=self._query.org or "")
-        return await self._store.memories.listing(visible(self._viewer, within, self._now), limit)
+        condition = AllOf((visible(self._viewer, within, self._now), *more))
+        return await self._store.memories.listing(condition, limit)
 
 
 async def _vault(call: Call[Nothing, ContextQuery]) -> Sequence[ContextItem]:

@@ -1,0 +1,120 @@
+"""sessions and context: what an agent begins with, and what it leaves to the next one."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Org, Project, Session, Speaking, given
+from openbrain_cli.output import as_json, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.contract.brain.sessions import SessionAnswer
+
+app = new_app(no_args_is_help=True, help="Sessions of the key's agent, and the hand-over from one to the next.")
+
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Its id.")]
+Own = Annotated[str, typer.Option("--id", help="The client's own id; else one is made.")]
+Policy = Annotated[str, typer.Option("--policy", help="Of its memories: expire, stay or promote.")]
+Days = Annotated[int | None, typer.Option("--days", min=1, help="After which its memories expire; 7.")]
+Invited = Annotated[list[str] | None, typer.Option("--with", metavar="AGENT", help="May join it; repeatable.")]
+Open = Annotated[bool, typer.Option("--open", help="Only those that have not ended.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
+Summary = Annotated[str, typer.Option("--summary", help="What was done.")]
+Steps = Annotated[list[str] | None, typer.Option("--next", metavar="STEP", help="To be done next; repeatable.")]
+Blockers = Annotated[list[str] | None, typer.Option("--blocker", help="What is in the way; repeatable.")]
+Budget = Annotated[int | None, typer.Option("--budget", min=200, help="Tokens that it may take; 2000.")]
+
+
+@app.command()
+@command("openbrain sessions start --project shop", "openbrain sessions start --id s1 --policy promote --with bo")
+def start(
+    to: Speaking,
+    *,
+    own_id: Own = "",
+    org: Org = None,
+    project: Project = None,
+    policy: Policy = "",
+    days: Days = None,
+    invited: Invited = None,
+    json: AsJson = False,
+) -> None:
+    """Open a session, join one or go on with one; show what the project's last one left."""
+    options = given(session_id=own_id, org=org, project=project, policy=policy, days=days, agents=invited)
+    started = to.ask(lambda brain: brain.start_session(**options))
+    if json:
+        as_json(started)
+        return
+    print(started.id)
+    say("begun" if started.created else "goes on")
+    if started.hand_over:
+        print(started.hand_over.content)
+
+
+@app.command("list")
+@command("openbrain sessions list", "openbrain sessions list --project shop --open --json")
+def list_sessions(
+    to: Speaking,
+    *,
+    project: Project = None,
+    only_open: Open = False,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    json: AsJson = False,
+) -> None:
+    """Show the agent's sessions, newest first."""
+    found = to.ask(lambda brain: brain.sessions(project=project, open_only=only_open, limit=limit, cursor=cursor))
+    if json:
+        as_json(found)
+        return
+    if found.sessions:
+        show(table("session", "began", "ended", "project", "of", rows=map(_row, found.sessions)))
+    say(f"there is more: --cursor {found.next_cursor}" if found.next_cursor else f"{found.count} sessions")
+
+
+@app.command()
+@command("openbrain sessions end s1 --summary 'carts are tested' --next 'test prices' --blocker 'no test data'")
+def end(
+    session: SessionId,
+    to: Speaking,
+    *,
+    summary: Summary = "",
+    steps: Steps = None,
+    blockers: Blockers = None,
+    json: AsJson = False,
+) -> None:
+    """End a session; a summary, steps or blockers are handed over to the project's next one."""
+    options = given(summary=summary, next_steps=steps, blockers=blockers)
+    ended = to.ask(lambda brain: brain.end_session(session, **options))
+    if json:
+        as_json(ended)
+        return
+    left = f"hand-over {ended.hand_over.id}" if ended.hand_over else "no hand-over"
+    say(f"ended; {left}; {ended.promoted} memories are the project's now")
+
+
+@command("openbrain context ada --project shop", "openbrain context ada --project shop --budget 500 --json")
+def context(
+    agent_id: Annotated[str, typer.Argument(metavar="AGENT", help="The key's agent, or one that it may speak for.")],
+    to: Speaking,
+    *,
+    org: Org = None,
+    project: Project = None,
+    session: Session = "",
+    budget: Budget = None,
+    json: AsJson = False,
+) -> None:
+    """Print what an agent reads when it begins: alarms, what it knows, the project's decisions, the last hand-over."""
+    options = given(org=org, project=project, session_id=session, budget_tokens=budget)
+    found = to.ask(lambda brain: brain.context(agent_id, **options))
+    if json:
+        as_json(found)
+        return
+    print(found.text)
+    say(f"{found.count} items, about {found.tokens} tokens; {found.left_out} left out")
+
+
+def _row(session: "SessionAnswer") -> tuple[str, ...]:
+    ended = moment(session.ended_at) if session.ended_at else "open"
+    return session.id, moment(session.started_at), ended, one_line(session.project or ""), one_line(session.agent_id)

@@ -1,0 +1,43 @@
+"""feedback."""
+
+from typing import Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Session, Speaking
+from openbrain_cli.output import as_json, show, table
+
+Recall = Annotated[str, typer.Argument(metavar="RECALL", help="The recall_id of an answer (openbrain recall --json).")]
+Used = Annotated[list[str] | None, typer.Option("--used", metavar="ID", help="Was acted on; repeatable.")]
+Ignored = Annotated[list[str] | None, typer.Option("--ignored", metavar="ID", help="Had no use; repeatable.")]
+Wrong = Annotated[list[str] | None, typer.Option("--wrong", metavar="ID", help="Is not so; repeatable.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why.")]
+
+
+@command("openbrain feedback RECALL --used ID --wrong ID --reason 'moved to SSDs'")
+def feedback(
+    recall: Recall,
+    to: Speaking,
+    *,
+    used: Used = None,
+    ignored: Ignored = None,
+    wrong: Wrong = None,
+    reason: Reason = "",
+    session: Session = "",
+    json: AsJson = False,
+) -> None:
+    """Say which results of a recall were used, ignored or wrong: each counts once, and moves a confidence."""
+    answer = to.ask(
+        lambda brain: brain.feedback(
+            recall, used=used or (), ignored=ignored or (), wrong=wrong or (), reason=reason, session_id=session
+        )
+    )
+    if json:
+        as_json(answer)
+        return
+    rows = [
+        (each.memory_id, each.verdict, each.status, "" if each.confidence is None else f"{each.confidence:.2f}")
+        for each in answer.results
+    ]
+    show(table("memory", "", "", "confidence", rows=rows))
