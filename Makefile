@@ -59,7 +59,8 @@ test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding a
 	@$(BIN)/python -m tests.servers.install $(CLIENTS:%=--only %)
 	@export OPENBRAIN_REQUIRE_SERVERS=$(subst $(space),$(comma),$(CLIENTS)); $(PYTEST) tests/mcp/test_connected_clients.py \
 	  tests/mcp/test_coding_agents.py tests/mcp/test_inspector.py tests/mcp/test_surfaces.py \
-	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py $(ARGS)
+	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py \
+	  tests/api/clients/test_typescript_client.py $(ARGS)
 
 servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
 	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))

@@ -114,7 +114,7 @@ def test_every_path_of_the_map_is_there() -> None:
     named = {name for name in re.findall(r"`([\w./]*/[\w./]*)`", text) if not name.startswith(("/", "."))}
     tree = {
         f"/{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}"
-        for base in ("shared", "services", "cli", "tests", "benchmarks", "docs", "deploy")
+        for base in ("shared", "services", "cli", "tests", "benchmarks", "docs", "deploy", "clients")
         for path in [ROOT / base, *(ROOT / base).rglob("*")]
     }
     lost = {name for name in named if not any(path.endswith(f"/{name}") for path in tree)}
