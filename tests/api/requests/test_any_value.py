@@ -32,7 +32,8 @@ from openbrain_api.http.route import Route
 from tests.support.api.brain import http, offer, open_brain
 from tests.support.api.inputs.bad_inputs import FULL
 from tests.support.api.inputs.extremes import PLAIN, RAW, Place, around, drawn, places
-from tests.support.api.routes.marked_requests import HEADERS, SCHEMAS, header, memory_line
+from tests.support.api.routes.marked_requests import HEADERS, header, memory_line
+from tests.support.api.routes.served_document import SCHEMAS
 from tests.support.api.transfer import NDJSON, as_file
 from tests.support.forms import long_form
 from tests.support.processes.overhearing import Marks

@@ -4,15 +4,14 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import orjson
 import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import MICROSECONDS
 from openbrain_api.handlers import ROUTES
-from openbrain_api.openapi.document import document
 from tests.support.api.brain import Brain, Caller, http, offer, refused, unknown_id
 from tests.support.api.inputs.bad_inputs import FULL, RAW, SECRET
+from tests.support.api.routes.served_document import DOCUMENT
 
 LIMITS = {(route.method, route.path): route.body_bytes for route in ROUTES}
 TAKERS = [(route.method, route.path) for route in ROUTES if route.body.model_fields]
@@ -198,7 +197,7 @@ async def test_nothing_here_is_a_problem_too(caller: Caller) -> None:
 def parameters() -> list[tuple[str, str, str, bool, bool]]:
     """Of every route each part of its query: whether it may be empty, and come twice, by the document."""
     found = []
-    for path, operations in orjson.loads(document(ROUTES))["paths"].items():
+    for path, operations in DOCUMENT["paths"].items():
         for method, operation in operations.items():
             for each in (one for one in operation["parameters"] if one["in"] == "query"):
                 schema, listed = each["schema"], each["schema"].get("type") == "array"
@@ -218,8 +217,9 @@ async def test_what_the_document_forbids_of_a_query_is_refused(module_brain: Bra
             url = path.replace("{id}", unknown_id()).replace("{index}", "text").replace("{name}", "x")
             module_brain.clock.advance(MICROSECONDS)  # the key may ask again
             others = {one: value for one, value in required.items() if one != name}
-            bare = await client.request(method, url, params={**others, name: ""})
-            twice = await client.request(method, url, params=[*others.items(), (name, "1"), (name, "1")])
+            body = FULL[path] if (method, path) in TAKERS else None
+            bare = await client.request(method, url, params={**others, name: ""}, json=body)
+            twice = await client.request(method, url, params=[*others.items(), (name, "1"), (name, "1")], json=body)
             if not empty:
                 assert refused(bare, 422)["field"].split(".")[0] == name, (path, name)
             if not listed:

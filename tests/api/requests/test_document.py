@@ -20,13 +20,11 @@ from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
 from openbrain.usecases.transfer.lines import LINES
 from openbrain_api.handlers import ROUTES
-from openbrain_api.openapi.document import document
 from tests.servers.processes.process import Server
 from tests.support.api.brain import Brain, http, offer, unknown_id
+from tests.support.api.routes.served_document import DOCUMENT, SCHEMAS
 from tests.support.streams.consumers import scaled
 
-DOCUMENT: dict[str, Any] = json.loads(document(ROUTES))
-BY_NAME: dict[str, Any] = DOCUMENT["components"]["schemas"]
 LETTER = f"{STORED.name}.embedder.1-1"
 OPERATIONS = [
     (method.upper(), path, operation)
@@ -83,9 +81,9 @@ def test_every_operation_has_one_tag_that_is_described() -> None:
 def test_nothing_that_may_be_left_out_has_a_default() -> None:
     """Generators take it for required, and can't write down that of a union; a description says it in words."""
     assert [schema for schema in _schemas() if "default" in schema] == []
-    assert BY_NAME["RememberBody"]["required"] == ["content", "type"]
-    assert BY_NAME["RememberBody"]["properties"]["confidence"]["description"] == "Default: 1.0."
-    assert BY_NAME["BulkBody"]["properties"]["dry_run"]["description"] == "Only tell what would end. Default: true."
+    assert SCHEMAS["RememberBody"]["required"] == ["content", "type"]
+    assert SCHEMAS["RememberBody"]["properties"]["confidence"]["description"] == "Default: 1.0."
+    assert SCHEMAS["BulkBody"]["properties"]["dry_run"]["description"] == "Only tell what would end. Default: true."
 
 
 def test_schemas_have_words_of_json_schema_alone() -> None:
@@ -96,7 +94,7 @@ def test_schemas_have_words_of_json_schema_alone() -> None:
 
 def _schemas() -> Iterator[dict[str, Any]]:
     """Each that stands anywhere in the document."""
-    ahead = [*BY_NAME.values()]
+    ahead = [*SCHEMAS.values()]
     for _, _, operation in OPERATIONS:
         ahead += [parameter["schema"] for parameter in operation["parameters"]]
         bodies = (operation.get("requestBody", {}), *operation["responses"].values())
@@ -113,7 +111,7 @@ def test_no_object_is_both_taken_and_given() -> None:
     taken = [part for _, _, each in OPERATIONS for part in (each.get("requestBody"), each["parameters"])]
     both = _reached(taken) & _reached([each["responses"] for _, _, each in OPERATIONS])
 
-    assert {name for name in both if "enum" not in BY_NAME[name]} == set()
+    assert {name for name in both if "enum" not in SCHEMAS[name]} == set()
 
 
 def _reached(part: Any) -> set[str]:
@@ -124,7 +122,7 @@ def _reached(part: Any) -> set[str]:
     while ahead:
         names = {reference.rpartition("/")[2] for reference in _references(ahead.pop())} - reached - lines
         reached |= names
-        ahead += [BY_NAME[name] for name in names]
+        ahead += [SCHEMAS[name] for name in names]
     return reached
 
 

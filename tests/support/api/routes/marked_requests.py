@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 from openbrain.domain.ids import uuid7
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Route
-from openbrain_api.openapi.document import document
 from tests.support.api.inputs.bad_inputs import FULL
+from tests.support.api.routes.served_document import SCHEMAS
 from tests.support.processes.overhearing import Marks
 
 JSON = {"content-type": "application/json"}
-SCHEMAS: Mapping[str, Any] = json.loads(document(ROUTES))["components"]["schemas"]
 TEXTS = ("q", "query", "tags", "source", "agent_id")
 """Members of query strings that may be any text."""
 STREAM = "/v1/amygdala/stream"
