@@ -1,8 +1,10 @@
 """The schema's steps on both databases: up, down, from a filled older one, and by several processes at once."""
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +16,15 @@ from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
+from openbrain.ports.store.writes import Status
 from tests.servers.plugin import Starter
 from tests.support.processes.forked import context
-from tests.support.store.fixtures import FakeClock, memory, write
+from tests.support.store.fixtures import FakeClock, memory, viewer, write
 from tests.support.store.fixtures import bare_database_url as database_url
+from tests.support.store.older_folder import ENDED, KEYS, LIVING, NEWEST, REVISION, unpack_older_folder
 from tests.support.waiting import PATIENCE_S
 
 __all__ = ["database_url"]
@@ -131,6 +136,41 @@ def _insert_old(connection: Connection, kept: list[Any]) -> None:
         values = {name: getattr(each, name, None) for name in columns} | {"tags": '["a","b"]', "dedupe_key": each.id}
         values["metadata"] = f'{{"n":{each.metadata["n"]}}}'
         connection.execute(statement.values({name: values[name] for name in columns}))
+
+
+async def test_rows_of_an_earlier_version_are_taken_over(database_url: str, clock: FakeClock, tmp_path: Path) -> None:
+    commands.upgrade(database_url, REVISION)
+    file = unpack_older_folder(tmp_path / "older") / "truth.sqlite3"
+    with closing(sqlite3.connect(file)) as older, connected(database_url) as connection:
+        copy_rows(older, connection)
+
+    commands.upgrade(database_url)
+
+    database = open_database(database_url)
+    store = SqlStore(database, clock)
+    rows = await store.memories.rows([*LIVING, *ENDED])
+    assert {row.id: row.content for row in rows.values() if row.reason is None} == LIVING
+    assert {row.id: (row.reason, row.content) for row in rows.values() if row.reason} == ENDED
+    assert await store.api_keys.open_keys(list(KEYS), clock.now()) == KEYS
+    changed = {"workspace_id": "default", "viewer": viewer("default"), "supersedes_id": NEWEST}
+    (outcome,) = await store.writes.remember([write("Deploys go out on Fridays.", **changed)])
+    await database.close()
+    assert outcome.status is Status.CREATED
+
+
+def copy_rows(older: sqlite3.Connection, connection: Connection) -> None:
+    """Every row, into tables of the same names and columns."""
+    quote = connection.dialect.identifier_preparer.quote
+    for (table,) in older.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        if table in {"alembic_version", "sqlite_sequence"}:
+            continue
+        rows = older.execute(f"SELECT * FROM {quote(table)}")
+        columns = [column for column, *_ in rows.description]
+        names = ", ".join(map(quote, columns))
+        values = ", ".join(f":p{number}" for number in range(len(columns)))
+        for row in rows:
+            statement = text(f"INSERT INTO {quote(table)} ({names}) VALUES ({values})")
+            connection.execute(statement, {f"p{number}": value for number, value in enumerate(row)})
 
 
 def test_a_newer_schema_is_left_alone(database_url: str) -> None:
