@@ -73,9 +73,9 @@ def command(*examples: str) -> Callable[[Function], Function]:
 
     def made(function: Function) -> Function:
         own = inspect.signature(function, eval_str=True).parameters.values()
-        bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
-        ordered = sorted(own, key=lambda each: each.name in bundles)
-        options = [option for each in ordered for option in _options(each)]
+        bundles: dict[str, Any] = {item.name: item.annotation for item in own if is_dataclass(item.annotation)}
+        ordered = sorted(own, key=lambda item: item.name in bundles)
+        options = [option for item in ordered for option in _options(item)]
 
         def called(**given: Any) -> Any:
             for name, bundle in bundles.items():
@@ -85,7 +85,7 @@ def command(*examples: str) -> Callable[[Function], Function]:
         shown = "\n".join(f"  {example}" for example in examples)
         called.__name__ = function.__name__
         called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{shown}"
-        called.__annotations__ = {each.name: each.annotation for each in options}
+        called.__annotations__ = {item.name: item.annotation for item in options}
         vars(called)["__signature__"] = inspect.Signature(options)
         return called
 

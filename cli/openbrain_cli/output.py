@@ -56,8 +56,8 @@ def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
 def show(*what: "RenderableType") -> None:
     """Print to stdout."""
     out = console()
-    for each in what:
-        out.print(each)
+    for item in what:
+        out.print(item)
 
 
 def say(text: str) -> None:

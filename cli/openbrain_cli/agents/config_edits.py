@@ -18,7 +18,7 @@ ENDS: Final = "# openbrain: end"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value in a JSON file: a member by its path, or an element of the list at that path."""
+    """One value in a JSON file: a member by its path, or an item of the list at that path."""
 
     keys: tuple[str, ...]
     value: Any
@@ -42,11 +42,11 @@ class JsonEdit:
 
     def removed(self, now: bytes, original: bytes) -> bytes:
         """The file without the entries. What they replaced in the `original` comes back; '' where nothing is left."""
-        found, was = self._read(now), self._read(original)
-        document = deepcopy(found)
+        current, was = self._read(now), self._read(original)
+        document = deepcopy(current)
         for entry in self.entries:
             _remove(document, entry, was)
-        if document == found:
+        if document == current:
             return now
         return b"" if not document and not original else _written(document, now)
 
@@ -54,15 +54,15 @@ class JsonEdit:
         if not raw.strip():
             return {}
         try:
-            found = json.loads(raw)
+            parsed = json.loads(raw)
         except ValueError as error:
             raise Conflict(
                 f"{self.path} can't be read as JSON ({error}): comments must be kept by hand; add what "
                 "`openbrain connect --print` shows"
             ) from None
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             raise Conflict(f"{self.path} holds no JSON object: look at it before anything is added")
-        return found
+        return parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +129,21 @@ def from_record(record: Mapping[str, Any]) -> Edit:
     """Restore an edit from the record made by `as_record`."""
     if record["kind"] == "TomlBlock":
         return TomlBlock(record["path"], record["text"], tuple(record["table"]))
-    entries = (Entry(tuple(each["keys"]), each["value"], each["in_list"]) for each in record["entries"])
+    entries = (Entry(tuple(item["keys"]), item["value"], item["in_list"]) for item in record["entries"])
     return JsonEdit(record["path"], tuple(entries))
 
 
 def _add(document: dict[str, Any], entry: Entry, path: str) -> None:
     *above, last = entry.keys
-    place: Any = document
+    parent: Any = document
     for key in above:
-        place = place.setdefault(key, {})
-        if not isinstance(place, dict):
+        parent = parent.setdefault(key, {})
+        if not isinstance(parent, dict):
             raise Conflict(f"{path}: {'.'.join(entry.keys)} can't be set, because {key!r} there is no object")
     if not entry.in_list:
-        place[last] = entry.value
+        parent[last] = entry.value
         return
-    elements = place.setdefault(last, [])
+    elements = parent.setdefault(last, [])
     if not isinstance(elements, list):
         raise Conflict(f"{path}: {'.'.join(entry.keys)} is no list: look at it before anything is added")
     if entry.value not in elements:
@@ -158,19 +158,19 @@ def _remove(document: dict[str, Any], entry: Entry, original: Mapping[str, Any])
         if not isinstance(inner, dict):
             return
         places.append(inner)
-    place, was = places[-1], _at(original, entry.keys)
+    parent, was = places[-1], _at(original, entry.keys)
     if entry.in_list:
-        elements = place.get(last)
+        elements = parent.get(last)
         if isinstance(elements, list):
             if not (isinstance(was, list) and entry.value in was):
-                elements[:] = [each for each in elements if each != entry.value]
+                elements[:] = [item for item in elements if item != entry.value]
             if not elements and was is None:
-                del place[last]
-    elif place.get(last) == entry.value:
+                del parent[last]
+    elif parent.get(last) == entry.value:
         if was is None:
-            del place[last]
+            del parent[last]
         else:
-            place[last] = was
+            parent[last] = was
     for depth in range(len(above), 0, -1):  # objects that only these entries were in
         if places[depth] or _at(original, entry.keys[:depth]) is not None:
             return

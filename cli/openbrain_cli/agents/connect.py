@@ -66,15 +66,15 @@ def connect(
     """
     chosen = _client(client, project=project)
     profile = to.profile
-    place = Path.cwd() if project else None
-    connection = Connection(profile.data_dir / "agents" / _folder(chosen.name, place))
+    folder = Path.cwd() if project else None
+    connection = Connection(profile.data_dir / "agents" / _folder(chosen.name, folder))
     if remove:
         _removed(connection, chosen, to)
         return
     name = agent or chosen.name
     if not _AGENT.fullmatch(name):
         raise Invalid("--agent", "must be letters, digits, '.', '_' and '-', at most 64")
-    places = profile.client_places(place)
+    places = profile.client_places(folder)
     if print_only:
         bridge = _bridge(profile, connection, name, "" if chosen.speaks_mcp else "ob_...")
         for edit in chosen.edits(places, bridge):
@@ -114,12 +114,12 @@ def _ask_for_transcripts(profile: "Profile") -> None:
 
 
 def _client(name: str, *, project: bool) -> Client:
-    found = CLIENTS.get(name)
-    if found is None:
+    client = CLIENTS.get(name)
+    if client is None:
         raise NotFound(f"{name!r} is no client that can be connected: {', '.join(CLIENTS)}")
-    if project and not found.has_projects:
-        raise Invalid("--project", f"{found.title} keeps its configuration for the whole user: leave it out")
-    return found
+    if project and not client.has_projects:
+        raise Invalid("--project", f"{client.title} keeps its configuration for the whole user: leave it out")
+    return client
 
 
 def _folder(client: str, project: Path | None) -> str:
@@ -163,7 +163,7 @@ def _key(connection: Connection, client: Client, agent: str, to: Options) -> tup
         made = to.ask(
             lambda brain: brain.create_key(
                 name=f"{client.title} on {platform.node()}"[:100],
-                permissions=[each.value for each in client.permissions],
+                permissions=[permission.value for permission in client.permissions],
                 agent_id=agent,
             )
         )

@@ -47,14 +47,14 @@ class Connection:
     def record(self) -> Mapping[str, Any] | None:
         """The stored record, or None if the client is not connected."""
         try:
-            found = json.loads((self.folder / RECORD).read_bytes())
+            parsed = json.loads((self.folder / RECORD).read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            found = None
-        if not isinstance(found, dict):
+            parsed = None
+        if not isinstance(parsed, dict):
             raise SetupError(f"{self.folder / RECORD} can't be read: remove {self.folder}, then connect again")
-        return found
+        return parsed
 
     def changes(self, edits: Sequence[Edit]) -> tuple[Change, ...]:
         """File changes that apply these edits; they replace the edits of an earlier connection."""

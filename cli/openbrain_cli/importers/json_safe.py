@@ -29,7 +29,7 @@ def json_safe(value: Any, depth: int = _DEPTH) -> Any:
         case dict() if depth:
             return {clean(str(name)): json_safe(each, depth - 1) for name, each in value.items()}
         case list() | tuple() | set() if depth:
-            return [json_safe(each, depth - 1) for each in value]
+            return [json_safe(item, depth - 1) for item in value]
     return clean(str(value))
 
 

@@ -11,7 +11,7 @@ MOST_TAGS = 10
 _QUOTED = re.compile(r"`([a-z][a-z0-9_-]+)`")
 
 
-def seeded(found: FoundMemory) -> FoundMemory:
+def seeded(memory: FoundMemory) -> FoundMemory:
     """The section with its words in backticks as tags."""
-    quoted = [word for word in _QUOTED.findall(found.content)[:MOST_TAGS] if len(word) <= limits.TAG_CHARS]
-    return replace(found, confidence=CONFIDENCE, tags=tuple(dict.fromkeys([*quoted, *found.tags])))
+    quoted = [word for word in _QUOTED.findall(memory.content)[:MOST_TAGS] if len(word) <= limits.TAG_CHARS]
+    return replace(memory, confidence=CONFIDENCE, tags=tuple(dict.fromkeys([*quoted, *memory.tags])))

@@ -150,7 +150,7 @@ async def _ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str,
 
 def _show(matching: "BulkEnded", what: str) -> None:
     print(f"{matching.count} would be {what}")
-    for each in matching.sample:
-        print(f"  {each}")
+    for item in matching.sample:
+        print(f"  {item}")
     if matching.count > len(matching.sample):
         print("  ...")

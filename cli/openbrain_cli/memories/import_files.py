@@ -95,14 +95,14 @@ def import_files(
     if discover or not (paths or everything):
         _discover(places, client, json=json)
     else:
-        named = [absolute(each) for each in paths or []]
+        named = [absolute(item) for item in paths or []]
         _run(places, client, Target(org or to.profile.org, project), to, named=named, dry_run=dry_run, json=json)
 
 
 def _own_exports(paths: Iterable[Path]) -> list[Path]:
     from openbrain_cli.memories.transfer.export_file import is_export
 
-    return [path for each in paths if is_export(path := each.expanduser())]
+    return [path for item in paths if is_export(path := item.expanduser())]
 
 
 @command("openbrain seed-memory --dry-run", "openbrain seed-memory --path ~/.claude/projects --agent ada")
@@ -126,8 +126,8 @@ def seed_memory(
 
 def _columns(given: Sequence[str]) -> dict[str, str]:
     chosen = {}
-    for each in given:
-        name, _, column = each.partition("=")
+    for item in given:
+        name, _, column = item.partition("=")
         if name not in FIELDS or not column:
             raise Invalid("--map", f"must be FIELD=COLUMN with a field of {', '.join(FIELDS)}")
         chosen[name] = column
@@ -169,7 +169,7 @@ def _run(
     done = _Done()
     with _telling(done), SpillFile() as spill_file:
         scan, seen = _gathered(places, client, spill_file, change, quiet=json)
-        empty = without_memories(named, [each.path for each in seen])
+        empty = without_memories(named, [item.path for item in seen])
         scan = replace(scan, notes=(*scan.notes, *reasons(empty, client, scan.notes)))
 
         async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
@@ -198,9 +198,9 @@ def _gathered(
     with Progress(*columns, console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
         task = progress.add_task("reading", total=None)
 
-        def read(found: "FoundMemory") -> "FoundMemory":
+        def read(memory: "FoundMemory") -> "FoundMemory":
             progress.update(task, advance=1)
-            return spill_file.put(change(found) if change else found)
+            return spill_file.put(change(memory) if change else memory)
 
         return gather(places, client, read, seen.append), seen
 

@@ -130,22 +130,22 @@ class _SecretFile:
 @command("openbrain keys list", "openbrain keys list --workspace acme --json")
 def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
     """List the workspace's keys, without their secrets."""
-    found = to.ask(lambda brain: _all(brain, workspace), admin=bool(workspace))
+    response = to.ask(lambda brain: _all(brain, workspace), admin=bool(workspace))
     if json:
-        as_json({"keys": [each.model_dump(mode="json") for each in found], "count": len(found)})
-    elif found:
-        show(table("created", "state", "key", rows=_rows(found)))
+        as_json({"keys": [item.model_dump(mode="json") for item in response], "count": len(response)})
+    elif response:
+        show(table("created", "state", "key", rows=_rows(response)))
     else:
         say("there are no keys here")
 
 
 async def _all(brain: "OpenBrain", workspace: str) -> "list[KeyAnswer]":
     page = await brain.keys(workspace_id=workspace)
-    found = list(page.keys)
+    keys = list(page.keys)
     while page.next_cursor:
         page = await brain.keys(workspace_id=workspace, cursor=page.next_cursor)
-        found += page.keys
-    return found
+        keys += page.keys
+    return keys
 
 
 def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":

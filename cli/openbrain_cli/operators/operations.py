@@ -35,14 +35,14 @@ def list_operations(
     json: AsJson = False,
 ) -> None:
     """List the newest operations."""
-    found = to.ask(
+    response = to.ask(
         lambda brain: brain.operations(kind=kind or (), status=status or (), limit=limit, workspace_id=workspace),
         admin=bool(workspace),
     )
     if json:
-        as_json(found)
-    elif found.operations:
-        show(table("created", "kind", "status", "operation", rows=_rows(found.operations)))
+        as_json(response)
+    elif response.operations:
+        show(table("created", "kind", "status", "operation", rows=_rows(response.operations)))
     else:
         say("there are no operations here")
 
@@ -67,12 +67,12 @@ def _how_far(operation: "OperationAnswer") -> str:
 @command("openbrain operations show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def show_operation(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
     """Show one operation: what was asked, and what has been done."""
-    found = to.ask(lambda brain: brain.operation(operation_id, workspace_id=workspace), admin=bool(workspace))
+    response = to.ask(lambda brain: brain.operation(operation_id, workspace_id=workspace), admin=bool(workspace))
     if json:
-        as_json(found)
+        as_json(response)
         return
-    show(table("created", "kind", "status", "operation", rows=_rows([found])))
-    as_json({"request": found.request, "result": found.result})
+    show(table("created", "kind", "status", "operation", rows=_rows([response])))
+    as_json({"request": response.request, "result": response.result})
 
 
 @app.command()
@@ -91,12 +91,16 @@ def watch(operation_id: OperationId, to: Connection, workspace: Workspace = "", 
 @command("openbrain operations cancel 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
     """End one operation before it is done. What it has done by then stays done."""
-    found = to.ask(lambda brain: brain.cancel(operation_id, workspace_id=workspace), admin=bool(workspace))
+    response = to.ask(lambda brain: brain.cancel(operation_id, workspace_id=workspace), admin=bool(workspace))
     if json:
-        as_json(found)
+        as_json(response)
     else:
-        ending = "will end after its step" if found.cancel_requested and not found.status.ended else found.status.value
-        print(f"{found.id}  {ending}")
+        ending = (
+            "will end after its step"
+            if response.cancel_requested and not response.status.ended
+            else response.status.value
+        )
+        print(f"{response.id}  {ending}")
 
 
 async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -> "OperationAnswer":

@@ -85,7 +85,9 @@ def list_workspaces(to: Connection, json: AsJson = False) -> None:
     """List all workspaces, and what those with a quota hold."""
     workspaces = to.ask(_all, admin=True)
     if json:
-        as_json({"workspaces": [each.model_dump(mode="json") for each in workspaces], "count": len(workspaces)})
+        as_json(
+            {"workspaces": [workspace.model_dump(mode="json") for workspace in workspaces], "count": len(workspaces)}
+        )
     elif workspaces:
         show(table("id", "created", "holds", "name", rows=_rows(workspaces)))
     else:
@@ -102,8 +104,8 @@ async def _all(brain: "OpenBrain") -> "list[WorkspaceAnswer]":
 
 
 def _rows(workspaces: "Iterable[WorkspaceAnswer]") -> "Iterable[tuple[str, ...]]":
-    for each in workspaces:
-        yield each.id, day(each.created_at), _held(each), one_line(each.name)
+    for workspace in workspaces:
+        yield workspace.id, day(workspace.created_at), _held(workspace), one_line(workspace.name)
 
 
 def _held(workspace: "WorkspaceAnswer") -> str:

@@ -85,8 +85,8 @@ def status(
 
 def _rows(halts: "Iterable[HaltAnswer]") -> Iterator[tuple[str, ...]]:
     for halt in halts:
-        place = "/".join(part for part in (halt.scope.value, halt.org, halt.project) if part)
-        about = f"{one_line(halt.title)}\n{halt.id}\n{one_line(place)} · {one_line(halt.raised_by)}"
+        scope_path = "/".join(part for part in (halt.scope.value, halt.org, halt.project) if part)
+        about = f"{one_line(halt.title)}\n{halt.id}\n{one_line(scope_path)} · {one_line(halt.raised_by)}"
         yield moment(halt.raised_at), halt.state.value, about
 
 
@@ -129,6 +129,6 @@ async def _standing(brain: "OpenBrain") -> str:
     """The one halt that stands; '' where none does."""
     open_halts = (await brain.halts(state=("open",), limit=NAMED)).halts
     if len(open_halts) > 1:
-        which = "; ".join(f"{each.id} ({one_line(each.title)})" for each in open_halts)
+        which = "; ".join(f"{open_halt.id} ({one_line(open_halt.title)})" for open_halt in open_halts)
         raise Invalid("ID", f"{len(open_halts)} halts stand: say which. {which}")
     return open_halts[0].id if open_halts else ""

@@ -118,9 +118,9 @@ def list_signals(
 
 def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
     for signal in signals:
-        place = "/".join(part for part in (signal.org, signal.project) if part)
+        scope_path = "/".join(part for part in (signal.org, signal.project) if part)
         about = " · ".join(
-            one_line(part) for part in (signal.state.value, signal.source, place, f"x{signal.count}") if part
+            one_line(part) for part in (signal.state.value, signal.source, scope_path, f"x{signal.count}") if part
         )
         cell = f"{one_line(signal.title)}\n{signal.id}\n{about}"
         yield moment(signal.first_raised_at), signal.broadcast_severity.value, cell

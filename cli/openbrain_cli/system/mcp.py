@@ -61,14 +61,14 @@ async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> N
     from openbrain_mcp.stdio.prepared import Prepared
 
     ready: asyncio.Future[OpenBrain] = asyncio.get_running_loop().create_future()
-    asked = asyncio.Event()
-    bridge = Bridge(Prepared(toolsets), asked.set)
+    requested = asyncio.Event()
+    bridge = Bridge(Prepared(toolsets), requested.set)
 
     async def client(_request: object) -> "OpenBrain":
         return await asyncio.shield(ready)
 
     bridge.listen()
-    if await _first(asked, bridge.ended):
+    if await _first(requested, bridge.ended):
         # Imported beside the loop, so that answers that are under way go out.
         server = await asyncio.to_thread(_server, client, toolsets)
         holding = asyncio.create_task(_hold(chosen, agent, ready, bridge.ended), name="brain")
@@ -80,13 +80,13 @@ async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> N
     await bridge.flush()
 
 
-async def _first(asked: asyncio.Event, ended: asyncio.Event) -> bool:
+async def _first(requested: asyncio.Event, ended: asyncio.Event) -> bool:
     """Whether something was asked before nothing more came; silence counts after a while."""
-    waiting = [asyncio.ensure_future(each.wait()) for each in (asked, ended)]
+    waiting = [asyncio.ensure_future(item.wait()) for item in (requested, ended)]
     await asyncio.wait(waiting, timeout=ASKED_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
-    for each in waiting:
-        each.cancel()
-    return asked.is_set() or not ended.is_set()
+    for item in waiting:
+        item.cancel()
+    return requested.is_set() or not ended.is_set()
 
 
 def _server(client: "Clients", toolsets: frozenset[Toolset]) -> "MCPServer[Any]":

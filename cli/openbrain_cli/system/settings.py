@@ -33,8 +33,8 @@ def settings(
         print(settings_reference.page(), end="")
         return
     use_settings_file(config)
-    found = settings_loaded()
-    in_use, origins = settings_reference.effective(found.settings), settings_reference.origins(found)
+    loaded = settings_loaded()
+    in_use, origins = settings_reference.effective(loaded.settings), settings_reference.origins(loaded)
     defaults = {line.name: line.default for line in settings_reference.lines()}
     shown = {name: value for name, value in in_use.items() if not changed or value != defaults[name]}
     if json:

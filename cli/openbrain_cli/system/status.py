@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @command("openbrain status", "openbrain status --json | jq -r .url")
 def status(*, to: Connection, json: AsJson = False) -> None:
     """Tell what runs, where, since when, and how it is. Exit code 3 where nothing answers, 1 where it is not well."""
-    found = asyncio.run(_found(to.profile))
-    as_json(found) if json else _print(found)
-    if found["status"] in ("stopped", "starting", "unreachable"):
+    report = asyncio.run(_found(to.profile))
+    as_json(report) if json else _print(report)
+    if report["status"] in ("stopped", "starting", "unreachable"):
         raise typer.Exit(exit_codes.UNREACHABLE)
-    if found["status"] != "ok":
+    if report["status"] != "ok":
         raise typer.Exit(exit_codes.REFUSED)
 
 
@@ -60,25 +60,25 @@ async def _health(url: str) -> "Health":
         return await brain.health()
 
 
-def _print(found: dict[str, Any]) -> None:
-    if found["status"] == "stopped":
-        print(f"no OpenBrain runs on {found['data']}: start one with `openbrain up`")
+def _print(report: dict[str, Any]) -> None:
+    if report["status"] == "stopped":
+        print(f"no OpenBrain runs on {report['data']}: start one with `openbrain up`")
         return
-    since = moment(datetime.fromisoformat(found["since"])) if "since" in found else ""
-    process = f"  (pid {found['pid']}, since {since})" if since else ""
-    print(f"OpenBrain {found.get('version', '')}".rstrip() + f" on {found.get('url', '...')}{process}")
-    if "data" in found:
-        print(f"data    {found['data']}")
-    print(f"health  {_health_line(found)}")
-    if found.get("writes"):
-        print(f"writes  refused: {one_line(found['writes'])}")
+    since = moment(datetime.fromisoformat(report["since"])) if "since" in report else ""
+    process = f"  (pid {report['pid']}, since {since})" if since else ""
+    print(f"OpenBrain {report.get('version', '')}".rstrip() + f" on {report.get('url', '...')}{process}")
+    if "data" in report:
+        print(f"data    {report['data']}")
+    print(f"health  {_health_line(report)}")
+    if report.get("writes"):
+        print(f"writes  refused: {one_line(report['writes'])}")
 
 
-def _health_line(found: dict[str, Any]) -> str:
-    status: str = found["status"]
+def _health_line(report: dict[str, Any]) -> str:
+    status: str = report["status"]
     if status in ("starting", "unreachable"):
-        return status + (f": {one_line(found['problem'])}" if "problem" in found else "")
-    down = [name for name, state in found["parts"].items() if state != "ok"]
+        return status + (f": {one_line(report['problem'])}" if "problem" in report else "")
+    down = [name for name, state in report["parts"].items() if state != "ok"]
     if down:
         return f"{status}: {' and '.join(down)} down; `openbrain doctor` says more"
-    return f"{status}: {', '.join(found['parts'])}"
+    return f"{status}: {', '.join(report['parts'])}"

@@ -19,12 +19,12 @@ def stop(data: Data = None, timeout: Timeout = 60, json: AsJson = False) -> None
     from openbrain_cli.system.embedded.instance import end, running_instance
 
     folder = profile(data=data).data_dir
-    found = running_instance(folder)
-    if found is not None:
-        end(found, folder, timeout)
+    instance = running_instance(folder)
+    if instance is not None:
+        end(instance, folder, timeout)
     if json:
-        as_json({"stopped": None if found is None else found.pid, "data": str(folder)})
-    elif found is None:
+        as_json({"stopped": None if instance is None else instance.pid, "data": str(folder)})
+    elif instance is None:
         print(f"no OpenBrain runs on {folder}: there is nothing to stop")
     else:
-        print(f"stopped: pid {found.pid}, on {folder}; `openbrain up` goes on where it was")
+        print(f"stopped: pid {instance.pid}, on {folder}; `openbrain up` goes on where it was")

@@ -85,7 +85,7 @@ def feed(to: Speaking, *, json: AsJson = False) -> None:
     if json:
         as_json(answer)
         return
-    for entry in sorted((*answer.hot_arcs, *answer.inject_blocks, *answer.entries), key=lambda each: -each.priority):
+    for entry in sorted((*answer.hot_arcs, *answer.inject_blocks, *answer.entries), key=lambda item: -item.priority):
         print(f"{one_line(entry.title)}  [{entry.severity}]\n\n{plain(entry.content)}\n")
     if not answer.entry_count:
         say("the feed is empty: has a tick run? openbrain tick")

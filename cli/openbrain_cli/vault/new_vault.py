@@ -32,7 +32,7 @@ def with_vault(settings: Settings) -> Settings:
 
 def _make(root: Path, name: Path, rights: int) -> None:
     """A folder below the root, and what lies between, with the root's rights."""
-    for path in (*reversed([root / each for each in name.parents if each.name]), root / name):
+    for path in (*reversed([root / parent for parent in name.parents if parent.name]), root / name):
         if not path.is_dir():
             path.mkdir()
             path.chmod(rights)

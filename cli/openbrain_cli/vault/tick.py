@@ -127,9 +127,9 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     result = phases.get("apply", {}).get("result", {})
     if result:
         yield f"recommendations taken: {len(result['done'])}, refused: {result['refused_count']}"
-    for each in result.get("refused", ()):
-        yield f"  {one_line(each['item'])}: {one_line(each['reason'])}"
+    for item in result.get("refused", ()):
+        yield f"  {one_line(item['item'])}: {one_line(item['reason'])}"
     for path in phases.get("verify", {}).get("stats", {}).get("missing", ()):
         yield f"  {one_line(path)} was written and is not there"
-    for each in report.get("problems", ()):
-        yield f"{one_line(each['path'])}:{each['line']}: {one_line(each['reason'])}"
+    for item in report.get("problems", ()):
+        yield f"{one_line(item['path'])}:{item['line']}: {one_line(item['reason'])}"

@@ -91,7 +91,7 @@ def cluster(
                 "dry_run": dry_run,
                 "created": [change.path for change in changes if change.before is None],
                 "extended": [change.path for change in changes if change.before is not None],
-                "problems": [{"path": each.path, "line": each.line, "reason": each.reason} for each in problems],
+                "problems": [{"path": item.path, "line": item.line, "reason": item.reason} for item in problems],
             }
         )
         return

@@ -35,9 +35,9 @@ def service(container: Container) -> Service:
     async def handle(batch: Sequence[Delivery[MemoryEmbedded]]) -> None:
         events = [delivery.event.data for delivery in batch]
         memories = {
-            each.memory_id: QueuedMemory(each.memory_id, each.workspace_id, each.revision, each.model)
-            for each in sorted(events, key=lambda each: each.revision)
-            if each.generation is None
+            event.memory_id: QueuedMemory(event.memory_id, event.workspace_id, event.revision, event.model)
+            for event in sorted(events, key=lambda item: item.revision)
+            if event.generation is None
         }
         await match(list(memories.values()), store=store, books=books, now=clock.now())
 

@@ -34,8 +34,8 @@ _NESTED = "filter"
 def sentence(tool: str, error: ValidationError) -> str:
     """What is wrong with each argument, without what was sent."""
     problems: dict[str, str] = {}
-    for each in error.errors(include_input=False, include_url=False):
-        problems.setdefault(_argument(each["loc"]), _problem(each["type"], each["msg"], each.get("ctx") or {}))
+    for item in error.errors(include_input=False, include_url=False):
+        problems.setdefault(_argument(item["loc"]), _problem(item["type"], item["msg"], item.get("ctx") or {}))
     return f"{tool}: {'; '.join(f'{argument} {problem}' for argument, problem in problems.items())}"
 
 

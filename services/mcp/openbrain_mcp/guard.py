@@ -62,7 +62,7 @@ class Guard:
 def _kept_by_nobody(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = [each for each in message.get("headers", ()) if each[0].lower() != b"cache-control"]
+            headers = [item for item in message.get("headers", ()) if item[0].lower() != b"cache-control"]
             message = {**message, "headers": [*headers, (b"cache-control", b"no-store")]}
         await send(message)
 

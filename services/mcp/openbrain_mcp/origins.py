@@ -11,7 +11,7 @@ def may_ask(origin: str | None, allowed: Collection[str]) -> bool:
     if origin is None:
         return True
     given = origin.strip().lower()
-    if given in {each.strip().lower().rstrip("/") for each in allowed}:
+    if given in {item.strip().lower().rstrip("/") for item in allowed}:
         return True
     try:
         parts = urlsplit(given)

@@ -62,7 +62,7 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
         subscriptions=False,  # the tools never change: a subscription would be an idle stream
     )
     # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
-    server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
+    server.middleware[:] = [item for item in server.middleware if type(item).__name__ != "OpenTelemetryMiddleware"]
     resources.add(server, clients)
     for prompt in prompts.PROMPTS:
         server.add_prompt(Prompt.from_function(prompt.function, prompt.function.__name__, prompt.title))
@@ -86,7 +86,7 @@ class BrainServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; `ToolError` where it can't be called like this."""
-        if name not in self._chosen() and (tool := next((each for each in TOOLS if each.name == name), None)):
+        if name not in self._chosen() and (tool := next((item for item in TOOLS if item.name == name), None)):
             raise ToolError(
                 f"{name} is in the toolset {tool.toolset}, which was not chosen: name it in `openbrain mcp "
                 "--toolsets`, or over HTTP in the header OpenBrain-Toolsets"

@@ -43,8 +43,8 @@ class Report:
     def changed(self, changes: Sequence[Change]) -> None:
         """Files of one writing; a tick may write twice."""
         before = self.more.get("changes", {"written": 0, "removed": 0, "paths": []})
-        paths = [*dict.fromkeys((*before["paths"], *(each.path for each in changes)))]
-        removed = sum(1 for each in changes if each.after is None)
+        paths = [*dict.fromkeys((*before["paths"], *(change.path for change in changes)))]
+        removed = sum(1 for change in changes if change.after is None)
         self.more["changes"] = {
             "written": before["written"] + len(changes) - removed,
             "removed": before["removed"] + removed,
@@ -56,7 +56,7 @@ class Report:
         once = list(dict.fromkeys(found))
         self.more["problem_count"] = len(once)
         self.more["problems"] = [
-            {"path": each.path, "line": each.line, "reason": each.reason} for each in once[:PROBLEMS]
+            {"path": item.path, "line": item.line, "reason": item.reason} for item in once[:PROBLEMS]
         ]
 
     def whole(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ async def events(parts: AsyncIterator[bytes]) -> AsyncGenerator[Sent, None]:
         *lines, rest = (rest + part).split(b"\n")
         if len(rest) + len(data) > MOST_BYTES:
             raise SetupError(f"an event of the stream is above {MOST_BYTES} bytes: this is no OpenBrain")
-        for line in (each.removesuffix(b"\r") for each in lines):
+        for line in (item.removesuffix(b"\r") for item in lines):
             field, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
             if not line:

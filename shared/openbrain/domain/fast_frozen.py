@@ -25,7 +25,7 @@ def _maker(frozen: type[T], like: Callable[["Field[Any]"], Any]) -> Callable[...
         raise TypeError(f"{frozen.__name__} checks its fields: use its own constructor")
     own = fields(cast("Any", frozen))
     # The same slots without the freeze: an instance may change from the one to the other.
-    twin: type[Any] = make_dataclass(frozen.__name__, [(each.name, Any, like(each)) for each in own], slots=True)
+    twin: type[Any] = make_dataclass(frozen.__name__, [(item.name, Any, like(item)) for item in own], slots=True)
 
     def make(*given: Any, **named: Any) -> T:
         value = twin(*given, **named)

@@ -88,8 +88,8 @@ def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
     event["event"] = LIBRARY
     event["at"] = f"{record.filename}:{record.lineno}"
     if "Traceback (most recent call last)" in template:
-        if found := _TRACEBACK.search(template):
-            event.update(error=found[2], where=[":".join(place) for place in _FRAME.findall(found[1])])
+        if match := _TRACEBACK.search(template):
+            event.update(error=match[2], where=[":".join(text) for text in _FRAME.findall(match[1])])
     elif record.name in _TRUSTED:
         event["message"] = template % values if values else template
     elif values:

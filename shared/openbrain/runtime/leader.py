@@ -107,7 +107,7 @@ class Leader:
             await asyncio.sleep(self._lease_s / 3)
 
     async def _acquire(self) -> bool:
-        asked = self._clock()
+        sent_at = self._clock()
         try:
             ours = await self._leases.acquire(self.group, self._holder, self._lease_s)
         except Exception as error:  # noqa: BLE001 - whatever a database says while it is restored, the loop outlives it
@@ -117,7 +117,7 @@ class Leader:
             return False
         self._truth_down = ""
         if ours:
-            self._leads_until = asked + self._lease_s
+            self._leads_until = sent_at + self._lease_s
         return ours
 
     async def _lead(self) -> None:

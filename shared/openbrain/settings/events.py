@@ -7,7 +7,7 @@ from openbrain.settings.groups import Group
 from openbrain.settings.tuning import EventsTuning
 
 _SEVERITIES = {
-    "severity": {each.value: each for each in (Severity.WARNING, Severity.CRITICAL, Severity.NUCLEAR)},
+    "severity": {item.value: item for item in (Severity.WARNING, Severity.CRITICAL, Severity.NUCLEAR)},
     "priority": {"urgent": Severity.CRITICAL, "high": Severity.CRITICAL},
 }
 

@@ -72,15 +72,15 @@ def effective(settings: Settings) -> Mapping[str, str]:
     return {line.name: _shown(_value(settings, line.path), secret=line.secret) for line in lines()}
 
 
-def origins(found: Loaded) -> Mapping[str, str]:
+def origins(loaded: Loaded) -> Mapping[str, str]:
     """Name -> where the value comes from: the environment, the file, or nowhere: the default."""
-    return {line.name: _origin(found, line.path) for line in lines()}
+    return {line.name: _origin(loaded, line.path) for line in lines()}
 
 
-def _origin(found: Loaded, path: tuple[str, ...]) -> str:
-    if _is_set(found.environment, path):
+def _origin(loaded: Loaded, path: tuple[str, ...]) -> str:
+    if _is_set(loaded.environment, path):
         return "environment"
-    return str(found.file) if path in found.in_file else "default"
+    return str(loaded.file) if path in loaded.in_file else "default"
 
 
 def _is_set(settings: Any, path: tuple[str, ...]) -> bool:
@@ -166,7 +166,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(_kind(each) for each in schema["anyOf"])
+        return " or ".join(_kind(item) for item in schema["anyOf"])
     kind = str(schema.get("type", "text"))
     if kind == "array":
         kind = f"list of {_kind(schema['items'])}" if "items" in schema else "list"

@@ -19,6 +19,6 @@ def condition(stored: Mapping[str, Any], now: int) -> AllOf:
     if viewer["orgs"] is not None:
         viewer["orgs"] = tuple(viewer["orgs"])
     criteria = {name: tuple(value) if isinstance(value, list) else value for name, value in criteria.items()}
-    criteria["types"] = tuple(MemoryType(each) for each in criteria["types"])
-    criteria["scopes"] = tuple(Scope(each) for each in criteria["scopes"])
+    criteria["types"] = tuple(MemoryType(item) for item in criteria["types"])
+    criteria["scopes"] = tuple(Scope(item) for item in criteria["scopes"])
     return visible(Viewer(**viewer), Criteria(**criteria), now)

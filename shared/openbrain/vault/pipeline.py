@@ -66,8 +66,8 @@ def findings(
     elif now - good > patience.late:
         found.append(Finding("feed", f"feed:{good}", "The feed is stale: ticks are asked for, and none completes"))
     found += [
-        Finding("signal", f"signal:{each.signal_id}", f"Nobody has acknowledged a {each.severity} signal")
-        for each in unheard
-        if not each.source.startswith(SELF) and now - each.first_raised_at > patience.unheard
+        Finding("signal", f"signal:{item.signal_id}", f"Nobody has acknowledged a {item.severity} signal")
+        for item in unheard
+        if not item.source.startswith(SELF) and now - item.first_raised_at > patience.unheard
     ]
     return found

@@ -98,10 +98,10 @@ class Asked:
 def read(raw: bytes) -> Asked:
     """Parse the input; anything but a JSON object counts as an empty one."""
     try:
-        found = json.loads(raw)
+        parsed = json.loads(raw)
     except ValueError:
-        found = None
-    return Asked(found if isinstance(found, dict) else {})
+        parsed = None
+    return Asked(parsed if isinstance(parsed, dict) else {})
 
 
 def _texts(given: Mapping[str, Any]) -> Iterator[str]:

@@ -37,8 +37,8 @@ class Brain:
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
         """The answer. `TryLater` where none came in time, `Refused` where it is none of success."""
-        asked = urlencode([(name, value) for name, value in query.items() if value not in (None, "")])
-        return self._ask("GET", f"{path}?{asked}" if asked else path)
+        query_string = urlencode([(name, value) for name, value in query.items() if value not in (None, "")])
+        return self._ask("GET", f"{path}?{query_string}" if query_string else path)
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "") -> dict[str, Any]:
         """Write to the API. Repeating a request with the same idempotency `key` stores nothing new."""
@@ -80,10 +80,10 @@ class Brain:
             raise TryLater(f"{self.url} answers {response.status}")
         if response.status >= 300 or len(raw) > ANSWER_BYTES:
             raise Refused(f"{self.url} answers {response.status}")
-        found = json.loads(raw)
-        if not isinstance(found, dict):
+        parsed = json.loads(raw)
+        if not isinstance(parsed, dict):
             raise Refused(f"{self.url} does not answer as an OpenBrain API")
-        return found
+        return parsed
 
 
 def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:

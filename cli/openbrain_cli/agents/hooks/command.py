@@ -73,7 +73,7 @@ def answered(event: str, folder: Path, raw: bytes) -> str:
 
 def _record(folder: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((folder / "connection.json").read_bytes())
+        parsed = json.loads((folder / "connection.json").read_bytes())
     except (OSError, ValueError):
         return None  # no longer connected
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None

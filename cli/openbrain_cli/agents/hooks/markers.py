@@ -32,10 +32,10 @@ def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> "Ite
 
     said = Record(kind="assistant", text=asked.said, cwd=asked.cwd)
     found = harvest(asked.session, (said, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
-    for each in found.markers:
-        if each.key not in known.markers and len(known.markers) < MOST:
-            known.markers.append(each.key)
-            yield _item(each, asked)
+    for marker in found.markers:
+        if marker.key not in known.markers and len(known.markers) < MOST:
+            known.markers.append(marker.key)
+            yield _item(marker, asked)
 
 
 def _may_hold_marker(text: bytes) -> bool:

@@ -28,8 +28,8 @@ class Session:
 def load(connection: Path, session: str) -> Session:
     """A new one where nothing readable is kept."""
     try:
-        found: Any = json.loads(_path(connection, session).read_bytes())
-        return Session(**found)
+        parsed: Any = json.loads(_path(connection, session).read_bytes())
+        return Session(**parsed)
     except (OSError, ValueError, TypeError):
         return Session()
 

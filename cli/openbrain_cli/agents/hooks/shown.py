@@ -41,13 +41,13 @@ def alarms(state: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def brief(found: Mapping[str, Any]) -> str:
+def brief(response: Mapping[str, Any]) -> str:
     """What was decided, is stuck and changed, by its first lines."""
     mark, parts = secrets.token_hex(6), []
     for name, heading in _PARTS.items():
         lines = [
             f"- {str(item.get('at', ''))[:10]} {one_line(str(item.get('title', '')))} [{item.get('id', '')}]"
-            for item in _items(found, name)
+            for item in _items(response, name)
         ]
         if lines:
             parts.append("\n".join([f"{heading}:", *lines]))
@@ -57,8 +57,8 @@ def brief(found: Mapping[str, Any]) -> str:
     return f"{NOTICE}\n\n<<brief {mark}>>\n{body}\n<<end {mark}>>"
 
 
-def _items(found: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
-    items = found.get(name)
+def _items(response: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
+    items = response.get(name)
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else ()
 
 

@@ -56,11 +56,11 @@ class Target:
             return self.org
         return existing.org if existing else ""
 
-    def project_of(self, found: FoundMemory, existing: Existing | None) -> str:
+    def project_of(self, memory: FoundMemory, existing: Existing | None) -> str:
         """The project that a section goes to."""
         if self.project is not None:
             return self.project
-        return existing.project if existing else found.project
+        return existing.project if existing else memory.project
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,35 +88,35 @@ class Plan:
 def plan(scan: Scan, existing: Iterable[Existing], target: Target) -> Plan:
     """Match by identity and text, then by text alone (it was moved), then by identity alone (it was edited)."""
     sections, notes = _distinct(scan.found)
-    pool = _Pool([each for each in existing if target.fits(each)])
+    pool = _Pool([item for item in existing if target.fits(item)])
     steps: dict[Key, Step] = {}
-    for match in (pool.same, lambda each: pool.moved(each, target), pool.edited):
+    for match in (pool.same, lambda item: pool.moved(item, target), pool.edited):
         _match(sections, steps, match)
     _add_new(sections, steps, target)
     vanished = tuple(old for old in pool.rest() if old.key not in steps and _looked_at(old.key, scan))
-    return Plan(tuple(steps[each.key] for each in sections), vanished, (*scan.notes, *notes))
+    return Plan(tuple(steps[section.key] for section in sections), vanished, (*scan.notes, *notes))
 
 
 class _Pool:
     """What is there and has not been matched yet."""
 
     def __init__(self, existing: Sequence[Existing]) -> None:
-        self._left = {each.id: each for each in existing}
+        self._left = {item.id: item for item in existing}
         self._by_key: dict[Key, list[Existing]] = defaultdict(list)
         self._by_text: dict[str, list[Existing]] = defaultdict(list)
-        for each in existing:
-            self._by_key[each.key].append(each)
-            self._by_text[each.content_digest].append(each)
+        for item in existing:
+            self._by_key[item.key].append(item)
+            self._by_text[item.content_digest].append(item)
 
-    def same(self, found: FoundMemory) -> Existing | None:
-        return self._take(old for old in self._by_key[found.key] if old.content_digest == found.content_digest)
+    def same(self, memory: FoundMemory) -> Existing | None:
+        return self._take(old for old in self._by_key[memory.key] if old.content_digest == memory.content_digest)
 
-    def moved(self, found: FoundMemory, target: Target) -> Existing | None:
-        project = target.project_of(found, None)
-        return self._take(old for old in self._by_text[found.content_digest] if old.project == project)
+    def moved(self, memory: FoundMemory, target: Target) -> Existing | None:
+        project = target.project_of(memory, None)
+        return self._take(old for old in self._by_text[memory.content_digest] if old.project == project)
 
-    def edited(self, found: FoundMemory) -> Existing | None:
-        return self._take(self._by_key[found.key])
+    def edited(self, memory: FoundMemory) -> Existing | None:
+        return self._take(self._by_key[memory.key])
 
     def rest(self) -> Iterable[Existing]:
         return self._left.values()
@@ -129,15 +129,15 @@ class _Pool:
 def _match(
     sections: Sequence[FoundMemory], steps: dict[Key, Step], match: Callable[[FoundMemory], Existing | None]
 ) -> None:
-    for each in sections:
-        if each.key not in steps and (old := match(each)) is not None:
-            steps[each.key] = Step(_action(each, old), each, old)
+    for section in sections:
+        if section.key not in steps and (old := match(section)) is not None:
+            steps[section.key] = Step(_action(section, old), section, old)
 
 
-def _action(found: FoundMemory, old: Existing) -> Action:
-    if found.content_digest != old.content_digest:
+def _action(memory: FoundMemory, old: Existing) -> Action:
+    if memory.content_digest != old.content_digest:
         return Action.SUPERSEDE
-    return Action.UNCHANGED if (found.key, found.digest) == (old.key, old.digest) else Action.REFILE
+    return Action.UNCHANGED if (memory.key, memory.digest) == (old.key, old.digest) else Action.REFILE
 
 
 def _add_new(sections: Sequence[FoundMemory], steps: dict[Key, Step], target: Target) -> None:
@@ -146,22 +146,22 @@ def _add_new(sections: Sequence[FoundMemory], steps: dict[Key, Step], target: Ta
         return step.found.content_digest, step.found.scope, org, project
 
     readers_known = {readers(step) for step in steps.values()}
-    for each in sections:
-        if each.key in steps:
+    for section in sections:
+        if section.key in steps:
             continue
-        step = Step(Action.CREATE, each)
-        steps[each.key] = Step(Action.DUPLICATE, each) if readers(step) in readers_known else step
+        step = Step(Action.CREATE, section)
+        steps[section.key] = Step(Action.DUPLICATE, section) if readers(step) in readers_known else step
         readers_known.add(readers(step))
 
 
-def _distinct(found: Iterable[FoundMemory]) -> tuple[list[FoundMemory], list[Note]]:
+def _distinct(memories: Iterable[FoundMemory]) -> tuple[list[FoundMemory], list[Note]]:
     """Each identity once: a second checkout of a repository is the same repository."""
     first: dict[Key, FoundMemory] = {}
     notes: list[Note] = []
-    for each in found:
-        known = first.setdefault(each.key, each)
-        if known.content_digest != each.content_digest:
-            notes.append(Note(each.path, "another copy of it was taken, which says something else"))
+    for item in memories:
+        known = first.setdefault(item.key, item)
+        if known.content_digest != item.content_digest:
+            notes.append(Note(item.path, "another copy of it was taken, which says something else"))
     return list(first.values()), list(dict.fromkeys(notes))
 
 
@@ -170,8 +170,8 @@ def _looked_at(key: Key, scan: Scan) -> bool:
     client, path, _ = key
     if (client, path) in scan.unread:
         return False
-    return any(client == whose and (path == place or _below(path, place)) for whose, place in scan.covered)
+    return any(client == whose and (path == location or _below(path, location)) for whose, location in scan.covered)
 
 
-def _below(path: str, place: str) -> bool:
-    return place.endswith("/") and path.startswith(place)
+def _below(path: str, location: str) -> bool:
+    return location.endswith("/") and path.startswith(location)

@@ -23,16 +23,16 @@ _ROWS = 20
 
 def places(seen: Sequence[Seen]) -> None:
     """What there is to import, place by place."""
-    rows = [(each.client, each.files, each.sections, one_line(str(each.path))) for each in seen]
+    rows = [(item.client, item.files, item.sections, one_line(str(item.path))) for item in seen]
     if rows:
         show(table("what", "files", "sections", "where", rows=rows))
 
 
 def detected(seen: Sequence[Seen]) -> None:
     """What the paths turned out to be."""
-    for each in seen:
+    for item in seen:
         say(
-            f"{one_line(str(each.path))}: {each.client}, {_some(each.files, 'file')}, {_some(each.sections, 'section')}"
+            f"{one_line(str(item.path))}: {item.client}, {_some(item.files, 'file')}, {_some(item.sections, 'section')}"
         )
 
 
@@ -51,7 +51,10 @@ def steps(plan: Plan) -> None:
         row = _WOULD[step.action], _shown(step.found)
         rows[row] = rows.get(row, 0) + 1
     if rows:
-        cells = [(would, place if many == 1 else f"{place} ({many} messages)") for (would, place), many in rows.items()]
+        cells = [
+            (would, location if many == 1 else f"{location} ({many} messages)")
+            for (would, location), many in rows.items()
+        ]
         show(table("would", "section", rows=cells[:_ROWS]))
         _rest(cells)
 
@@ -99,7 +102,7 @@ def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, An
 def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
     """What the places hold."""
     return [
-        {"path": str(each.path), "kind": each.client, "files": each.files, "sections": each.sections} for each in seen
+        {"path": str(item.path), "kind": item.client, "files": item.files, "sections": item.sections} for item in seen
     ]
 
 
@@ -113,10 +116,10 @@ def _rest(rows: Sequence[object]) -> None:
         say(f"and {len(rows) - _ROWS} more: --json has them all")
 
 
-def _shown(found: FoundMemory) -> str:
+def _shown(memory: FoundMemory) -> str:
     """Where a section stands; a message of a conversation by the conversation's title."""
-    title = found.details.get("conversation")
-    return _place(found.path.partition("/")[0], str(title)) if title else _place(found.path, found.heading)
+    title = memory.details.get("conversation")
+    return _place(memory.path.partition("/")[0], str(title)) if title else _place(memory.path, memory.heading)
 
 
 def _some(number: int, what: str) -> str:

@@ -33,11 +33,11 @@ class SpillFile:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    def put(self, found: FoundMemory) -> FoundMemory:
+    def put(self, memory: FoundMemory) -> FoundMemory:
         """The same, without its text in memory."""
-        raw = found.content.encode("utf-8")
+        raw = memory.content.encode("utf-8")
         self._file.seek(self._end)
         self._file.write(raw)
-        spilled = _SpilledText(self._file, self._end, len(raw), found.content_digest)
+        spilled = _SpilledText(self._file, self._end, len(raw), memory.content_digest)
         self._end += len(raw)
-        return dataclasses.replace(found, content="", kept=spilled)
+        return dataclasses.replace(memory, content="", kept=spilled)

@@ -87,7 +87,7 @@ def _count(sent: Sent, step: Step, item: BatchItem) -> None:
 def _offer(step: Step, target: Target) -> dict[str, object]:
     offer = step.found.offer()
     places = {"org": target.org_of(step.existing), "project": target.project_of(step.found, step.existing)}
-    offer |= {name: place for name, place in places.items() if place}
+    offer |= {name: location for name, location in places.items() if location}
     if not places["project"]:
         offer.pop("project", None)
     if step.existing is not None:
@@ -98,9 +98,9 @@ def _offer(step: Step, target: Target) -> dict[str, object]:
 async def _refile(brain: OpenBrain, step: Step) -> None:
     if step.existing is None:
         return
-    found, old = step.found, step.existing
-    metadata: dict[str, Any] = {**old.metadata, **found.metadata}
-    tags: Sequence[str] = list(dict.fromkeys([*old.tags, *found.tags]))[: limits.TAGS]
+    memory, old = step.found, step.existing
+    metadata: dict[str, Any] = {**old.metadata, **memory.metadata}
+    tags: Sequence[str] = list(dict.fromkeys([*old.tags, *memory.tags]))[: limits.TAGS]
     await brain.update(
-        old.id, type=found.type, tags=tags, metadata=metadata, confidence=found.confidence, source=found.source
+        old.id, type=memory.type, tags=tags, metadata=metadata, confidence=memory.confidence, source=memory.source
     )

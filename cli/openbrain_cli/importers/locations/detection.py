@@ -92,7 +92,7 @@ def scans_of(path: Path, wanted: Wanted) -> Scans:
 
 def _folder(path: Path, wanted: Wanted) -> Scans:
     if wanted.client in _RECORDS:
-        files = sorted(each for each in path.iterdir() if each.suffix.lower() in scans.FILES)
+        files = sorted(item for item in path.iterdir() if item.suffix.lower() in scans.FILES)
         return (scan for file in files for scan in _records(file, wanted))
     if wanted.client in _SEVERAL:
         kinds = [kind for kind in FOLDERS if wanted.client is Client.AUTO or kind.client in {_CLAUDE, Client.AUTO}]
@@ -125,7 +125,7 @@ def _page(path: Path, wanted: Wanted) -> Scans:
     homes, above = wanted.homes, path.parent
     workspace = openclaw.root_of(above)
     memory = next((parent for parent in path.parents if is_memory_folder(parent)), None)
-    own = next((each for each in OWN if path.is_relative_to(homes.home / each.folder)), None)
+    own = next((item for item in OWN if path.is_relative_to(homes.home / item.folder)), None)
     vault = note_kinds.vault_of(path)
     if codex.fits(above) and path.name in codex.FILES:
         return codex.memories(above, path)

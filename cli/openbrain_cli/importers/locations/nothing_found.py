@@ -12,7 +12,7 @@ from openbrain_cli.importers.sources.note_kinds import has_pages
 def without_memories(named: Iterable[Path], sources: Iterable[Path]) -> list[Path]:
     """The named paths at and below which nothing was found."""
     places = list(sources)
-    return [path for path in named if not any(place.is_relative_to(path) for place in places)]
+    return [path for path in named if not any(location.is_relative_to(path) for location in places)]
 
 
 def reasons(paths: Iterable[Path], client: Client, notes: Sequence[Note]) -> list[Note]:

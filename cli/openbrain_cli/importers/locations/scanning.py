@@ -37,8 +37,8 @@ def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
     """The places that paths stand for; without paths, everything that can be found in the home folder."""
     if not paths:
         yield from everywhere(wanted.homes)
-    for each in paths:
-        path = absolute(each)
+    for item in paths:
+        path = absolute(item)
         if not path.exists():
             raise Invalid("PATHS", f"{path} is not there")
         yield from _named(path, wanted)
@@ -47,7 +47,7 @@ def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
 def _named(path: Path, wanted: Wanted) -> Iterable[Source]:
     if path != wanted.homes.home and (path / ".claude" / "projects").is_dir():
         return own_places(Homes(home=path, claude=path / ".claude", here=path))
-    within = [place for place in own_places(wanted.homes) if place.path.is_relative_to(path)]
+    within = [own_place for own_place in own_places(wanted.homes) if own_place.path.is_relative_to(path)]
     if within and (path == wanted.homes.home or path.name.startswith(".")):
         return within
     return [Source(path, partial(scans_of, path, wanted))]
@@ -104,12 +104,12 @@ def _only(scan: Scan, client: Client) -> Scan:
         return scan
     return replace(
         scan,
-        found=tuple(found for found in scan.found if found.client == client),
-        covered=tuple(each for each in scan.covered if each[0] == client),
+        found=tuple(memory for memory in scan.found if memory.client == client),
+        covered=tuple(item for item in scan.covered if item[0] == client),
     )
 
 
 def _count(scan: Scan, files: dict[str, dict[str, int]]) -> None:
-    for found in scan.found:
-        sections = files.setdefault(found.client, {})
-        sections[found.path] = sections.get(found.path, 0) + 1
+    for memory in scan.found:
+        sections = files.setdefault(memory.client, {})
+        sections[memory.path] = sections.get(memory.path, 0) + 1

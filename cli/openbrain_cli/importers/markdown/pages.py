@@ -11,12 +11,14 @@ from openbrain_cli.importers.markdown.frontmatter import Page, page
 ToMemories = Callable[[Page, Chunker], Iterable[FoundMemory]]
 
 
-def scan_page(path: Path, root: Path, client: str, place: str, to_memories: ToMemories, *, loose: bool = False) -> Scan:
+def scan_page(
+    path: Path, root: Path, client: str, location: str, to_memories: ToMemories, *, loose: bool = False
+) -> Scan:
     """The memories of a file below `root` that goes by `place`; or why it can't be read."""
     try:
         file = read(path, root)
     except Unreadable as error:
-        return Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(client, place)}))
+        return Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(client, location)}))
     parsed = page(file.text, loose=loose)
     notes = (Note(str(path), f"{parsed.problem}; taken as plain text"),) if parsed.problem else ()
-    return Scan(tuple(to_memories(parsed, Chunker(client, place, file.changed))), notes)
+    return Scan(tuple(to_memories(parsed, Chunker(client, location, file.changed))), notes)

@@ -59,7 +59,7 @@ def json_file(path: Path) -> RecordFile:
     if path.suffix.lower() in LINES:
         return RecordFile(lambda: _lines(real), changed)
     with real.open(encoding="utf-8-sig") as file:
-        first = next((each for block in iter(lambda: file.read(4096), "") for each in block.strip(_SPACE)[:1]), "")
+        first = next((item for block in iter(lambda: file.read(4096), "") for item in block.strip(_SPACE)[:1]), "")
     if first == "[":
         return RecordFile(lambda: _elements(real), changed)
     return _enclosed(real, changed)
@@ -91,7 +91,7 @@ def _enclosed(path: Path, changed: datetime | None) -> RecordFile:
 
 
 def _are_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _elements(path: Path) -> Iterator[Any]:

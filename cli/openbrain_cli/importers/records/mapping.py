@@ -165,7 +165,7 @@ def _words(value: Any) -> list[str]:
     """Tags, where the value can be a list of them."""
     if isinstance(value, str):
         value = value.replace(";", ",").split(",")
-    if not isinstance(value, list) or not all(isinstance(each, str | int | float) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, str | int | float) for item in value):
         return []
-    words = [word for each in value if (word := line(str(each)).removeprefix("#"))]
+    words = [word for item in value if (word := line(str(item)).removeprefix("#"))]
     return words if len(words) <= _TAGS and all(len(word) <= limits.TAG_CHARS for word in words) else []

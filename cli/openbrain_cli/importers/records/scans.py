@@ -19,22 +19,22 @@ OWN_FORMAT = "openbrain-export"
 def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Iterator[Scan]:
     """The records of one file as that kind's memories."""
     export = EXPORTS[kind]
-    place = export.place or portable_place(path, home)
+    location = export.place or portable_place(path, home)
     try:
         file = opened(path)
         number, without = _counted(file)
     except Unreadable as error:
-        yield Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(kind, place)}))
+        yield Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(kind, location)}))
         return
     mapped = export.mapped.with_columns(columns)
-    chunker = Chunker(kind, place, file.changed)
+    chunker = Chunker(kind, location, file.changed)
     empty = 0
     for row in file.rows():
         if isinstance(row, dict):
             found_memories = tuple(memories(row, mapped, chunker))
             empty += not found_memories
             yield Scan(found_memories)
-    covered = ((kind, place),) if not export.place or whole(file.envelope, number) else ()
+    covered = ((kind, location),) if not export.place or whole(file.envelope, number) else ()
     yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
 
 

@@ -59,11 +59,11 @@ def scan(folder: AgentFolder) -> Iterator[Scan]:
         yield Scan(notes=tuple(Note(str(path), reason) for path, reason in listed.skipped))
     for path in pages if folder.only is None else [folder.only]:
         name = path.relative_to(folder.path).with_suffix("").as_posix()
-        rule = next((each for each in folder.rules if re.fullmatch(each.name, name)), None)
+        rule = next((item for item in folder.rules if re.fullmatch(item.name, name)), None)
         if rule is not None:
-            place = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
-            yield scan_page(path, folder.path, folder.client, place, _by(rule, folder, path.stem))
-            yield Scan(covered=((folder.client, place),))
+            location = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
+            yield scan_page(path, folder.path, folder.client, location, _by(rule, folder, path.stem))
+            yield Scan(covered=((folder.client, location),))
     yield Scan(covered=((folder.client, folder.portable),) if folder.only is None else ())
 
 

@@ -26,14 +26,14 @@ def files(folder: Path) -> list[Path]:
 def scan(path: Path) -> Iterator[Scan]:
     """An unpacked export, or one file of it."""
     complete = path.is_dir() or path.name == "conversations.json"
-    for each in files(path) if path.is_dir() else [path]:
+    for item in files(path) if path.is_dir() else [path]:
         try:
-            file = _checked(each)
+            file = _checked(item)
         except Unreadable as error:
             complete = False
-            yield Scan(notes=(Note(str(each), str(error)),))
+            yield Scan(notes=(Note(str(item), str(error)),))
         else:
-            yield from _conversations(file, each)
+            yield from _conversations(file, item)
     yield Scan(covered=((CLIENT, _ROOT),) if complete else ())
 
 

@@ -80,7 +80,7 @@ def person(
 
 def folders(path: Path) -> list[Path]:
     """The folders in a folder; none where it is not there."""
-    return sorted(each for each in path.iterdir() if each.is_dir()) if path.is_dir() else []
+    return sorted(item for item in path.iterdir() if item.is_dir()) if path.is_dir() else []
 
 
 def _named_in_settings(claude: Path, home: Path) -> Path | None:

@@ -42,8 +42,8 @@ def scan(folder: MemoryFolder) -> Iterator[Scan]:
     listed = listing(folder.path)
     with_topics = any(not _is_index(path, folder) for path in listed.pages)
     for path in listed.pages if folder.only is None else [path for path in listed.pages if path == folder.only]:
-        place = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
-        yield scan_page(path, folder.path, CLIENT, place, _memories(path, folder, with_topics=with_topics))
+        location = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
+        yield scan_page(path, folder.path, CLIENT, location, _memories(path, folder, with_topics=with_topics))
     covered = folder.portable if folder.only is None else f"{folder.portable}{line(folder.only.name)}"
     notes = tuple(Note(str(path), reason) for path, reason in listed.skipped)
     yield Scan(notes=notes, covered=((CLIENT, covered),))

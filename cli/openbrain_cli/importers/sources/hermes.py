@@ -45,9 +45,9 @@ def folders(home: Path) -> Iterator[Path]:
 def memories(folder: Path, only: Path | None = None) -> Iterator[Scan]:
     """Both files."""
     profile = folder.parent.name if folder.parent.parent.name == "profiles" else ""
-    place = f"hermes/{f'profiles/{line(profile)}/' if profile else ''}"
+    location = f"hermes/{f'profiles/{line(profile)}/' if profile else ''}"
     yield from scan(
-        AgentFolder(path=folder, client="hermes", portable=place, rules=_RULES, agent=profile, only=only),
+        AgentFolder(path=folder, client="hermes", portable=location, rules=_RULES, agent=profile, only=only),
     )
 
 

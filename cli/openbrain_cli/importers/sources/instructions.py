@@ -80,7 +80,7 @@ def _read(reading: _Reading, path: Path, hops: int) -> Iterator[Scan]:
     if real in reading.seen:
         return
     reading.seen.add(real)
-    place = _place(folder, path)
+    location = _place(folder, path)
     imports: list[Import] = []
 
     def memories(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
@@ -89,8 +89,8 @@ def _read(reading: _Reading, path: Path, hops: int) -> Iterator[Scan]:
         for section in full_sections(parsed.body):
             yield from _section(section, parsed, chunker, folder, path)
 
-    yield scan_page(path, folder.root, folder.client, place, memories, loose=DIALECTS[folder.client].loose)
-    yield Scan(covered=((folder.client, place),))
+    yield scan_page(path, folder.root, folder.client, location, memories, loose=DIALECTS[folder.client].loose)
+    yield Scan(covered=((folder.client, location),))
     for named in imports:
         yield from _follow(reading, path, named, hops)
 
@@ -140,7 +140,7 @@ def _section(
 
 def _about(parsed: Page, folder: InstructionFolder, path: Path) -> Sequence[str]:
     """What part of the project it is for: as the rule says, or the folder that it stands in."""
-    named = tuple(line(each)[:255] for each in parsed.listed(DIALECTS[folder.client].about))[:_MAX_PATHS]
+    named = tuple(line(item)[:255] for item in parsed.listed(DIALECTS[folder.client].about))[:_MAX_PATHS]
     inside = _inside(folder, path)
     if named or inside is None or not folder.is_repository or not _own(folder, path):
         return named
@@ -160,7 +160,7 @@ def _place(folder: InstructionFolder, path: Path) -> str:
 
 def _inside(folder: InstructionFolder, path: Path) -> Path | None:
     """The path below the root; a link by its own name where that lies below, too."""
-    reached = next((each for each in (path, path.resolve()) if each.is_relative_to(folder.root)), None)
+    reached = next((item for item in (path, path.resolve()) if item.is_relative_to(folder.root)), None)
     return None if reached is None else reached.relative_to(folder.root)
 
 

@@ -23,12 +23,12 @@ def memory_folder(path: Path, home: Path, only: Path | None = None) -> MemoryFol
 def _described(path: Path, home: Path) -> MemoryFolder:
     above = path.parent
     if path.name == "memory" and above.parent.name == "projects":
-        place = f"projects/{line(portable_folder(above.name, home))}/memory/"
-        return MemoryFolder(path=path, portable=place, project=project_of_folder(above, home))
+        location = f"projects/{line(portable_folder(above.name, home))}/memory/"
+        return MemoryFolder(path=path, portable=location, project=project_of_folder(above, home))
     if above.name not in AGENT_FOLDERS:
         return MemoryFolder(path=path, portable=f"{portable_place(path, home)}/")
     root = above.parent.parent
     if above.parent.name != ".claude" or root == home or (above.parent / "projects").is_dir():
         return MemoryFolder(path=path, portable=f"{above.name}/{line(path.name)}/", agent=path.name)
-    place = f"{portable_place(path, home)}/"
-    return MemoryFolder(path=path, portable=place, project=project_at(root), agent=path.name)
+    location = f"{portable_place(path, home)}/"
+    return MemoryFolder(path=path, portable=location, project=project_at(root), agent=path.name)

@@ -86,16 +86,16 @@ def vaults(home: Path) -> Iterator[Path]:
     """Those that Obsidian knows of."""
     for settings in (".config/obsidian", "Library/Application Support/obsidian"):
         known = _json(home / settings / "obsidian.json").get("vaults")
-        for each in known.values() if isinstance(known, dict) else ():
-            if isinstance(each, dict) and isinstance(each.get("path"), str):
-                yield Path(each["path"])
+        for item in known.values() if isinstance(known, dict) else ():
+            if isinstance(item, dict) and isinstance(item.get("path"), str):
+                yield Path(item["path"])
 
 
 def basic_memory_projects(home: Path) -> Iterator[Path]:
     """Those that basic-memory knows of; without settings, its usual folder."""
     known = _json(home / ".basic-memory" / "config.json").get("projects")
     named = list(known.values()) if isinstance(known, dict) else []
-    paths = [each.get("path") if isinstance(each, dict) else each for each in named]
+    paths = [item.get("path") if isinstance(item, dict) else item for item in named]
     yield from dict.fromkeys([*(Path(path) for path in paths if isinstance(path, str)), home / "basic-memory"])
 
 

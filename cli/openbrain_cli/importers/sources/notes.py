@@ -47,9 +47,9 @@ def scan(folder: NoteFolder) -> Iterator[Scan]:
     portable = f"{portable_place(folder.path, folder.home)}/"
     listed = listing(folder.path, ENDINGS)
     for path in listed.pages if folder.only is None else (folder.only,):
-        place = f"{portable}{line(path.relative_to(folder.path).as_posix())}"
-        yield scan_page(path, folder.path, folder.client, place, _note(folder, path.stem))
-        yield Scan(covered=((folder.client, place),))
+        location = f"{portable}{line(path.relative_to(folder.path).as_posix())}"
+        yield scan_page(path, folder.path, folder.client, location, _note(folder, path.stem))
+        yield Scan(covered=((folder.client, location),))
     if folder.only is None:
         notes = tuple(Note(str(path), reason) for path, reason in listed.skipped)
         yield Scan(notes=notes, covered=((folder.client, portable),))
@@ -58,7 +58,7 @@ def scan(folder: NoteFolder) -> Iterator[Scan]:
 def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Chunker], Iterator[FoundMemory]]:
     def to_memories(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
         title = parsed.text("title") or stem
-        named = [tag.removeprefix("#") for each in ("tags", "tag") for tag in parsed.listed(each)]
+        named = [tag.removeprefix("#") for item in ("tags", "tag") for tag in parsed.listed(item)]
         declared = declared_type(parsed.text("type"))
         ours = _OURS if declared else _OURS - {"type"}
         besides, _ = that_fit({str(name): value for name, value in parsed.meta.items() if name not in ours}, 4096)

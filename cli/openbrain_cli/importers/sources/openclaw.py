@@ -26,8 +26,8 @@ def fits(folder: Path) -> bool:
 
 def root_of(path: Path) -> Path | None:
     """The workspace that a file or its memory folder lies in."""
-    near = [each for each in (path, *path.parents[:3]) if each.parent.name != "projects"]
-    return next((each for each in near if fits(each)), None)
+    near = [item for item in (path, *path.parents[:3]) if item.parent.name != "projects"]
+    return next((item for item in near if fits(item)), None)
 
 
 def workspaces(home: Path) -> Iterator[Path]:
@@ -40,9 +40,9 @@ def workspaces(home: Path) -> Iterator[Path]:
 def workspace(folder: Path, only: Path | None = None) -> Iterator[Scan]:
     """Its files; an agent of its own is told by the folder's name."""
     agent = folder.name.removeprefix("workspace-") if folder.name.startswith("workspace-") else ""
-    place = f"openclaw/{line(folder.name)}/"
+    location = f"openclaw/{line(folder.name)}/"
     yield from scan(
         AgentFolder(
-            path=folder, client="openclaw", portable=place, rules=_RULES, agent=agent, below=("memory",), only=only
+            path=folder, client="openclaw", portable=location, rules=_RULES, agent=agent, below=("memory",), only=only
         )
     )

@@ -57,15 +57,18 @@ def has_instructions(root: Path) -> bool:
 def client_of(path: Path) -> str:
     """Whose instructions a file is; '' for none that its name or its place would tell."""
     whole = path.as_posix()
-    placed = [client for client, place in _BESIDE if whole.endswith(f"/{place}")]
-    placed += [client for client, place, _ in _RULES if f"/{place}/" in whole]
+    placed = [client for client, location in _BESIDE if whole.endswith(f"/{location}")]
+    placed += [client for client, location, _ in _RULES if f"/{location}/" in whole]
     return placed[0] if placed else _BY_NAME.get(path.name.lower(), "")
 
 
 def named_file(path: Path, home: Path, client: str) -> Iterator[Scan]:
     """One file of instructions that a person named."""
     whole = path.as_posix()
-    above = next((whole.partition(f"/{place}")[0] for place in RULE_FOLDERS if f"/{place}" in whole), path.parent)
+    above = next(
+        (whole.partition(f"/{rule_folder}")[0] for rule_folder in RULE_FOLDERS if f"/{rule_folder}" in whole),
+        path.parent,
+    )
     yield from instructions.scan(_folder(Path(above), home, client, [path], whole=False))
 
 
@@ -86,26 +89,26 @@ def _folder(folder: Path, home: Path, client: str, files: list[Path], *, whole: 
 
 
 def _files(root: Path, *, deep: bool) -> _Files:
-    found = _Files()
+    files = _Files()
     for where, below, names in os.walk(root):
         here = Path(where)
         for name in names:
             if client := _BY_NAME.get(name.lower()):
-                found.by_client[client].append(here / name)
-        _rules(here, below, found)
+                files.by_client[client].append(here / name)
+        _rules(here, below, files)
         kept = sorted(name for name in below if not name.startswith(".") and name not in NOT_OURS) if deep else []
         checkouts = [name for name in kept if (here / name / ".git").exists()]
-        found.repositories += [here / name for name in checkouts]
+        files.repositories += [here / name for name in checkouts]
         below[:] = [name for name in kept if name not in checkouts]
-    return found
+    return files
 
 
-def _rules(here: Path, below: list[str], found: _Files) -> None:
-    for client, place in _BESIDE:
-        if place.split("/")[0] in below and (here / place).is_file():
-            found.by_client[client].append(here / place)
-    for client, place, endings in _RULES:
-        if place.split("/")[0] in below and (here / place).is_dir():
-            listed = listing(here / place, endings)
-            found.by_client[client] += listed.pages
-            found.skipped += [Note(str(path), reason) for path, reason in listed.skipped]
+def _rules(here: Path, below: list[str], files: _Files) -> None:
+    for client, location in _BESIDE:
+        if location.split("/")[0] in below and (here / location).is_file():
+            files.by_client[client].append(here / location)
+    for client, location, endings in _RULES:
+        if location.split("/")[0] in below and (here / location).is_dir():
+            listed = listing(here / location, endings)
+            files.by_client[client] += listed.pages
+            files.skipped += [Note(str(path), reason) for path, reason in listed.skipped]

@@ -51,6 +51,6 @@ async def _written(settings: "Settings") -> tuple[str, ...]:
         return ()
     store = adapters.store(settings, adapters.clock())
     try:
-        return tuple(each.model_name for each in await store.generations.written(IndexKind.VECTOR))
+        return tuple(item.model_name for item in await store.generations.written(IndexKind.VECTOR))
     finally:
         await store.close()

@@ -27,9 +27,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go
 @command("openbrain index list", "openbrain index list --json")
 def list_indexes(to: Connection, json: AsJson = False) -> None:
     """List the indexes that serve, are being built, or are kept for going back."""
-    found = to.ask(lambda brain: brain.generations(), admin=True)
+    response = to.ask(lambda brain: brain.generations(), admin=True)
     if json:
-        as_json(found)
+        as_json(response)
         return
     rows = (
         (
@@ -38,7 +38,7 @@ def list_indexes(to: Connection, json: AsJson = False) -> None:
             moment(generation.updated_at),
             f"{one_line(generation.name)}\n{_made_by(generation)}",
         )
-        for generation in found.generations
+        for generation in response.generations
     )
     show(table("index", "status", "since", "name", rows=rows))
 
@@ -61,8 +61,8 @@ def drop(name: Name, to: Connection, dry_run: DryRun = False, json: AsJson = Fal
     """Remove an index that does not serve. The database keeps everything that is in it."""
 
     async def change(brain: "OpenBrain") -> "GenerationAnswer":
-        found = await _named(brain, name)
-        return (await brain.drop_generation(found.index.value, name, dry_run=dry_run)).generation
+        generation = await _named(brain, name)
+        return (await brain.drop_generation(generation.index.value, name, dry_run=dry_run)).generation
 
     gone = to.ask(change, admin=True)
     as_json(gone) if json else print(f"{one_line(gone.name)}  {'would be dropped' if dry_run else 'dropped'}")
@@ -75,8 +75,10 @@ async def _named(brain: "OpenBrain", name: str) -> "GenerationAnswer":
     raise NotFound("there is no index of this name: `openbrain index list` shows those there are")
 
 
-def _made_by(each: "GenerationAnswer") -> str:
-    return f"built by {one_line(each.builder)}" + (f", vectors of {one_line(each.model)}" if each.model else "")
+def _made_by(generation: "GenerationAnswer") -> str:
+    return f"built by {one_line(generation.builder)}" + (
+        f", vectors of {one_line(generation.model)}" if generation.model else ""
+    )
 
 
 @app.command()
@@ -89,9 +91,9 @@ def setup(json: AsJson = False) -> None:
     """
     made = asyncio.run(_setup(settings_in_use()))
     if json:
-        as_json([{"kind": each.kind, "name": each.name, "model": each.model, "builder": each.builder} for each in made])
+        as_json([{"kind": item.kind, "name": item.name, "model": item.model, "builder": item.builder} for item in made])
         return
-    show(table("index", "name", rows=((each.kind, f"{each.name}\nbuilt by {each.builder}") for each in made)))
+    show(table("index", "name", rows=((item.kind, f"{item.name}\nbuilt by {item.builder}") for item in made)))
 
 
 @command("openbrain elastic-setup")

@@ -32,20 +32,20 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
     from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS
 
     in_use = model_in_use(data)
-    found = [_row(each, data, in_use) for each in EMBEDDED_MODELS]
+    rows = [_row(embedded_model, data, in_use) for embedded_model in EMBEDDED_MODELS]
     if json:
-        as_json({"models": found, "serving": in_use.serving, "setting": in_use.setting})
+        as_json({"models": rows, "serving": in_use.serving, "setting": in_use.setting})
         return
     rows = (
         (
-            each["name"],
-            ", ".join(each["aliases"]),
-            each["dimensions"],
-            _mb(each["bytes"]),
-            each["licence"],
-            _state(each),
+            item["name"],
+            ", ".join(item["aliases"]),
+            item["dimensions"],
+            _mb(item["bytes"]),
+            item["licence"],
+            _state(item),
         )
-        for each in found
+        for item in rows
     )
     show(table("name", "also", "dims", "size", "licence", "state", rows=rows))
     if in_use.serving and in_use.serving != in_use.setting:

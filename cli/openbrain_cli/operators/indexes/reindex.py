@@ -69,7 +69,7 @@ def reindex(
     """
     if re_embed and text and not vectors:
         raise Invalid("", "--re-embed is about vectors: leave --text out")
-    wanted = [name for name, asked in (("text", text), ("vector", vectors)) if asked] or ["text", "vector"]
+    wanted = [name for name, chosen in (("text", text), ("vector", vectors)) if chosen] or ["text", "vector"]
     how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
     how |= {"stale": stale} if stale else {}
     how |= {"in_place": in_place} if in_place else {}
@@ -81,13 +81,13 @@ def reindex(
     done = to.ask(work, admin=True)
     if json:
         as_json(done)
-    for each in done:
+    for item in done:
         if not json:
-            print(_summary(each))
-        if each.operation is not None and each.operation.status.value in {"failed", "cancelled"}:
+            print(_summary(item))
+        if item.operation is not None and item.operation.status.value in {"failed", "cancelled"}:
             from openbrain_cli.operators.operations import failed
 
-            failed(each.operation)
+            failed(item.operation)
 
 
 async def _all(
@@ -108,12 +108,12 @@ async def _all(
     if dry_run or not wait:
         return begun
     ended = []
-    for each in begun:
-        if each.operation is None:
+    for item in begun:
+        if item.operation is None:
             continue
         if not quiet:
-            say(f"{each.index.value}: operation {each.operation.id}")
-        ended.append(each.model_copy(update={"operation": await _followed(brain, each.operation.id, each.index.value)}))
+            say(f"{item.index.value}: operation {item.operation.id}")
+        ended.append(item.model_copy(update={"operation": await _followed(brain, item.operation.id, item.index.value)}))
     return ended
 
 
@@ -132,16 +132,16 @@ async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "Opera
     return ended
 
 
-def _summary(each: "Reindexed") -> str:
-    where = "again in place" if each.in_place else "into a new index"
-    if each.operation is None:
-        return f"{each.index.value}: {each.total} memories would be written {where}"
-    result = each.operation.result
-    if each.operation.status.value != "done":
-        return f"{each.index.value}: {each.operation.status.value}, operation {each.operation.id}"
+def _summary(reindexed: "Reindexed") -> str:
+    where = "again in place" if reindexed.in_place else "into a new index"
+    if reindexed.operation is None:
+        return f"{reindexed.index.value}: {reindexed.total} memories would be written {where}"
+    result = reindexed.operation.result
+    if reindexed.operation.status.value != "done":
+        return f"{reindexed.index.value}: {reindexed.operation.status.value}, operation {reindexed.operation.id}"
     name = result.get("generation", {}).get("name")
     serves = f"; {one_line(str(name))} serves" if name else ""
     return (
-        f"{each.index.value}: {each.operation.total} memories {where}, {result.get('successes')} written, "
+        f"{reindexed.index.value}: {reindexed.operation.total} memories {where}, {result.get('successes')} written, "
         f"{result.get('failures')} failed, {result.get('seconds')} s{serves}"
     )

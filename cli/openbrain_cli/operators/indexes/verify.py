@@ -51,7 +51,7 @@ def _tell(ended: "OperationAnswer", *, json: bool) -> None:
     if json:
         as_json({"operation": ended.id, "status": ended.status, **result})
     elif result.get("indexes"):
-        show(table("index", "name", rows=((each["kind"], "\n".join(_lines(each))) for each in result["indexes"])))
+        show(table("index", "name", rows=((item["kind"], "\n".join(_lines(item))) for item in result["indexes"])))
         _sum_up(result)
     failed(ended)
     if result["differences"] > result["repaired"]:
@@ -61,8 +61,8 @@ def _tell(ended: "OperationAnswer", *, json: bool) -> None:
 def _lines(index: Mapping[str, Any]) -> Iterator[str]:
     yield f"{index['name']} ({index['status']})"
     yield f"holds {index['entries']} of {index['rows']}, tombstones: {index['tombstones']}"
-    found = ", ".join(f"{count} {fault}" for fault, count in index["faults"].items() if count)
-    yield "; ".join(part for part in (found, index["note"]) if part) or "equal"
+    faults = ", ".join(f"{count} {fault}" for fault, count in index["faults"].items() if count)
+    yield "; ".join(part for part in (faults, index["note"]) if part) or "equal"
     if index["queued"]:
         yield f"{index['queued']} on their way"
 
@@ -70,7 +70,7 @@ def _lines(index: Mapping[str, Any]) -> Iterator[str]:
 def _sum_up(result: Mapping[str, Any]) -> None:
     if "lifted" in result:
         say(f"{result['lifted']} memories are indexed again")
-    if any(each["note"] for each in result["indexes"]):
+    if any(item["note"] for item in result["indexes"]):
         say("not every index could be compared or repaired: see the notes above")
     elif result["differences"] > result["repaired"]:
         say(f"{result['differences']} memories differ: `openbrain verify --repair` makes them equal")

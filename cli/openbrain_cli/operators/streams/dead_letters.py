@@ -72,16 +72,16 @@ class Wanted:
 @command("openbrain dead list", "openbrain dead list --group indexer-text --older-than 1h --json")
 def list_dead(to: Connection, *, wanted: Wanted, limit: Limit = 50, cursor: Cursor = "", json: AsJson = False) -> None:
     """List dead letters: which entry, of which stream and group, why and when. Never what they hold."""
-    asked = wanted.asked()
-    found = to.ask(lambda brain: brain.dead_letters(limit=limit, cursor=cursor or None, **asked), admin=True)
+    selection = wanted.asked()
+    response = to.ask(lambda brain: brain.dead_letters(limit=limit, cursor=cursor or None, **selection), admin=True)
     if json:
-        as_json(found)
+        as_json(response)
         return
-    if found.dead_letters:
-        show(table("died", "letter", rows=(_row(letter) for letter in found.dead_letters)))
-    if found.next_cursor:
-        say(f"there are more: --cursor {found.next_cursor}")
-    elif not found.dead_letters:
+    if response.dead_letters:
+        show(table("died", "letter", rows=(_row(letter) for letter in response.dead_letters)))
+    if response.next_cursor:
+        say(f"there are more: --cursor {response.next_cursor}")
+    elif not response.dead_letters:
         say("there are no such dead letters")
 
 
@@ -105,12 +105,12 @@ def show_dead(
     json: AsJson = False,
 ) -> None:
     """Show one dead letter."""
-    found = to.ask(lambda brain: brain.dead_letter(letter, body=body), admin=True)
+    response = to.ask(lambda brain: brain.dead_letter(letter, body=body), admin=True)
     if json:
-        as_json(found)
+        as_json(response)
     else:
-        show(table("", "", rows=_facts(found)))
-        for name, text in (found.fields or {}).items():
+        show(table("", "", rows=_facts(response)))
+        for name, text in (response.fields or {}).items():
             print(f"{one_line(name)}:\n{textwrap.indent(plain(text), '  ')}")
 
 
@@ -140,8 +140,10 @@ def replay(
 
     A letter is one until its entry is safely delivered again; what fails again becomes one again.
     """
-    asked = _chosen(letters, wanted, every=every)
-    done = to.ask(lambda brain: _followed(brain, brain.replay_dead, {**asked, **given(rate=rate)}, dry_run), admin=True)
+    selection = _chosen(letters, wanted, every=every)
+    done = to.ask(
+        lambda brain: _followed(brain, brain.replay_dead, {**selection, **given(rate=rate)}, dry_run), admin=True
+    )
     _tell(done, "given again", json=json)
 
 
@@ -162,24 +164,24 @@ def discard(
     json: AsJson = False,
 ) -> None:
     """Throw dead letters away. Can't be undone."""
-    asked = {**_chosen(letters, wanted, every=every), **given(reason=reason)}
+    selection = {**_chosen(letters, wanted, every=every), **given(reason=reason)}
     if not (dry_run or yes):
         confirmed("Throw these dead letters away for good?")
-    done = to.ask(lambda brain: _followed(brain, brain.discard_dead, asked, dry_run), admin=True)
+    done = to.ask(lambda brain: _followed(brain, brain.discard_dead, selection, dry_run), admin=True)
     _tell(done, "discarded", json=json)
 
 
 def _chosen(letters: list[str] | None, wanted: Wanted, *, every: bool) -> dict[str, Any]:
-    asked = wanted.asked()
-    if sum((bool(letters), bool(asked), every)) != 1:
+    selection = wanted.asked()
+    if sum((bool(letters), bool(selection), every)) != 1:
         raise Invalid("", "name dead letters, or narrow them (--stream, --group, --error ...), or say --all")
-    return {**asked, **({"letters": letters} if letters else {}), **({"every": True} if every else {})}
+    return {**selection, **({"letters": letters} if letters else {}), **({"every": True} if every else {})}
 
 
 async def _followed(
-    brain: "OpenBrain", ask: "Callable[..., Awaitable[DeadLettersChanged]]", asked: dict[str, Any], dry_run: bool
+    brain: "OpenBrain", ask: "Callable[..., Awaitable[DeadLettersChanged]]", selection: dict[str, Any], dry_run: bool
 ) -> "DeadLettersChanged":
-    begun = await ask(dry_run=dry_run, **asked)
+    begun = await ask(dry_run=dry_run, **selection)
     if begun.operation is None:
         return begun
     return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
@@ -190,8 +192,8 @@ def _tell(done: "DeadLettersChanged", past: str, *, json: bool) -> None:
         as_json(done)
     elif done.operation is None:
         print(f"{done.count} would be {past}" if done.dry_run else f"0 {past}: there are no such dead letters")
-        for each in done.sample:
-            print(f"  {each}")
+        for item in done.sample:
+            print(f"  {item}")
     else:
         became = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in done.operation.result.items())
         print(f"{done.operation.done} looked at: {became or 'none was left'}")

@@ -42,7 +42,7 @@ def _chosen(every: Mapping[str, str], stream: str) -> Mapping[str, str]:
         return every
     name = "asyncapi.json" if stream == "asyncapi" else f"events/{stream}.schema.json"
     if name not in every:
-        known = sorted(each.removeprefix("events/").removesuffix(".schema.json") for each in every)
+        known = sorted(item.removeprefix("events/").removesuffix(".schema.json") for item in every)
         raise NotFound(f"there is no stream {stream}: choose one of {', '.join(known)}")
     return {name: every[name]}
 

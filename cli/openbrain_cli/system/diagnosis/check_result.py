@@ -52,10 +52,10 @@ def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
     return CheckResult(name=name, status=status, problems=(reason,))
 
 
-def clock_problems(theirs: float, asked: float, answered: float) -> Sequence[str]:
+def clock_problems(theirs: float, sent: float, answered: float) -> Sequence[str]:
     """What to say of a clock that showed `theirs` at some time between `asked` and `answered` by this machine's; all in
     seconds since 1970. How long the answer took says nothing of the clock."""
-    seconds = max(asked - theirs, theirs - answered)
+    seconds = max(sent - theirs, theirs - answered)
     if seconds <= CLOCK_S:
         return ()
     return (f"its clock differs from this machine's by {seconds:.0f} s: run a time service on both",)

@@ -73,13 +73,13 @@ async def _store(settings: Settings) -> CheckResult:
 async def _clock(url: str) -> Sequence[str]:
     """Another machine's clock against this one's."""
     database = open_database(url, pool=1)
-    asked = time.time()
+    sent_at = time.time()
     try:
         theirs = await database.read(lambda connection: connection.scalar(text("SELECT UTC_TIMESTAMP(6)")))
         answered = time.time()
     finally:
         await database.close()
-    return clock_problems(theirs.replace(tzinfo=UTC).timestamp(), asked, answered)
+    return clock_problems(theirs.replace(tzinfo=UTC).timestamp(), sent_at, answered)
 
 
 async def _embedder(settings: Settings) -> CheckResult:

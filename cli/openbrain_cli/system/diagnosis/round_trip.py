@@ -29,9 +29,9 @@ async def walk(brain: OpenBrain) -> AsyncIterator[CheckResult]:
     """One finding a step. There are two probes, one without a vector, so that each index answers for itself; both are
     forgotten at the end, and expire by themselves within the hour."""
     word, other = (f"doctor{secrets.token_hex(6)}" for _ in range(2))
-    asked = time.time()
+    sent_at = time.time()
     stored, ms = await timed(lambda: brain.remember(_offer(word, _PROBE, embed=True)))
-    clock = clock_problems(stored.created_at.timestamp(), asked, time.time())
+    clock = clock_problems(stored.created_at.timestamp(), sent_at, time.time())
     yield found("remember", "", "", ms, yellow=clock)
     wordy = await brain.remember(_offer(other, "found by this word alone", embed=False))
     try:

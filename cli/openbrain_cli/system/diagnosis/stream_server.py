@@ -25,9 +25,9 @@ async def check(settings: Streams) -> CheckResult:
     try:
         _, ms = await timed(client.ping)
         info: Mapping[str, Any] = await client.info("everything")
-        asked = time.time()
+        sent_at = time.time()
         seconds, microseconds = await client.time()
-        clock = clock_problems(int(seconds) + int(microseconds) / 1e6, asked, time.time())
+        clock = clock_problems(int(seconds) + int(microseconds) / 1e6, sent_at, time.time())
         letters = await survey(client, settings)
     except AWAY as error:
         where = without_login(settings.url)

@@ -20,7 +20,7 @@ async def rebuild_foreign(container: Container) -> None:
     version cuts texts otherwise for the same model."""
     kinds = {REINDEX, MODEL_CHANGE}
     open_ones = await container.store.operations.operations(OPERATORS, 100, kinds=kinds, statuses=_OPEN)
-    under_way = {each.request.get("index") for each in open_ones if not each.request.get("in_place")}
+    under_way = {operation.request.get("index") for operation in open_ones if not operation.request.get("in_place")}
     for kind, index in ((IndexKind.TEXT, container.text), (IndexKind.VECTOR, container.vectors)):
         serving = await container.store.generations.serving(kind)
         if serving is None or kind.value in under_way:

@@ -38,10 +38,10 @@ def running_instance(data_dir: Path) -> Instance | None:
 
 def refuse_second(data_dir: Path) -> None:
     """`SetupError` where one runs on the folder already."""
-    if (found := running_instance(data_dir)) is not None:
-        where = f", {found.url}" if found.url else ", still starting"
+    if (instance := running_instance(data_dir)) is not None:
+        where = f", {instance.url}" if instance.url else ", still starting"
         raise SetupError(
-            f"OpenBrain is already running on {data_dir}: pid {found.pid}{where}; use that one, end it with "
+            f"OpenBrain is already running on {data_dir}: pid {instance.pid}{where}; use that one, end it with "
             "`openbrain stop`, or choose another folder with --data"
         )
 

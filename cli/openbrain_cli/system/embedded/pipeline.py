@@ -111,7 +111,7 @@ async def running(
 async def _stop(services: Sequence[Startable]) -> None:
     """All at once: each may wait for a read that blocks, and for the handler that runs."""
     ended = await asyncio.gather(*(service.stop() for service in services), return_exceptions=True)
-    if errors := [each for each in ended if isinstance(each, BaseException)]:
+    if errors := [item for item in ended if isinstance(item, BaseException)]:
         raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several services did not stop cleanly", errors)
 
 

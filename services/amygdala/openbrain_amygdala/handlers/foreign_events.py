@@ -45,12 +45,12 @@ async def raise_foreign(
     """
     await content_policy.ready()
     raises: list[Raise] = []
-    for each in events:
+    for event in events:
         try:
-            given = as_raise(each, rules, now)
+            given = as_raise(event, rules, now)
             raises += [admitted_raise(given, content_policy)] if given else []
         except OpenBrainError as error:
-            _log.warning("events.refused", stream=each.event.source, entry=each.id, message=str(error))
+            _log.warning("events.refused", stream=event.event.source, entry=event.id, message=str(error))
     for outcome in await raise_counted(raises, signals=signals):
         if outcome.error is not None:
             _log.warning("events.not_raised", error=type(outcome.error).__name__, message=str(outcome.error))
@@ -82,7 +82,7 @@ def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
     if rules.words:
         said = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))
         meant += [rules.words.get(word) for word in _WORD.findall(said.lower())]
-    return max((each for each in meant if each is not None), key=lambda each: each.rank, default=None)
+    return max((item for item in meant if item is not None), key=lambda item: item.rank, default=None)
 
 
 def _first(fields: Mapping[str, str], names: Sequence[str]) -> str:

@@ -35,9 +35,9 @@ async def raise_all(
     await content_policy.ready()
     results: list[Exception | None] = []
     raises: list[Raise] = []
-    for each in raised:
+    for item in raised:
         try:
-            raises.append(admitted_raise(_raise(each, now), content_policy))
+            raises.append(admitted_raise(_raise(item, now), content_policy))
         except OpenBrainError as error:
             results.append(error)
         else:

@@ -70,7 +70,7 @@ class Posting:
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to every webhook that is due, all side by side; how many broadcasts were delivered."""
     due = await store.webhooks.due_webhooks(await store.time(), at_once)
-    return sum(await asyncio.gather(*(posting(each) for each in due)))
+    return sum(await asyncio.gather(*(posting(item) for item in due)))
 
 
 async def post_again(store: Store, poster: Poster, limit: int) -> int:

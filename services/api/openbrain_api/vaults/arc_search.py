@@ -42,12 +42,12 @@ def search(folder: Folder, query: ArcsQuery) -> tuple[list[ArcAnswer], bool]:
             break
         if (found := _read(folder, entry)) is not None:
             read.append(found)
-    held = Counter(word for each in read for word in words & (each.head | each.body))
+    held = Counter(word for item in read for word in words & (item.head | item.body))
     weights = {word: log(1 + (len(read) + 1) / (held[word] + 1)) for word in words}
-    scored = ((_score(each, weights), each.arc) for each in read if _wanted(each.arc, query))
+    scored = ((_score(item, weights), item.arc) for item in read if _wanted(item.arc, query))
     best = sorted(
         ((score, arc) for score, arc in scored if score and score >= query.min_score),
-        key=lambda each: (-each[0], -(each[1].heat or 0), -each[1].created_us, each[1].id),
+        key=lambda item: (-item[0], -(item[1].heat or 0), -item[1].created_us, item[1].id),
     )
     return [_answer(arc, score) for score, arc in best[: query.limit]], complete
 

@@ -77,7 +77,7 @@ class Embedding:
         for anew in (False, True):
             some = [event for event in events if getattr(event.data, "re_embed", False) is anew]
             failures |= await self._embed(some, written[0], anew=anew) if some else {}
-        if any(each.status == GenerationStatus.BUILDING for each in written):
+        if any(item.status == GenerationStatus.BUILDING for item in written):
             # The model that made what serves is no more: the one that replaces it takes these, and nothing waits.
             failures = {name: error for name, error in failures.items() if not isinstance(error, ModelChanged)}
         await self._announce(events, failures, written)
@@ -85,15 +85,15 @@ class Embedding:
 
     async def _announce(self, events: Events, failures: Failures, written: Sequence[Generation]) -> None:
         """What is done for the generation that serves is to be done for those of other models, once for each model."""
-        others = {each.model: each for each in written if each.model != written[0].model}
+        others = {item.model: item for item in written if item.model != written[0].model}
         ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
-        done = [each for each in dict.fromkeys(ids) if each not in failures]
+        done = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in failures]
         for generation in others.values() if done else ():
             await self._store.outbox.announce_again(done, generation.name)
 
     async def _beside(self, events: Events, name: str, written: Sequence[Generation]) -> Failures:
         """For one generation. One that is no longer written needs nothing."""
-        generation = next((each for each in written if each.name == name), None)
+        generation = next((item for item in written if item.name == name), None)
         if generation is None:
             return {}
         anew = [event for event in events if getattr(event.data, "re_embed", False)]

@@ -109,7 +109,7 @@ class Purging:
     def _cleaner(self, name: str) -> Callable[[Operation], Awaitable[object]]:
         async def clean(operation: Operation) -> object:
             index, written = self._indexes[name]
-            generations = [each.name for each in await written()]
+            generations = [item.name for item in await written()]
             cleaned = self._cleaned.setdefault((operation.id, name), {})
             for generation in generations:
                 if generation not in cleaned:

@@ -209,8 +209,8 @@ class Reindexing:
         young = result["since"] if quiet else now - self._grace
         lacking: set[str] = set()
         async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
-            settled = [each for each in some if reconcile.stamp(each.changed_at, now) < young]
-            lacking.update(each.memory_id for each in settled)
+            settled = [item for item in some if reconcile.stamp(item.changed_at, now) < young]
+            lacking.update(item.memory_id for item in settled)
             if quiet and settled:
                 await reconcile.repair(self._store, index, generation, settled, now)
         if MODEL in operation.request:
@@ -239,7 +239,7 @@ class Reindexing:
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = generation_of(operation)
-        generations = {each.name: each for each in await self._store.generations.generations(generation.kind)}
+        generations = {item.name: item for item in await self._store.generations.generations(generation.kind)}
         before = generations.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
         left_behind = before is not None and _left_behind(before, generation)
@@ -256,9 +256,9 @@ class Reindexing:
         """What this version can't write can't answer again: nothing may lie on in it."""
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
-        for each in await self._store.generations.generations(generation.kind):
-            if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and _left_behind(each, generation):
-                await drop_generation(self._store, index, each)
+        for item in await self._store.generations.generations(generation.kind):
+            if item.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and _left_behind(item, generation):
+                await drop_generation(self._store, index, item)
         if known_at := operation.result.get("known_at"):
             await self._note_unmarked(generation, known_at)
         return _next(operation, "complete")
@@ -270,7 +270,7 @@ class Reindexing:
         ):
             if unmarked and self._clock.now() < known_at:
                 raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
-            await self._store.outbox.announce_again([each.memory_id for each in unmarked])
+            await self._store.outbox.announce_again([item.memory_id for item in unmarked])
 
     async def _complete(self, operation: Operation) -> Progress:
         now, result = self._clock.now(), operation.result
@@ -301,7 +301,7 @@ def _left_behind(generation: Generation, by: Generation) -> bool:
 def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
     """What was lacking in the round before, too. The rest has come since, whatever time it tells: one who writes may
     have a slow clock, and what he stores all the time is on its way into both."""
-    return left if len(before) >= MOST_LEFT else [each for each in left if each in before]
+    return left if len(before) >= MOST_LEFT else [item for item in left if item in before]
 
 
 def _next(operation: Operation, phase: str, **changes: object) -> Progress:

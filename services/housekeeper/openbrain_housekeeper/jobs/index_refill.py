@@ -111,7 +111,7 @@ class IndexRefill:
         _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
         begun = own.clock.now()
         serves = generation.status == GenerationStatus.SERVING
-        if serves and not any(each.entries for each in (await index.sums(generation.name)).values()):
+        if serves and not any(item.entries for item in (await index.sums(generation.name)).values()):
             # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
             async for after, until in comparison_sums.spans(own.store.expected_entries, SPAN):
                 await own.store.index_marks.forget_marks(generation.kind, after, until)

@@ -150,7 +150,7 @@ class Comparison:
             return False
         buckets = range(max(1, min(BUCKETS, SAMPLED * BUCKETS // tally.entries)))
         some = self._index.in_buckets(tally.name, buckets)
-        owners = sorted({each.memory_id async for page in some for each in page if not each.tombstone})[:SAMPLED]
+        owners = sorted({item.memory_id async for page in some for item in page if not item.tombstone})[:SAMPLED]
         known = await self._store.expected_entries.by_id(self._generation, owners)
         if 2 * len(known) >= len(owners):
             return False
@@ -176,23 +176,23 @@ class Comparison:
         now = self._clock.now()
         young = now - self._asked.grace
         settled: list[Difference] = []
-        for each in differences:
-            changed_at = reconcile.stamp(each.changed_at, now)
+        for difference in differences:
+            changed_at = reconcile.stamp(difference.changed_at, now)
             if changed_at > young and not again and len(self._young) < REMEMBERED:
-                self._young.add(each.memory_id)
+                self._young.add(difference.memory_id)
                 self._young_until = max(self._young_until, changed_at + self._asked.grace)
-            elif changed_at > young or (each.fault in _ANNOUNCED and changed_at >= self._quiescent_since):
+            elif changed_at > young or (difference.fault in _ANNOUNCED and changed_at >= self._quiescent_since):
                 self.tally.queued += 1
                 self.tally.recent += changed_at > young
             else:
-                settled.append(each)
+                settled.append(difference)
         if not settled:
             return
         self._count(settled)
         if self._asked.repair:
             await reconcile.repair(self._store, self._index, self._generation, settled, self._clock.now())
             self.tally.repaired += len(settled)
-            announced = sum(each.fault is not Fault.GHOST for each in settled)
+            announced = sum(item.fault is not Fault.GHOST for item in settled)
             self._announced += announced
             if announced:
                 self._quiescent.announced()
@@ -210,8 +210,8 @@ class Comparison:
             self.tally.repaired += left if self._asked.repair else 0
 
     def _count(self, settled: Sequence[Difference]) -> None:
-        for each in settled:
-            self._add(each.fault)
+        for item in settled:
+            self._add(item.fault)
 
     def _add(self, fault: Fault, count: int = 1) -> None:
         self.tally.faults[fault] += count

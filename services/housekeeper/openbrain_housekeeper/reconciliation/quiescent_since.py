@@ -25,7 +25,7 @@ class QuiescentSince:
         now = self._clock.now()
         waiting = (await self._unpublished_since(), await self._oldest[kind]())
         # Nothing came later than now, whatever its stamp says.
-        until = min((min(each, now) for each in waiting if each is not None), default=now + 1)
+        until = min((min(item, now) for item in waiting if item is not None), default=now + 1)
         self._announced_at = min(self._announced_at, now)
         return until if self._announced_at < until else 0
 

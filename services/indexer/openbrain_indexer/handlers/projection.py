@@ -52,7 +52,7 @@ async def write_all(
     must find what the rows are marked for; what only stands beside is refreshed before it is compared."""
     visible = serves(generations)
     first, *others = await asyncio.gather(
-        *(index.write(each.name, entries, visible=visible) for each in generations), return_exceptions=True
+        *(index.write(item.name, entries, visible=visible) for item in generations), return_exceptions=True
     )
     for failed in (first, *others):
         if isinstance(failed, BaseException):
@@ -66,7 +66,7 @@ async def write_all(
 
 def serves(generations: Sequence[Generation]) -> bool:
     """Whether one of them answers searches."""
-    return any(each.status == GenerationStatus.SERVING for each in generations)
+    return any(generation.status == GenerationStatus.SERVING for generation in generations)
 
 
 async def in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:

@@ -33,9 +33,9 @@ async def project_vector(
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
         first: tuple[Failures, Sequence[Memory]] | None = None
-        for model in dict.fromkeys(each.model for each in generations):
+        for model in dict.fromkeys(generation.model for generation in generations):
             entries, written = await _vector_entries(rows, model, store.vectors, index.builder)
-            these = [each for each in generations if each.model == model]
+            these = [generation for generation in generations if generation.model == model]
             failed = await write_all(index, these, entries) if entries else {}
             first = first or (_by_memory(entries, failed), written)
         return first or ({}, ())

@@ -19,8 +19,8 @@ async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books,
     """How many matches were delivered. Of a memory that changed since only the queue is cleared: what changed it has
     it matched again."""
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
-    for each in memories:
-        by_workspace[each.workspace_id].append(each)
+    for memory in memories:
+        by_workspace[memory.workspace_id].append(memory)
     standing = await books.fresh(list(by_workspace))
     delivered = 0
     for workspace_id, some in by_workspace.items():
@@ -32,19 +32,19 @@ async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books,
 
 
 async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], book: Book, store: Store, now: int) -> int:
-    rows = await store.memories.rows([each.memory_id for each in memories])
+    rows = await store.memories.rows([memory.memory_id for memory in memories])
     # What a stream says of the workspace is not believed.
-    own = {each.id: each for each in rows.values() if each.workspace_id == workspace_id}
+    own = {item.id: item for item in rows.values() if item.workspace_id == workspace_id}
     ended = [row for row in own.values() if not row.alive(now)]
     if ended:
         gone = await store.matches.withdraw(workspace_id, [MatchedMemory(row.id, row.revision) for row in ended], now)
         metrics.STANDING_MATCHES.labels("withdrawn").inc(gone)
-    current = [each for each in memories if (row := own.get(each.memory_id)) and row.alive(now)]
-    current = [each for each in current if own[each.memory_id].revision == each.revision]
+    current = [memory for memory in memories if (row := own.get(memory.memory_id)) and row.alive(now)]
+    current = [item for item in current if own[item.memory_id].revision == item.revision]
     found = await _found(current, own, book, store)
     told = await store.matches.deliver(workspace_id, found, _done(memories), now)
     metrics.STANDING_MATCHES.labels("delivered").inc(len(told))
-    for memory_id in {each.memory_id for each in told}:
+    for memory_id in {item.memory_id for item in told}:
         metrics.STANDING_SECONDS.observe(max(0, now - own[memory_id].updated_at) / MICROSECONDS)
     return len(told)
 
@@ -53,8 +53,8 @@ async def _found(
     memories: Sequence[QueuedMemory], rows: Mapping[str, Memory], book: Book, store: Store
 ) -> Sequence[Match]:
     by_model: defaultdict[str, list[str]] = defaultdict(list)
-    for each in memories:
-        by_model[each.model].append(each.memory_id)
+    for memory in memories:
+        by_model[memory.model].append(memory.memory_id)
     found: list[Match] = []
     for model, ids in by_model.items():
         passages: Mapping[str, PassageSet] = await store.vectors.passages(ids, model) if model else {}
@@ -63,17 +63,17 @@ async def _found(
             vectors = known.vectors if known is not None and known.revision == row.revision else ()
             found += [
                 Match(
-                    query=each.query,
+                    query=item.query,
                     memory_id=row.id,
                     revision=row.revision,
                     org=row.org,
                     content_hash=row.content_hash,
-                    similarity=each.similarity,
+                    similarity=item.similarity,
                 )
-                for each in book.find(row, vectors, model)
+                for item in book.find(row, vectors, model)
             ]
     return found
 
 
 def _done(memories: Sequence[QueuedMemory]) -> list[MatchedMemory]:
-    return [MatchedMemory(each.memory_id, each.revision) for each in memories]
+    return [MatchedMemory(memory.memory_id, memory.revision) for memory in memories]

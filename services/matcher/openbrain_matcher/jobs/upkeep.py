@@ -33,7 +33,7 @@ async def embed_queries(store: Store, embedders: Embedders) -> int:
         if not lacking:
             continue
         embedder = await embedders.asking(generation)
-        vectors = await _embedded([each.query for each in lacking], embedder, generation.dimensions)
+        vectors = await _embedded([item.query for item in lacking], embedder, generation.dimensions)
         by_query = {each.id: vector for each, vector in zip(lacking, vectors, strict=True)}
         await store.standing_queries.save_query_vectors(generation.model, by_query)
         made += len(by_query)

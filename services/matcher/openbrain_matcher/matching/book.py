@@ -69,13 +69,13 @@ class Book:
                 scores[number] = max(scores.get(number, 0.0), ALL_WORDS)
         found = [self._found(number, round(score, 4)) for number, score in scores.items()]
         found += [self._found(number, None) for number in self._without_words]
-        return [each.found for each in found if each.sees(memory)]
+        return [item.found for item in found if item.sees(memory)]
 
     def _near(self, passages: Sequence["array[float]"], model: str) -> dict[int, float]:
         matrix = self._matrices.get(model)
         if matrix is None or not passages:
             return {}
-        best: Floats = (matrix @ np.stack([np.asarray(each, np.float32) for each in passages]).T).max(axis=1)
+        best: Floats = (matrix @ np.stack([np.asarray(passage, np.float32) for passage in passages]).T).max(axis=1)
         near = np.nonzero(best >= self._floors[: len(best)])[0]
         return {int(number): min(1.0, float(best[number])) for number in near}
 
@@ -144,4 +144,4 @@ def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
 
 def ids_of(queries: Iterable[StandingQuery]) -> list[str]:
     """Of those that have vectors."""
-    return [each.id for each in queries if each.deleted_at is None and each.query]
+    return [query.id for query in queries if query.deleted_at is None and query.query]

@@ -112,12 +112,12 @@ _FITS = {"initialize": _opens, "handshake": _bare, "envelope": _enveloped}
 def _is_client(given: Any) -> bool:
     if not isinstance(given, dict) or given.keys() - {"name", "title", "version", "description", "websiteUrl"}:
         return False
-    return {"name", "version"} <= given.keys() and all(isinstance(each, str) for each in given.values())
+    return {"name", "version"} <= given.keys() and all(isinstance(item, str) for item in given.values())
 
 
 def _is_capabilities(given: Any) -> bool:
     """Objects and switches: what else a client says is the server's to judge."""
-    return isinstance(given, dict) and all(type(each) is bool or _is_capabilities(each) for each in given.values())
+    return isinstance(given, dict) and all(type(item) is bool or _is_capabilities(item) for item in given.values())
 
 
 def _of_this_version(result: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def compact(schema: Mapping[str, Any], untold: Collection[str] = ()) -> dict[str
 def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     if reference := schema.get("$ref"):
         return _small({**definitions[reference.rpartition("/")[2]], **_beside(schema)}, definitions)
-    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    choices = [item for item in schema.get("anyOf", ()) if item != {"type": "null"}]
     if len(choices) == 1:
         return _small({**choices[0], **_beside(schema)}, definitions)
     made: dict[str, Any] = {}
@@ -25,7 +25,7 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
         if name in {"title", "default"}:
             continue
         if name == "anyOf":
-            made[name] = [_small(each, definitions) for each in choices]
+            made[name] = [_small(choice, definitions) for choice in choices]
         elif name == "properties":
             made[name] = {key: _small(each, definitions) for key, each in value.items()}
         elif name == "items":

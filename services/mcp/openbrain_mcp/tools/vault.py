@@ -20,8 +20,8 @@ async def brain_search_arcs(
     min_score: arguments.Score = None,
 ) -> CallToolResult:
     """Find arcs, the threads of past work, by what they are about. Call it before work that may have been done once."""
-    found = await brain.search_arcs(query, limit=top_k or 5, min_heat=min_heat, min_score=min_score)
-    return vault_answers.arcs(found)
+    response = await brain.search_arcs(query, limit=top_k or 5, min_heat=min_heat, min_score=min_score)
+    return vault_answers.arcs(response)
 
 
 async def brain_get_arc(brain: "OpenBrain", arc_id: arguments.ArcId) -> CallToolResult:

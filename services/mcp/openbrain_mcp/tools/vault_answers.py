@@ -32,20 +32,21 @@ class Tick(Done):
 
 def arcs(found: "vault_arcs.ArcsFound") -> CallToolResult:
     """Each with what it is about."""
-    blocks = [Block(each.model_dump(mode="json", include=_LABELS), each.summary, "arc") for each in found.arcs]
+    blocks = [Block(item.model_dump(mode="json", include=_LABELS), item.summary, "arc") for item in found.arcs]
     return text("" if found.complete else "Not every arc was looked at.", fence.fenced(blocks, each=RECALLED_CHARS))
 
 
-def arc(found: "vault_arcs.ArcDetail") -> CallToolResult:
+def arc(detail: "vault_arcs.ArcDetail") -> CallToolResult:
     """Its page."""
-    return text(fence.fenced([Block(found.model_dump(mode="json", include=_LABELS), found.content, "arc")]))
+    return text(fence.fenced([Block(detail.model_dump(mode="json", include=_LABELS), detail.content, "arc")]))
 
 
 def feed(read: "pages.Feed") -> CallToolResult:
     """Its pages, the highest priority first."""
-    entries = sorted((*read.hot_arcs, *read.inject_blocks, *read.entries), key=lambda each: -each.priority)
+    entries = sorted((*read.hot_arcs, *read.inject_blocks, *read.entries), key=lambda item: -item.priority)
     blocks = [
-        Block({"id": each.id, "title": each.title, "severity": each.severity}, each.content, "feed") for each in entries
+        Block({"id": entry.id, "title": entry.title, "severity": entry.severity}, entry.content, "feed")
+        for entry in entries
     ]
     return text(fence.fenced(blocks))
 
@@ -53,7 +54,7 @@ def feed(read: "pages.Feed") -> CallToolResult:
 def status(health: "pages.PipelineHealth") -> CallToolResult:
     """What runs and what does not."""
     checks = "\n".join(f"{name}: {state}" for name, state in health.checks.items())
-    findings = "\n".join(f"since {each.since:%Y-%m-%dT%H:%MZ}: {each.title}" for each in health.findings)
+    findings = "\n".join(f"since {finding.since:%Y-%m-%dT%H:%MZ}: {finding.title}" for finding in health.findings)
     last = health.last_tick
     summary = f"The vault is {health.status}. " + (
         f"Last tick: {last.state}, {last.id}." if last else "No tick so far."

@@ -160,12 +160,12 @@ class _Run:
             pass  # somebody else has ended it meanwhile
 
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
-        offers = [_offer(each, self.actor, supersedes) for each in some]
+        offers = [_offer(item, self.actor, supersedes) for item in some]
         good = [offer for offer in offers if isinstance(offer, Offer)]
         outcomes = iter(
             await remember(good, writes=self.store.writes, clock=self.clock, content_policy=self.content_policy)
         )
-        made = [next(outcomes) if isinstance(each, Offer) else Outcome(Status.REFUSED, error=each) for each in offers]
+        made = [next(outcomes) if isinstance(item, Offer) else Outcome(Status.REFUSED, error=item) for item in offers]
         for outcome in made:
             if outcome.error is not None and not isinstance(outcome.error, NeverRetry):
                 raise outcome.error

@@ -18,7 +18,7 @@ async def open_incidents(workspace_id: str, present: Present, pages: Iterable[Ar
     closed."""
     viewer = Viewer(workspace_id=workspace_id, agent_id="")
     burn = {signal.id for signal in present.signals}
-    rows = {each: await signals.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
+    rows = {item: await signals.signal(viewer, item) for item in sorted(unclosed(pages) - burn)}
     return OpenIncidents(
         present.signals, {each: row for each, row in rows.items() if row is None or not row.state.open}
     )

@@ -40,8 +40,8 @@ async def raise_signals(
     Returns `ended` and `rows` of `World`: marks of what somebody has ended in the store are to be resolved.
     """
     await content_policy.ready()
-    marks = [each for each in shown[:RAISES] if each.mark.severity in set(Severity)]
-    raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us, held_us)) is not None]
+    marks = [item for item in shown[:RAISES] if item.mark.severity in set(Severity)]
+    raises = [(mark, made) for mark in marks if (made := _raise(mark, workspace_id, now_us, held_us)) is not None]
     raises = [(each, admitted_raise(made, content_policy)) for each, made in raises]
     ended: dict[str, str] = {}
     rows: dict[str, str] = {}
@@ -101,5 +101,5 @@ def alarm_of(present: Present) -> Alarm | None:
 
 async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
     """Results of the declared probes that a mark names, and of no other."""
-    wanted = {each.mark.verify for each in shown if each.mark.verify in declared}
+    wanted = {item.mark.verify for item in shown if item.mark.verify in declared}
     return {name: await prober.check(declared[name]) for name in sorted(wanted)}

@@ -29,7 +29,7 @@ def transcripts(folder: Path) -> Iterator[Transcript]:
     """Every transcript, by name. Links are not followed. `NotFound` without the folder."""
     if not folder.is_dir():
         raise NotFound(f"there is no folder of transcripts at {folder}: name another")
-    for project in sorted(each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()):
+    for project in sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()):
         for path in sorted(project.glob("*.jsonl")):
             if path.is_file() and not path.is_symlink():
                 yield Transcript(path, project.name, path.stat().st_mtime)
@@ -41,20 +41,20 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
     project, begins = (wanted.project or "").casefold(), within.since.timestamp()
     scanned = 0
     found: list[Session | None] = []
-    for each in transcripts(folder):
-        if each.mtime < begins or project not in each.project_folder.casefold():
+    for transcript in transcripts(folder):
+        if transcript.mtime < begins or project not in transcript.project_folder.casefold():
             continue
         scanned += 1
         try:
-            found.append(session(each.session_id, records(lines(each.path))))
+            found.append(session(transcript.session_id, records(lines(transcript.path))))
         except OSError:
-            unreadable(each.path)
+            unreadable(transcript.path)
     return bundle(found, within, wanted, scanned)
 
 
 def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | None]:
     """The records of a session by its id; None where its file is gone, and nothing of one that can't be read."""
-    paths = {each.session_id: each.path for each in transcripts(folder)}
+    paths = {transcript.session_id: transcript.path for transcript in transcripts(folder)}
 
     def records_of(session_id: str) -> Iterable[Record] | None:
         path = paths.get(session_id)

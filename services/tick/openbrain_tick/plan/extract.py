@@ -177,17 +177,17 @@ class _Counting:
         )
 
 
-def bundle(found: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:
+def bundle(sessions: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:
     """Those that overlap the window and have turns enough."""
     kept = [
-        each
-        for each in found
-        if each is not None
-        and each.start <= within.until
-        and each.end >= within.since
-        and each.num_user_turns >= wanted.min_turns
+        item
+        for item in sessions
+        if item is not None
+        and item.start <= within.until
+        and item.end >= within.since
+        and item.num_user_turns >= wanted.min_turns
     ]
-    kept.sort(key=lambda each: (each.start, each.session_id))
+    kept.sort(key=lambda item: (item.start, item.session_id))
     return Bundle(
         window=within, filter=wanted, sessions_scanned=scanned, sessions_returned=len(kept), sessions=tuple(kept)
     )

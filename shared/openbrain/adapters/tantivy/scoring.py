@@ -42,7 +42,7 @@ class Scoring:
                 of_it = self._both(within, self._term("keyword", passage_of(each)))
                 passages |= self._scores(filtered(question, of_it), 1)
         scores = {each: (score + passages.get(each, score)) / 2 for each, score in whole.items()}
-        return dict(sorted(scores.items(), key=lambda each: -each[1])[:limit])
+        return dict(sorted(scores.items(), key=lambda item: -item[1])[:limit])
 
     def _scores(self, query: Query, limit: int) -> dict[str, float]:
         """By memory, best first, each by its best entry."""

@@ -76,7 +76,7 @@ class Reader:
 
     def _following(self, found: Sequence[_Scored], limit: int, after: Place | None) -> list[Hit]:
         hits: list[Hit] = []
-        for score, several in groupby(found, key=lambda each: each[0]):
+        for score, several in groupby(found, key=lambda item: item[0]):
             if len(hits) >= limit or score <= 0:
                 break
             if after is None or score <= after.score:

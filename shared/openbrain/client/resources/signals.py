@@ -168,8 +168,8 @@ class Signals:
             aclosing(self._wire.stream(f"{AMYGDALA}/stream", query=query, accept=MEDIA)) as parts,
             aclosing(events(parts)) as sent,
         ):
-            async for each in sent:
-                yield _news(each)
+            async for item in sent:
+                yield _news(item)
 
 
 def _news(sent: Sent) -> News:

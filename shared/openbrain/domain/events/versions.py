@@ -42,7 +42,7 @@ def decoder(stream: str, data: type[EventData], *, version: int = 1, older: Sequ
     """
     newest: type[CloudEvent[Any]] = CloudEvent[data]  # type: ignore[valid-type]
     expected = event_type(stream, version)
-    known = {event_type(stream, each.version): (CloudEvent[each.data], each.lift) for each in older}  # type: ignore[name-defined]
+    known = {event_type(stream, item.version): (CloudEvent[item.data], item.lift) for item in older}  # type: ignore[name-defined]
     of_the_stream = re.compile(re.escape(expected.rpartition("v")[0]) + r"v[1-9][0-9]{0,5}")
 
     def decode(raw: bytes) -> CloudEvent[Any]:

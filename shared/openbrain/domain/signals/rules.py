@@ -242,7 +242,7 @@ def _next(signal: Signal, times: SignalTimes) -> tuple[int | None, Step]:
             coming.append((max(signal.quiet_since + times.resolve, signal.held_until), Step.RESOLVED))
         else:
             coming.append((signal.quiet_since + times.quiet, Step.LOWERED))
-    return min(coming, default=(None, Step.EXPIRED), key=lambda each: each[0] or 0)
+    return min(coming, default=(None, Step.EXPIRED), key=lambda item: item[0] or 0)
 
 
 def _ended(signal: Signal, step: Step, actor: str, now: int, note: str = "") -> Signal:

@@ -19,8 +19,8 @@ _SECRET = "whsec_"  # noqa: S105 - the mark of one
 _GLOBAL_V6 = IPv6Network("2000::/3")
 """What IANA has given out for addresses of the whole Internet; all else of IPv6 is something else."""
 _NOT_PUBLIC_V4 = tuple(
-    IPv4Network(each)
-    for each in (
+    IPv4Network(item)
+    for item in (
         *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
         *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
         *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
@@ -28,7 +28,7 @@ _NOT_PUBLIC_V4 = tuple(
     )
 )
 _NOT_PUBLIC_V6 = tuple(
-    IPv6Network(each) for each in (*("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),)
+    IPv6Network(item) for item in (*("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),)
 )
 """The special-purpose registries of IANA, as they stood in 2026, written down: Python's own list differs from version
 to version. An address that leads to another one (6to4, Teredo) is none of its own."""
@@ -74,9 +74,9 @@ def named(host: str, hosts: Sequence[str]) -> bool:
     """Whether a list of hosts names this one, itself or by a domain above it."""
     host = host.lower().rstrip(".")
     return any(
-        host.endswith(each) and len(host) > len(each) if each.startswith(".") else host == each
-        for each in (name.lower().rstrip(".") for name in hosts)
-        if each
+        host.endswith(item) and len(host) > len(item) if item.startswith(".") else host == item
+        for item in (name.lower().rstrip(".") for name in hosts)
+        if item
     )
 
 
@@ -86,8 +86,8 @@ def is_public(address: str) -> bool:
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address) and any(found in each for each in _HOLDING_V4):
+    if isinstance(found, IPv6Address) and any(found in item for item in _HOLDING_V4):
         found = IPv4Address(int(found) & 0xFFFFFFFF)
     if isinstance(found, IPv4Address):
-        return not any(found in each for each in _NOT_PUBLIC_V4)
-    return found in _GLOBAL_V6 and not any(found in each for each in _NOT_PUBLIC_V6)
+        return not any(found in item for item in _NOT_PUBLIC_V4)
+    return found in _GLOBAL_V6 and not any(found in item for item in _NOT_PUBLIC_V6)

@@ -34,8 +34,8 @@ def one_line(text: str) -> str:
 def escaped(text: str, escape: Callable[[str], str]) -> str:
     """The same with escapes of another form."""
 
-    def shown(found: re.Match[str]) -> str:
-        character, before = found[0], max(0, found.start() - 1)
+    def shown(match: re.Match[str]) -> str:
+        character, before = match[0], max(0, match.start() - 1)
         if character == _PICTURE and _AS_PICTURE.match(text, before):
             return character
         return escape(character) if _UNSEEN.match(character) else character

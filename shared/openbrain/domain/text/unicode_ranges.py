@@ -49,7 +49,7 @@ def coarse_class(*tables: str) -> str:
         if low > 0xFFFF:
             lowest, highest = planes[low >> 16]
             planes[low >> 16] = min(low, lowest), max(high, highest)
-    ranges = [*(each for each in found if each[0] <= 0xFFFF), *planes.values()]
+    ranges = [*(item for item in found if item[0] <= 0xFFFF), *planes.values()]
     return "".join(f"{_written(low)}-{_written(high)}" for low, high in ranges)
 
 

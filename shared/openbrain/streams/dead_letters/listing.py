@@ -84,7 +84,7 @@ async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str | None =
     while after and (entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE)):
         letters = [letter(box, entry.decode(), fields) for entry, fields in entries]
         last = entries[-1][0].decode()
-        yield Page([each for each in letters if wanted.error in ("", each.error)], last)
+        yield Page([item for item in letters if wanted.error in ("", item.error)], last)
         after = behind(last)
 
 

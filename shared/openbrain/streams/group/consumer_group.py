@@ -84,7 +84,7 @@ class ConsumerGroup:
     async def renew(self, ids: Sequence[str]) -> list[str]:
         """Renew the leases of these; the ids that are no longer ours."""
         lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, " ".join(ids))
-        return [each.decode() for each in lost]
+        return [item.decode() for item in lost]
 
     async def give_back(self, ids: Sequence[str]) -> int:
         """Let others have these, due at once and uncounted; how many were still ours."""

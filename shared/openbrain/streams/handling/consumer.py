@@ -149,7 +149,7 @@ class Consumer:
         for number, delivery in enumerate(batch):
             if counted and self.limit.stopped:
                 failed = self.limit.take(len(self.limit.kept))
-                self._keep([*(each.entry for each in batch[number:]), *failed])
+                self._keep([*(item.entry for item in batch[number:]), *failed])
                 return
             await self._work([delivery], loop, counted=counted)
 
@@ -190,7 +190,7 @@ class Consumer:
         if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
             return [exhausted]
         try:
-            with metrics.batch_span(f"{self.group.stream} process", (each.event.traceparent for each in batch)):
+            with metrics.batch_span(f"{self.group.stream} process", (item.event.traceparent for item in batch)):
                 results = await handler(batch)
                 return one_each(results, len(batch))
         except TryLater as error:
@@ -278,7 +278,7 @@ class Consumer:
         if not self.limit.note(done, len(telling), last):
             return failed
         self._keep([delivery.entry for delivery, _ in failed if delivery.id in telling])
-        return [each for each in failed if each[0].id not in telling]
+        return [item for item in failed if item[0].id not in telling]
 
     async def renew(self) -> None:
         """Renew the lease of all that is in hand; forget what is no longer ours. Raises what redis-py raises."""

@@ -66,7 +66,7 @@ class Look:
             lag=await lag_of(self.client, stream, info),
             pending=int(pending["pending"]),
             parked=len(parked),
-            due=sorted(parked, key=lambda each: each.due_in_s)[:SHOWN],
+            due=sorted(parked, key=lambda item: item.due_in_s)[:SHOWN],
             oldest_undelivered_s=self._age(undelivered),
             oldest_pending_s=self._age(pending["min"].decode() if pending["min"] else None),
             consumers=await self._consumers(stream, name),
@@ -88,9 +88,9 @@ class Look:
         after: str | None = "-"
         while after:
             page: Any = await self.client.xpending_range(stream, group, after, "+", _PAGE, PARKED)
-            for each in page:
-                due_in_ms = max(0, ripe_ms - each["time_since_delivered"])
-                parked.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
+            for item in page:
+                due_in_ms = max(0, ripe_ms - item["time_since_delivered"])
+                parked.append(Parked(entry=item["message_id"].decode(), due_in_s=due_in_ms / 1000))
             after = behind(parked[-1].entry) if page else None
         return parked
 
@@ -100,7 +100,7 @@ class Look:
             for consumer in await self.client.xinfo_consumers(stream, group)
             if consumer["name"] != PARKED.encode()
         ]
-        return sorted(consumers, key=lambda each: (-each.pending, each.idle_s))[:SHOWN]
+        return sorted(consumers, key=lambda item: (-item.pending, item.idle_s))[:SHOWN]
 
     async def _replaying(self, stream: str, group: str) -> int:
         replay = replays(stream, group)

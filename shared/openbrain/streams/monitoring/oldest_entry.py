@@ -22,7 +22,7 @@ async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> i
         times = [await _oldest(client, stream, group) for stream, group in readers]
     except AWAY as error:
         raise TryLater(f"Redis does not answer ({type(error).__name__}): what waits in it is not known") from error
-    return min((each for each in times if each is not None), default=None)
+    return min((item for item in times if item is not None), default=None)
 
 
 async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:

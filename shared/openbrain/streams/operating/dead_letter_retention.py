@@ -76,7 +76,7 @@ class DeadKeeping:
         """Warn, and drop dead letters whose warning is old enough. Returns how many. Raises what redis-py raises."""
         filled = await survey(client, self._settings)
         self._tell(filled)
-        ripe = [each for each in filled if each.share >= 1 and self._ripe(each.box.key)]
+        ripe = [item for item in filled if item.share >= 1 and self._ripe(item.box.key)]
         removed = await self._drop(client, ripe)
         for key, number in removed.items():
             _log.error("streams.dead_letters_dropped", dead_letters=key, number=number)
@@ -85,7 +85,7 @@ class DeadKeeping:
     def _tell(self, filled: Sequence[Filled]) -> None:
         for box in boxes(self._settings.prefix, self._settings.bound_workspaces):
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(self._settings.prefix + box.stream, box.group).set(0)
-        near = {each.box.key: each for each in filled if each.share >= ALARM_AT}
+        near = {item.box.key: item for item in filled if item.share >= ALARM_AT}
         for each in filled:
             labels = (self._settings.prefix + each.box.stream, each.box.group)
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(each.share)
@@ -110,13 +110,13 @@ class DeadKeeping:
             return {}
         seconds, _ = await client.time()
         oldest = (round((seconds - self._settings.dead_retention_s) * 1000), 0)
-        removed = {each.box.key: await remove(client, each.box.key, oldest) for each in ripe}
+        removed = {item.box.key: await remove(client, item.box.key, oldest) for item in ripe}
         others = sum((await sizes(client, self._others(ripe))).values())
         budget = self._settings.tuning.dead_share * (await memory_of(client, self._settings)).limit
-        more = await shrink(client, {each.box.key: () for each in ripe}, max(0, round(budget) - others))
+        more = await shrink(client, {item.box.key: () for item in ripe}, max(0, round(budget) - others))
         return {key: total for key in removed if (total := removed[key] + more.get(key, 0))}
 
     def _others(self, ripe: Sequence[Filled]) -> list[str]:
-        theirs = {each.box.key for each in ripe}
+        theirs = {item.box.key for item in ripe}
         every = boxes(self._settings.prefix, self._settings.bound_workspaces)
         return [box.key for box in every if box.key not in theirs]

@@ -56,7 +56,7 @@ class Redelivery:
         with answering("the work on dead letters"):
             for box, entries in self._by_box(names).items():
                 letters += [await listing.one(self._client, box, entry) for entry in entries]
-        return [each for each in letters if each is not None]
+        return [letter for letter in letters if letter is not None]
 
     async def revive(self, names: Sequence[str]) -> list[Revival]:
         """Give each again to its group, after which it is a dead letter no more; in any order."""

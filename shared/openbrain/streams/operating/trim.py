@@ -48,10 +48,10 @@ def waited_for(
 ) -> dict[str, tuple[str, ...]]:
     """The plan with the readers from outside that are registered."""
     found = {stream: tuple(groups) for stream, groups in plan.items()}
-    for each in outside:
-        stream = settings.prefix + each.stream
+    for item in outside:
+        stream = settings.prefix + item.stream
         if stream in found:
-            found[stream] = (*found[stream], each.name)
+            found[stream] = (*found[stream], item.name)
     return found
 
 
@@ -59,11 +59,11 @@ async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGrou
     """Make the registered groups again that the server lost, at the beginning of their streams; how many. Raises what
     redis-py raises."""
     made = 0
-    for each in outside:
-        stream = settings.prefix + each.stream
-        if each.name not in await groups_of(client, stream):
-            made += int(await scripts.JOIN(client, (stream, retry_states(stream, each.name)), each.name))
-            _log.warning("streams.group_remade", stream=stream, group=each.name)
+    for item in outside:
+        stream = settings.prefix + item.stream
+        if item.name not in await groups_of(client, stream):
+            made += int(await scripts.JOIN(client, (stream, retry_states(stream, item.name)), item.name))
+            _log.warning("streams.group_remade", stream=stream, group=item.name)
     return made
 
 

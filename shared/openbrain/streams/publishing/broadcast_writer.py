@@ -54,7 +54,7 @@ async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
     `TryLater` while the server does not answer, as below."""
     with answering(_WHAT):
         ids = await _TOPS(client, streams)
-    return [int(each.partition(b"-")[0] or 0) for each in ids]
+    return [int(item.partition(b"-")[0] or 0) for item in ids]
 
 
 async def begin_anew(client: Redis, stream: str) -> None:

@@ -34,13 +34,13 @@ async def probe(consumer: Consumer, loop: str) -> bool:
 
 
 async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None:
-    abandoned = sum(each.was_abandoned for each in taken)
+    abandoned = sum(item.was_abandoned for item in taken)
     if abandoned:
         consumer.count("abandoned", abandoned)
         _log.warning("streams.entries_abandoned", stream=consumer.group.stream, entries=abandoned)
     if taken:
         consumer.count("taken", len(taken))
-        entries = [each.entry for each in taken if each.entry.id not in consumer.held]
+        entries = [item.entry for item in taken if item.entry.id not in consumer.held]
         own = consumer.limit.own_account(entries)
         await consumer.process([entry for entry in entries if entry.id not in own], loop)
         await consumer.process([entry for entry in entries if entry.id in own], loop, counted=False)

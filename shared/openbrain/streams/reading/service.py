@@ -91,9 +91,9 @@ class Service:
             if logging is not None:
                 logs.configure(logging)
             async with self._opened(), AsyncExitStack() as stack:
-                for each in beside:
-                    stack.push_async_callback(each.stop)
-                    await each.start()
+                for item in beside:
+                    stack.push_async_callback(item.stop)
+                    await item.start()
                 with long_running():
                     yield
 

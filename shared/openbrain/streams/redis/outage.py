@@ -83,4 +83,4 @@ class Link:
 
 def absence(error: Exception) -> Exception | None:
     """The missing connection or answer of the stream server that this error is, or was raised from."""
-    return next((each for each in (error, error.__cause__) if isinstance(each, NoConnection | NoAnswer)), None)
+    return next((item for item in (error, error.__cause__) if isinstance(item, NoConnection | NoAnswer)), None)

@@ -59,7 +59,7 @@ def _equal(due: Sum, standing: Sum) -> bool:
 
 async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:
     """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
-    accounts = [each async for each in accounting(expected_entries, index, generation)]
+    accounts = [item async for item in accounting(expected_entries, index, generation)]
     return accounts[-1]
 
 
@@ -79,8 +79,8 @@ def _plus(one: Sum, other: Sum) -> Sum:
 
 def _total(sums: Iterable[Sum]) -> Sum:
     total = Sum()
-    for each in sums:
-        total = _plus(total, each)
+    for item in sums:
+        total = _plus(total, item)
     return total
 
 
@@ -114,7 +114,7 @@ async def closer(
         await gives_way()
         yield Account(due=Sum(due), standing=Sum(entries, 0, removed), differing=frozenset())
     parts, equal = memoryview(table).cast("B"), bytes(8 * PARTS)
-    left = (each for each in range(BUCKETS) if parts[each * 8 * PARTS : (each + 1) * 8 * PARTS] != equal)
+    left = (item for item in range(BUCKETS) if parts[item * 8 * PARTS : (item + 1) * 8 * PARTS] != equal)
     yield Account(due=Sum(due), standing=Sum(entries, 0, removed), differing=frozenset(ahead.union(left)))
 
 

@@ -111,8 +111,8 @@ class Embedders:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for each in self._opened:
-                stack.push_async_callback(each.close)
+            for item in self._opened:
+                stack.push_async_callback(item.close)
         self._first, self._opened = None, []
         self._by_name.clear()
         self._by_key.clear()

@@ -26,7 +26,7 @@ class Encoder:
         if self._one_pass:
             return await self._tokens.encode(inputs)
         vectors = await self._embedder.embed(inputs)
-        states = [each.states for each in await self._tokens.encode(inputs)]
+        states = [item.states for item in await self._tokens.encode(inputs)]
         return [Encoding(*both) for both in zip(vectors, states, strict=True)]
 
     async def queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
@@ -36,5 +36,5 @@ class Encoder:
         if self._one_pass:
             return await self._tokens.encode_queries(queries)
         vectors = await self._embedder.embed_queries(queries)
-        states = [each.states for each in await self._tokens.encode_queries(queries)]
+        states = [encoded.states for encoded in await self._tokens.encode_queries(queries)]
         return [QueryEncoding(*both) for both in zip(vectors, states, strict=True)]

@@ -48,9 +48,9 @@ async def check(index: Accountable, generation: Generation) -> None:
 async def all_there(index: Accountable, builder: str, written: Sequence[Generation]) -> None:
     """`IndexMissing` where one of those that this builder writes is not there. One that is being built may not be
     made yet."""
-    for each in written:
-        if each.builder == builder and each.status != GenerationStatus.BUILDING:
-            await epoch_of(index, each.name)
+    for item in written:
+        if item.builder == builder and item.status != GenerationStatus.BUILDING:
+            await epoch_of(index, item.name)
 
 
 async def note_loss(generations: Generations, index: Accountable, generation: Generation) -> None:

@@ -79,9 +79,9 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     another version is to write. Older ones of another builder are left behind: they answer until the new one serves."""
     if not written:
         raise TryLater(f"there is no {kind} index yet: it is made as soon as its room can make it")
-    mine = [each for each in written if each.builder == builder]
-    newest = max(written, key=lambda each: each.created_at)
-    if mine and (newest.builder == builder or max(each.created_at for each in mine) >= newest.created_at):
+    mine = [item for item in written if item.builder == builder]
+    newest = max(written, key=lambda item: item.created_at)
+    if mine and (newest.builder == builder or max(item.created_at for item in mine) >= newest.created_at):
         return mine
     raise TryLater(
         f"the {kind} index {newest.name} is of builder {newest.builder} and this version writes {builder}: "
@@ -92,7 +92,7 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
 async def drop_generation(store: Store, index: Replaceable, generation: Generation) -> None:
     """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
     somebody may still write it."""
-    known = any(each.name == generation.name for each in await store.generations.generations(generation.kind))
+    known = any(item.name == generation.name for item in await store.generations.generations(generation.kind))
     if known:
         await store.generations.retire(generation.kind, generation.name)
     if any(generation.name in writer.names for writer in await store.index_writers.writers(generation.kind)):
@@ -108,6 +108,6 @@ async def write_to_all(
 ) -> None:
     """Call `write` for all of them that are wanted, and again for those that came to be known meanwhile."""
     done: set[str] = set()
-    while missing := [each for each in await written.get() if each.name not in done and wanted(each)]:
+    while missing := [item for item in await written.get() if item.name not in done and wanted(item)]:
         await write(missing)
-        done.update(each.name for each in missing)
+        done.update(item.name for item in missing)

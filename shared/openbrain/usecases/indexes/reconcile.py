@@ -76,8 +76,8 @@ def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) ->
     """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
     by_id = {entry.id: entry for entry in entries}
     if row is None:
-        return [_difference(Fault.GHOST, None, each) for each in by_id.values() if not each.tombstone]
-    top = max(by_id.values(), key=lambda each: each.revision, default=None)
+        return [_difference(Fault.GHOST, None, item) for item in by_id.values() if not item.tombstone]
+    top = max(by_id.values(), key=lambda item: item.revision, default=None)
     if top is not None and top.revision > row.revision:
         return [_difference(Fault.AHEAD, row, top)]
     if row.failed:
@@ -86,7 +86,7 @@ def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) ->
         return [_difference(Fault.WAITING, row, top)]
     due = {point_id(row.memory_id, number): number for number in range(row.passages)}
     faults = [
-        _difference(Fault.GHOST, row, each) for each in by_id.values() if not each.tombstone and each.id not in due
+        _difference(Fault.GHOST, row, item) for item in by_id.values() if not item.tombstone and item.id not in due
     ]
     lacking = next(
         (fault for entry_id, number in due.items() if (fault := _lack(row, by_id.get(entry_id), number, builder))),
@@ -141,7 +141,7 @@ async def _lacking(
     living = {row.memory_id for row in rows if row.living}
     lacking = await look(expected_entries, index, generation, suspects) if suspects else []
     # What is too much is found from the other side, with all that stands there.
-    return [each for each in lacking if not _too_much_of(each, living)]
+    return [item for item in lacking if not _too_much_of(item, living)]
 
 
 async def look(
@@ -151,7 +151,7 @@ async def look(
     entries = await _entries(index, generation, rows)
     fresh = await expected_entries.by_id(generation, [row.memory_id for row in rows])
     return [
-        each for row in rows for each in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
+        item for row in rows for item in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
     ]
 
 
@@ -162,8 +162,8 @@ async def _entries(
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
     by_memory: dict[str, list[Standing]] = defaultdict(list)
     for start in range(0, len(ids), LOOKED_AT):
-        for each in (await index.read(generation.name, ids[start : start + LOOKED_AT])).values():
-            by_memory[each.memory_id].append(each)
+        for item in (await index.read(generation.name, ids[start : start + LOOKED_AT])).values():
+            by_memory[item.memory_id].append(item)
     return by_memory
 
 
@@ -172,22 +172,22 @@ async def _too_much(
 ) -> list[Difference]:
     """Of these entries. The others of their memories may be in another part: they are read where something is amiss."""
     entries: dict[str, list[Standing]] = defaultdict(list)
-    for each in some:
-        entries[each.memory_id].append(each)
+    for item in some:
+        entries[item.memory_id].append(item)
     rows = await expected_entries.by_id(generation, sorted(entries))
     living = {row.memory_id for row in rows.values() if row.living}
 
     def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:
-        return [each for each in judge(rows.get(owner), of, generation.builder) if _too_much_of(each, living)]
+        return [item for item in judge(rows.get(owner), of, generation.builder) if _too_much_of(item, living)]
 
     suspects = [owner for owner, found in entries.items() if judged(owner, found)]
     others = await _entries(index, generation, [rows[owner] for owner in suspects if owner in rows])
-    here = {each.id for each in some}
+    here = {item.id for item in some}
     return [
-        each
+        item
         for owner in suspects
-        for each in judged(owner, [*others.get(owner, ()), *entries[owner]])
-        if each.entry_id in here
+        for item in judged(owner, [*others.get(owner, ()), *entries[owner]])
+        if item.entry_id in here
     ]
 
 
@@ -209,26 +209,26 @@ async def repair(store: Store, index: Index, generation: Generation, found: Sequ
     """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
     ghosts = [
         Tombstone(
-            id=each.entry_id,
-            memory_id=each.memory_id,
-            revision=max(each.seen, each.revision),
-            bucket=bucket_of(each.memory_id),
+            id=item.entry_id,
+            memory_id=item.memory_id,
+            revision=max(item.seen, item.revision),
+            bucket=bucket_of(item.memory_id),
             at=now,
         )
-        for each in found
-        if each.fault is Fault.GHOST
+        for item in found
+        if item.fault is Fault.GHOST
     ]
     if ghosts:
         failed = await index.write(generation.name, ghosts)
         for error in failed.values():
             raise error
     seen: dict[str, int] = {}
-    for each in found:
-        if each.fault is Fault.AHEAD:
-            seen[each.memory_id] = max(each.seen, seen.get(each.memory_id, 0))
+    for item in found:
+        if item.fault is Fault.AHEAD:
+            seen[item.memory_id] = max(item.seen, seen.get(item.memory_id, 0))
     if seen:
         await store.index_marks.lift(seen)
-    again = {each.memory_id for each in found if each.fault not in (Fault.GHOST, Fault.AHEAD)}
+    again = {item.memory_id for item in found if item.fault not in (Fault.GHOST, Fault.AHEAD)}
     if again:
         serves = generation.status == GenerationStatus.SERVING
         await store.outbox.announce_again(sorted(again), None if serves else generation.name)

@@ -36,8 +36,8 @@ def _comment(was: Sequence[str]) -> str:
     """A comment that stands behind a plain value or behind the key."""
     if not was or was[0].split(":", 1)[1].lstrip(" \t")[:1] in {'"', "'", "[", "{", "|", ">"}:
         return ""
-    found = _TRAILING.search(was[0].rstrip("\r\n"))
-    return found[0] if found else ""
+    match = _TRAILING.search(was[0].rstrip("\r\n"))
+    return match[0] if match else ""
 
 
 def _key(key: str) -> str:

@@ -17,7 +17,7 @@ class Lines:
     @cached_property
     def starts(self) -> list[int]:
         """The offset of each line."""
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def at(self, offset: int) -> int:
         """The line of an offset."""
@@ -72,13 +72,13 @@ class Quoted:
             if opened is not None and in_quote and not text[start : start + 4].lstrip(" ").startswith(">"):
                 self._fenced.append((opened, number - 1))  # the quotation ends, and its fence with it
                 opened = None
-            found = _FENCE.match(text, start)
-            if found is None:
+            match = _FENCE.match(text, start)
+            if match is None:
                 continue
-            marks, rest = found[1], found[2]
+            marks, rest = match[1], match[2]
             if opened is None:
                 if marks[0] == "~" or "`" not in rest:  # else a code span
-                    opened, fence, in_quote = number, marks, ">" in found[0][: -len(marks + rest)]
+                    opened, fence, in_quote = number, marks, ">" in match[0][: -len(marks + rest)]
             elif marks[0] == fence[0] and len(marks) >= len(fence) and not rest.strip():
                 self._fenced.append((opened, number))
                 opened = None

@@ -73,7 +73,7 @@ def path_of(folder: Folder, post: Post) -> str:
     if post.type == "signal":
         stamp = re.sub(r"[^0-9T]", "", to_iso(post.at)[:19])
         return f"amygdala/{stamp}Z-{post.severity}-{slug(post.title)}-{_short(post)}.md"
-    numbers = [int(found[1]) for entry in folder.walk("left/decisions") if (found := _ADR.fullmatch(entry.path))]
+    numbers = [int(match[1]) for entry in folder.walk("left/decisions") if (match := _ADR.fullmatch(entry.path))]
     return f"left/decisions/ADR-{max(numbers, default=0) + 1:04}-{slug(post.title)}.md"
 
 
@@ -148,6 +148,6 @@ def _stands(text: str, path: str, post: Post) -> bool:
     page = read(text, path)
     wanted = _marker(post)
     return any(
-        (found.type, found.attrs, found.content) == (wanted.type, wanted.attrs, wanted.content)
-        for found in markers.parse(page.body, path, page.body_line).markers
+        (marker.type, marker.attrs, marker.content) == (wanted.type, wanted.attrs, wanted.content)
+        for marker in markers.parse(page.body, path, page.body_line).markers
     )

@@ -101,17 +101,17 @@ def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
     """As entries of a vault. Those that are memories become such with the next tick."""
     return tuple(
         Post(
-            type=each.type,
-            content=each.content,
+            type=marker.type,
+            content=marker.content,
             attrs={
-                "source": each.project or "session",
-                **({"project": each.project} if each.project else {}),
-                **each.attrs,
-                "session_id": each.session_id,
+                "source": marker.project or "session",
+                **({"project": marker.project} if marker.project else {}),
+                **marker.attrs,
+                "session_id": marker.session_id,
             },
-            at=now_us if each.at is None else from_datetime(each.at),
+            at=now_us if marker.at is None else from_datetime(marker.at),
         )
-        for each in found.markers
+        for marker in found.markers
     )
 
 
@@ -120,17 +120,17 @@ def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...
     return tuple(
         MemorySubmitted(
             workspace_id=workspace_id,
-            idempotency_key=each.key,
-            content=each.content,
-            type=MEMORY_TYPES[each.type],
-            project=each.project or None,
-            memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
-            tags=(each.type,),
-            metadata={"marker": each.type, "session": each.session_id},
-            source=f"session:{each.session_id}"[: limits.SOURCE_CHARS],
+            idempotency_key=marker.key,
+            content=marker.content,
+            type=MEMORY_TYPES[marker.type],
+            project=marker.project or None,
+            memory_scope=Scope.PROJECT if marker.project else Scope.SHARED,
+            tags=(marker.type,),
+            metadata={"marker": marker.type, "session": marker.session_id},
+            source=f"session:{marker.session_id}"[: limits.SOURCE_CHARS],
             confidence=CONFIDENCE,
-            occurred_at=each.at,
+            occurred_at=marker.at,
         )
-        for each in found.markers
-        if each.type in MEMORY_TYPES
+        for marker in found.markers
+        if marker.type in MEMORY_TYPES
     )

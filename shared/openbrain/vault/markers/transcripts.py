@@ -74,13 +74,13 @@ def _object(line: bytes) -> dict[str, Any] | None:
     if not line.strip():
         return None
     try:
-        found = orjson.loads(line)
+        parsed = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
-            found = orjson.loads(line.decode(errors="replace"))
+            parsed = orjson.loads(line.decode(errors="replace"))
         except orjson.JSONDecodeError:
             return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _record(found: Mapping[str, Any]) -> Record:

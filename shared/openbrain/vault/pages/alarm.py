@@ -30,14 +30,14 @@ class Alarm:
 
 def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
     """Of what is open in a workspace (`Present`). None where there is neither a halt nor anything above info."""
-    loud = [each for each in signals if each.broadcast_severity is not Severity.INFO]
+    loud = [signal for signal in signals if signal.broadcast_severity is not Severity.INFO]
     if not loud and not halts:
         return None
-    severity = max((each.broadcast_severity for each in loud), key=lambda each: each.rank, default=Severity.WARNING)
+    severity = max((item.broadcast_severity for item in loud), key=lambda item: item.rank, default=Severity.WARNING)
     if halts:
         severity = Severity.NUCLEAR
     parts = [*_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1 : PARTS + 1])]
-    raised = (*(each.last_raised_at for each in loud), *(each.raised_at for each in halts))
+    raised = (*(item.last_raised_at for item in loud), *(halt.raised_at for halt in halts))
     return Alarm(severity, fitted(parts, "\n", "alarms", more=len(loud[PARTS + 1 :])), max(raised))
 
 

@@ -49,8 +49,8 @@ async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
         FeedbackRules(**{name: getattr(tuning, f"feedback_{name}") for name in _RULES}),
     )
     call.api.committer.hint()
-    results = tuple(FeedbackResult.of(each) for each in judged)
-    count = sum(each.status == "counted" for each in judged)
+    results = tuple(FeedbackResult.of(item) for item in judged)
+    count = sum(item.status == "counted" for item in judged)
     return respond(FeedbackGiven(recall_id=recall_id, results=results, count=count))
 
 

@@ -121,11 +121,11 @@ async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
     if row.ended_at is not None:
         raise Conflict("this session has ended: start it again to go on with it")
     prepared = [_turn(call, actor, row, turn) for turn in call.body.turns]
-    writes = [each for each in prepared if isinstance(each, Write)]
+    writes = [item for item in prepared if isinstance(item, Write)]
     stored = iter(await call.api.committer.remember_all(writes) if writes else ())
-    outcomes = [next(stored) if isinstance(each, Write) else each for each in prepared]
+    outcomes = [next(stored) if isinstance(item, Write) else item for item in prepared]
     results = [_appended(turn.turn, each) for turn, each in zip(call.body.turns, outcomes, strict=True)]
-    return respond({"results": results, "count": sum(each.memory is not None for each in outcomes)})
+    return respond({"results": results, "count": sum(outcome.memory is not None for outcome in outcomes)})
 
 
 @Route(

@@ -67,7 +67,7 @@ class LateInteraction:
         # In one order always, so that sums of floats come out the same.
         known = [memory_id for memory_id in sorted(candidates) if memory_id in states]
         documents = [states[memory_id] for memory_id in known]
-        if sum(len(each) for passages in documents for each in passages) < A_THREAD_FROM:
+        if sum(len(passage) for passages in documents for passage in passages) < A_THREAD_FROM:
             found = self._encoder.similarities(question, documents)
         else:
             found = await asyncio.to_thread(self._encoder.similarities, question, documents)

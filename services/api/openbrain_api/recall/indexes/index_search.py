@@ -115,9 +115,9 @@ class Indexes:
 
         async def search_named(wanted: Sequence[IndexQuery], _until: float) -> HitLists:
             name = await self._serving_text()
-            searches = (TextSearch(each.text, each.condition, limit) for each in wanted)
-            found = await asyncio.gather(*(self._text.named(name, each) for each in searches))
-            return [[Hit(each, 1.0) for each in ids] for ids in found]
+            searches = (TextSearch(item.text, item.condition, limit) for item in wanted)
+            found = await asyncio.gather(*(self._text.named(name, search) for search in searches))
+            return [[Hit(item, 1.0) for item in ids] for ids in found]
 
         asked = [replace(query, names=("text",)) for query in queries.values()]
         found = await self._in_time("text", asked, search_named)
@@ -130,10 +130,10 @@ class Indexes:
         """As the text index has it."""
         return await self._text.hold_names(query, names)
 
-    async def by_names(self, found: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
+    async def by_names(self, by_question: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
         """What the text index found by names alone, as answers."""
-        lost = await self._lost() if found else frozenset()
-        return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in found]
+        lost = await self._lost() if by_question else frozenset()
+        return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in by_question]
 
     def forget_queries(self) -> None:
         """Keep no recent query."""

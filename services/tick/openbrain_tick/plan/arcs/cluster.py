@@ -34,7 +34,7 @@ _SOURCES = "## Source sessions"
 def groups(sessions: Iterable[Session]) -> Iterator[Group]:
     """Sessions of one project with at most 120 minutes between; one that was compacted stands alone."""
     together: list[Session] = []
-    for session in sorted(sessions, key=lambda each: (each.project, each.start, each.session_id)):
+    for session in sorted(sessions, key=lambda item: (item.project, item.start, item.session_id)):
         if together and not _joins(together[-1], session):
             yield Group(tuple(together))
             together = []
@@ -56,7 +56,7 @@ def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Se
     """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended. `earlier` gives
     an arc's other sessions, which are not among these; None where they are gone."""
     run = _Run(plan, to_datetime(plan.now_us), {session.session_id: session for session in sessions}, earlier)
-    for arc in sorted(plan.pages.values(), key=lambda each: (each.merged, each.path)):
+    for arc in sorted(plan.pages.values(), key=lambda item: (item.merged, item.path)):
         run.endings.add(arc.id.rpartition("-")[2])
         for session_id in arc.sessions:
             run.owners.setdefault(session_id, arc.path)
@@ -68,7 +68,7 @@ def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
     """When each arc's last session ended, into its page: from then on time moves its status."""
     ends = {session.session_id: session.end for session in sessions}
     for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
-        last = max((ends[each] for each in arc.sessions if each in ends), default=None)
+        last = max((ends[item] for item in arc.sessions if item in ends), default=None)
         if last is not None and from_datetime(last) > arc.last_activity_us:
             plan.edit(arc, {"last_activity": last.isoformat()})
 
@@ -97,7 +97,7 @@ class _Run:
     """Of the ids of all arcs: the hash of a cluster's sessions stands there."""
 
     def place(self, group: Group) -> None:
-        met = {self.owners[each.session_id]: None for each in group.sessions if each.session_id in self.owners}
+        met = {self.owners[item.session_id]: None for item in group.sessions if item.session_id in self.owners}
         arcs = sorted((self.plan.pages[path] for path in met), key=lambda arc: arc.merged)
         new = [session for session in group.sessions if session.session_id not in self.owners]
         if arcs and not arcs[0].merged:
@@ -121,7 +121,7 @@ class _Run:
             return
         page = read(text, arc.path)
         front = page.front
-        known = [found for each in arc.sessions if (found := self._session(each)) is not None]
+        known = [found for item in arc.sessions if (found := self._session(item)) is not None]
         values: dict[str, Any] = {}
         if new:
             values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]
@@ -129,7 +129,7 @@ class _Run:
         values |= _signals(front, count)
         if linked := _linked(front, met):
             values["edges"] = linked
-        body = _with_bullets(_with_counts(page.body, count, {each.session_id: each for each in known}), new)
+        body = _with_bullets(_with_counts(page.body, count, {item.session_id: item for item in known}), new)
         only_time = not values and body == page.body
         status = Group((*known, *new)).status(self.now)
         if arc.status in _LIVING and status != arc.status:
@@ -170,7 +170,7 @@ def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Sess
     if (said := read_counts(lines)) is not None:
         lines[said[0] : said[0] + 3] = counted_lines(count)
     for at, line in enumerate(lines):
-        if (found := BULLET.fullmatch(line)) and (session := known.get(found[1])) is not None:
+        if (match := BULLET.fullmatch(line)) and (session := known.get(match[1])) is not None:
             lines[at] = bullet(session)
     return end.join(lines)
 
@@ -196,7 +196,7 @@ def _with_bullets(body: str, new: Sequence[Session]) -> str:
     behind = next((at for at in range(first + 1, len(lines)) if lines[at].startswith("## ")), len(lines))
     section = _stripped(lines[first:behind])
     section += [""] * (len(section) == 1)
-    return end.join([*lines[:first], *section, *(bullet(each) for each in new), "", *lines[behind:]])
+    return end.join([*lines[:first], *section, *(bullet(item) for item in new), "", *lines[behind:]])
 
 
 def _stripped(lines: Sequence[str]) -> list[str]:

@@ -25,8 +25,8 @@ _ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 
 def signal_of(arc: Arc) -> str:
     """The id of the signal that an arc is the incident of; '' for another arc."""
-    found = _ID.match(arc.id)
-    return found[1] if found else ""
+    match = _ID.match(arc.id)
+    return match[1] if match else ""
 
 
 def unclosed(pages: Iterable[Arc]) -> frozenset[str]:

@@ -148,7 +148,7 @@ def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
         f"project: {spelt(quotable_line(group.sessions[0].project, 255), inside=False)}",
         f"created: {now.isoformat()}",
         f"signals: {{{signals}}}",
-        f"edges: {json.dumps([{'sibling': each} for each in siblings])}",
+        f"edges: {json.dumps([{'sibling': sibling} for sibling in siblings])}",
         "synthesized: false",
     ]
     return "\n".join(["---", *front, "---", "", *_body(group)])
@@ -219,7 +219,7 @@ def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
     for at in range(len(lines) - len(_COUNTED) + 1):
         found = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
         if all(found):
-            said = {name: float(value) for each in found if each for name, value in each.groupdict().items()}
+            said = {name: float(value) for item in found if item for name, value in item.groupdict().items()}
             return at, said
     return None
 

@@ -37,7 +37,7 @@ def templates(plan: Plan, records_of: Callable[[str], Iterable[Record] | None]) 
     for arc in plan.arcs():
         if (arc.heat or 0) < LEAST_HEAT or arc.status != "active" or not arc.writable:
             continue
-        transcripts = [there for each in arc.sessions if (there := records_of(each)) is not None]
+        transcripts = [there for session in arc.sessions if (there := records_of(session)) is not None]
         text = plan.text(arc.path) if transcripts else None
         if text is None or not _wants_one(read(text, arc.path)):
             continue

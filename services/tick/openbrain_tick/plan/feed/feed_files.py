@@ -102,8 +102,8 @@ def injected(marks: Sequence[InjectMark]) -> FeedFile:
 def signalled(shown: Sequence[Standing]) -> FeedFile:
     """Signals that stand, as many as there is room for, the gravest first."""
     bullets = [
-        f"- **[{each.mark.severity}]** ({first_line(each.mark.source, 60)}) {first_line(_text(each.mark.content), 300)}"
-        for each in shown[:PARTS]
+        f"- **[{item.mark.severity}]** ({first_line(item.mark.source, 60)}) {first_line(_text(item.mark.content), 300)}"
+        for item in shown[:PARTS]
     ]
     body = fitted(bullets, "\n", "signals", head="## Signals\n\n", more=len(shown[PARTS:]))
     return FeedFile(

@@ -60,7 +60,7 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     for arc in arcs:
         joined += not ids.isdisjoint(arc.links)
         fresh += arc.created_us >= week
-    good = sum(1 for each in shown if each.mark.source != "unknown" and not _is_left(plan, each))
+    good = sum(1 for item in shown if item.mark.source != "unknown" and not _is_left(plan, item))
     return Health(
         arcs=len(arcs),
         signals=len(shown),

@@ -84,7 +84,7 @@ def _synthesis(item: Synthesis, plan: Plan) -> list[Write]:
 def _body(page: Page, item: Synthesis) -> str:
     body = "".join(line for line in page.body.splitlines(keepends=True) if line.strip() != PLACEHOLDER)
     known = {marker.content for marker in markers.parse(body, "").markers if marker.type == "lesson"}
-    lessons = [_lesson(each) for each in item.lessons if each not in known]
+    lessons = [_lesson(lesson) for lesson in item.lessons if lesson not in known]
     if item.timeline:
         body = add(body, "Completed", [f"- {line}" for line in item.timeline], before="Errors / learning", level=3)
     if item.resolution:

@@ -27,7 +27,7 @@ class AppliedAnswer:
         refused = [*self.accepted.refused, *self.outcome.refused]
         return {
             "done": list(self.outcome.done),
-            "refused": [{"item": each.item, "reason": each.reason} for each in refused[:PROBLEMS]],
+            "refused": [{"item": item.item, "reason": item.reason} for item in refused[:PROBLEMS]],
             "refused_count": len(refused),
         }
 

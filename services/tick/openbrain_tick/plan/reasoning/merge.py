@@ -24,7 +24,7 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
         raise Conflict(f"{aside} is there already")
     into, gone = page_of(plan, keep), page_of(plan, absorb)
     heading = f"Merged from {absorb.id}"
-    if any(each.title == heading for each in sections(into.body)):
+    if any(section.title == heading for section in sections(into.body)):
         raise Conflict(f"{keep.id} holds what {absorb.id} told")
     body = _with_edges(into.body, keep, absorb, gone)
     body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(gone.body, into.body)}\n"
@@ -65,12 +65,12 @@ def _counts(front: Front) -> dict[str, int]:
 
 def _with_edges(body: str, keep: Arc, absorb: Arc, gone: Page) -> str:
     """The absorbed arc's edges, to where none leads yet."""
-    there = {each.attrs.get("target") for each in markers.parse(body, "").markers if each.type == "edge"}
+    there = {marker.attrs.get("target") for marker in markers.parse(body, "").markers if marker.type == "edge"}
     there |= {*keep.links, keep.id, absorb.id}
     written = [
-        (each.attrs.get("type", "related"), each.attrs.get("target", ""))
-        for each in markers.parse(gone.body, "").markers
-        if each.type == "edge"
+        (marker.attrs.get("type", "related"), marker.attrs.get("target", ""))
+        for marker in markers.parse(gone.body, "").markers
+        if marker.type == "edge"
     ]
     new: list[str] = []
     for kind, target in [*absorb.edges, *written]:
@@ -82,12 +82,12 @@ def _with_edges(body: str, keep: Arc, absorb: Arc, gone: Page) -> str:
 
 def _story(body: str, known: str) -> str:
     """The absorbed text without its edges, and without the blocks that the other has."""
-    known_keys = {_key(each) for each in markers.parse(known, "").markers if each.block}
+    known_keys = {_key(marker) for marker in markers.parse(known, "").markers if marker.block}
     cut: list[tuple[int, int]] = []
-    for each in markers.parse(body, "").markers:
-        inside = cut and each.start < cut[-1][1]
-        if not inside and (each.type == "edge" or (each.block and _key(each) in known_keys)):
-            cut.append((each.start, each.end))
+    for marker in markers.parse(body, "").markers:
+        inside = cut and marker.start < cut[-1][1]
+        if not inside and (marker.type == "edge" or (marker.block and _key(marker) in known_keys)):
+            cut.append((marker.start, marker.end))
     for start, end in reversed(cut):
         body = body[:start] + body[end:]
     return body.strip()

@@ -55,7 +55,7 @@ def prompt(plan: Plan, shown: Sequence[Standing], intent: str, most: int) -> Pro
         ),
         "signals": (
             "Active signals (identity | severity | source | first line):",
-            (_signal(each) for each in shown[:SIGNALS]),
+            (_signal(item) for item in shown[:SIGNALS]),
             len(shown),
         ),
         "untold": ("Arcs without summary or synthesis:", (_outline(plan, arc) for arc in _without(arcs)), 0),

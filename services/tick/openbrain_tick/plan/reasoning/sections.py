@@ -29,7 +29,7 @@ def sections(body: str) -> list[Section]:
     quoted = Quoted(lines)
     if quoted.unclosed is not None:
         raise Invalid("page", f"a code fence in line {quoted.unclosed + 1} of the text is never closed: close it")
-    found = [each for each in _HEADING.finditer(body) if not quoted.holds(each.start())]
+    found = [match for match in _HEADING.finditer(body) if not quoted.holds(match.start())]
     made = []
     for number, each in enumerate(found):
         later = found[number + 1 :]
@@ -46,10 +46,10 @@ def add(body: str, title: str, text: Sequence[str], *, before: str = "", level: 
     line_break = "\r\n" if "\r\n" in body else "\n"
     there = sections(body)
     added = line_break.join(text) + line_break
-    section = next((each for each in there if each.title == title), None)
+    section = next((item for item in there if item.title == title), None)
     if section is not None:
         return _put(body, section.body, section.inner, added, line_break)
-    at = next((each.start for each in there if before and each.title == before), len(body))
+    at = next((item.start for item in there if before and item.title == before), len(body))
     head, tail = body[:at].rstrip("\r\n"), body[at:]
     heading = f"{'#' * level} {title}{line_break}{line_break}"
     joined = f"{head}{line_break * 2}" if head else ""

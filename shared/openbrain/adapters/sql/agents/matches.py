@@ -49,21 +49,21 @@ class SqlMatches:
 def _deliver(
     connection: Connection, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
 ) -> Sequence[Match]:
-    current = _current(connection, {each.memory_id: each.revision for each in matches}, now)
-    standing = _standing(connection, {each.query.id: each.query for each in matches}, now)
-    fresh = [each for each in matches if each.memory_id in current and each.query.id in standing]
+    current = _current(connection, {match.memory_id: match.revision for match in matches}, now)
+    standing = _standing(connection, {match.query.id: match.query for match in matches}, now)
+    fresh = [match for match in matches if match.memory_id in current and match.query.id in standing]
     told: list[Match] = []
     if fresh:
-        seqs = _lock_mailboxes(connection, workspace_id, {each.query.agent_id for each in fresh})
+        seqs = _lock_mailboxes(connection, workspace_id, {item.query.agent_id for item in fresh})
         known = _known(connection, sorted(current))
         new: list[dict[str, Any]] = []
         moved: list[dict[str, Any]] = []
-        for each in fresh:
-            row = known.get((each.memory_id, each.query.id))
-            if row is None or row["withdrawn_at"] is not None or row["content_hash"] != each.content_hash:
-                seqs[each.query.agent_id] += 1
-                (new if row is None else moved).append(_row(each, row, seqs[each.query.agent_id], now))
-                told.append(each)
+        for item in fresh:
+            row = known.get((item.memory_id, item.query.id))
+            if row is None or row["withdrawn_at"] is not None or row["content_hash"] != item.content_hash:
+                seqs[item.query.agent_id] += 1
+                (new if row is None else moved).append(_row(item, row, seqs[item.query.agent_id], now))
+                told.append(item)
         _store(connection, new, moved)
         _number(connection, workspace_id, seqs)
     _take_off(connection, workspace_id, done)
@@ -179,7 +179,7 @@ def _store(connection: Connection, new: Sequence[dict[str, Any]], moved: Sequenc
 
 
 def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
-    known = [row for row in _known(connection, [each.memory_id for each in ended]).values() if not row["withdrawn_at"]]
+    known = [row for row in _known(connection, [item.memory_id for item in ended]).values() if not row["withdrawn_at"]]
     if known:
         seqs = _lock_mailboxes(connection, workspace_id, {row["recipient"] for row in known})
         by_agent: defaultdict[str, list[str]] = defaultdict(list)
@@ -202,5 +202,5 @@ def _take_off(connection: Connection, workspace_id: str, done: Sequence[MatchedM
     as_of = match_queue.c.revision <= bindparam("as_of")
     this = and_(match_queue.c.memory_id == bindparam("memory"), match_queue.c.workspace_id == workspace_id, as_of)
     if done:
-        values = [{"memory": each.memory_id, "as_of": each.revision} for each in sorted(done)]
+        values = [{"memory": item.memory_id, "as_of": item.revision} for item in sorted(done)]
         connection.execute(delete(match_queue).where(this), values)

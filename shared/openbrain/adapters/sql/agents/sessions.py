@@ -47,7 +47,7 @@ class SqlSessions:
         self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
     ) -> Sequence[Session]:
         place = (sessions.c.started_at, sessions.c.id)
-        query = _mine(viewer).where(_following(before)).order_by(*(each.desc() for each in place)).limit(limit)
+        query = _mine(viewer).where(_following(before)).order_by(*(item.desc() for item in place)).limit(limit)
         if project:
             query = query.where(sessions.c.project == project)
         if open_only:
@@ -119,8 +119,8 @@ def _start(connection: Connection, session: Session, viewer: Viewer, traceparent
 def _invitation(connection: Connection, session: Session, viewer: Viewer) -> Session | None:
     same = (sessions.c.workspace_id == session.workspace_id, sessions.c.id == session.id, *_within(viewer))
     query = select(sessions).where(*same).order_by(sessions.c.started_at, sessions.c.agent_id).limit(_SAME_ID)
-    found = map(_read, connection.execute(query).mappings())
-    return next((each for each in found if session.agent_id in each.invited), None)
+    rows = map(_read, connection.execute(query).mappings())
+    return next((item for item in rows if session.agent_id in item.invited), None)
 
 
 def _join(connection: Connection, session: Session, agent_id: str, at: int) -> None:

@@ -112,8 +112,8 @@ class SqlStandingQueries:
 def query_from_row(row: RowMapping) -> StandingQuery:
     values: dict[str, Any] = dict(row)
     orgs, criteria = values["orgs"], {key: _listed(each) for key, each in orjson.loads(values["criteria"]).items()}
-    criteria["types"] = tuple(MemoryType(each) for each in criteria["types"])
-    criteria["scopes"] = tuple(Scope(each) for each in criteria["scopes"])
+    criteria["types"] = tuple(MemoryType(item) for item in criteria["types"])
+    criteria["scopes"] = tuple(Scope(item) for item in criteria["scopes"])
     known = None if orgs is None else tuple(orjson.loads(orgs))
     return StandingQuery(**{**values, "orgs": known, "criteria": Criteria(**criteria)})
 
@@ -177,7 +177,7 @@ def _save_vectors(connection: Connection, model: str, vectors: Mapping[str, "arr
         seq, standing = _lock_counter(connection, workspace_id)
         still = select(standing_queries.c.id).where(standing_queries.c.id.in_(ids), _STANDS)
         here = sorted(connection.scalars(still))
-        _put_vectors(connection, workspace_id, {(each, model): vectors[each] for each in here})
+        _put_vectors(connection, workspace_id, {(item, model): vectors[item] for item in here})
         for number, query_id in enumerate(here, seq + 1):
             this = standing_queries.c.id == query_id
             connection.execute(update(standing_queries).where(this).values(change_seq=number))

@@ -40,5 +40,5 @@ def _tree(groups: Sequence[_Group], limit: int) -> tuple[Count, ...]:
             counts[value] += count
             if rest:
                 below.setdefault(value, []).append((tuple(rest), count))
-    first = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:limit]
+    first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return tuple(Count(value, count, _tree(below.get(value, ()), limit)) for value, count in first)

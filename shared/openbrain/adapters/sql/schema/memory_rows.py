@@ -17,9 +17,9 @@ MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
 INSERT_COLUMNS: tuple[str, ...] = tuple(memories.columns.keys())
 """All columns, in the table's order; audience and dedupe_key are derived, and never read back into a memory."""
 
-_TYPES = {each.value: each for each in MemoryType}
-_SCOPES = {each.value: each for each in Scope}
-_REASONS: dict[str | None, Reason | None] = {None: None} | {each.value: each for each in Reason}
+_TYPES = {item.value: item for item in MemoryType}
+_SCOPES = {item.value: item for item in Scope}
+_REASONS: dict[str | None, Reason | None] = {None: None} | {item.value: item for item in Reason}
 _TYPE, _SCOPE, _ALIASES, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name)
     for name in ("type", "memory_scope", "aliases", "tags", "metadata", "reason", "wants_vector")

@@ -82,7 +82,7 @@ class SqlBroadcasts:
 
 def _seen(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
     # One after the other in one order: two processes that tell of the same agents do not wait for each other.
-    known = sorted(subscribers, key=lambda each: (each.workspace_id, each.agent_id, each.seen_at))
+    known = sorted(subscribers, key=lambda item: (item.workspace_id, item.agent_id, item.seen_at))
     statement = _upsert(connection)
     for some in chunks(known):
         connection.execute(statement, [_row(each) for each in some])

@@ -76,7 +76,7 @@ def remember_within(
     limited = sorted({write.memory.workspace_id for write in writes} & quotas.keys())
     if not limited:
         return remember(connection, writes, now)
-    offered = {name: total([each.memory for each in writes if each.memory.workspace_id == name]) for name in limited}
+    offered = {name: total([item.memory for item in writes if item.memory.workspace_id == name]) for name in limited}
     if all(quotas[name].refusal(used_by(connection, name, now), offered[name]) is None for name in limited):
         outcomes = remember(connection, writes, now)
         for name in limited:
@@ -144,8 +144,8 @@ def admit_more(connection: Connection, before: Memory, after: Memory, now: int) 
 def release(connection: Connection, rows: Sequence[Memory]) -> None:
     """Count what has just ended, given as it was before: what had ended already took nothing any more."""
     ended = [row for row in rows if row.reason is None]
-    for name in sorted({each.workspace_id for each in ended}):
-        freed = total([each for each in ended if each.workspace_id == name])
+    for name in sorted({item.workspace_id for item in ended}):
+        freed = total([item for item in ended if item.workspace_id == name])
         _add(connection, name, Usage(-freed.memories, -freed.bytes))
 
 
@@ -197,7 +197,7 @@ def size(memory: Memory) -> int:
 
 def total(some: Sequence[Memory]) -> Usage:
     """What these take while they live."""
-    return Usage(len(some), sum(size(each) for each in some))
+    return Usage(len(some), sum(size(item) for item in some))
 
 
 def _created(outcomes: Sequence[Outcome], workspace_id: str) -> list[Memory]:

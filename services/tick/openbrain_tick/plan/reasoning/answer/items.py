@@ -31,7 +31,7 @@ def _one_line(text: str) -> str:
     see."""
     if "<!--" in text or "-->" in text:
         raise ValueError("must hold no comment marks")
-    spaced = "".join(" " if unicodedata.category(each) == "Cc" else each for each in text)
+    spaced = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
     line = " ".join(escaped(spaced, lambda _: "").split())
     return line.lstrip("#>|`~ ")
 
@@ -171,7 +171,7 @@ def from_json(text: str) -> Answer | None:
     fenced = _FENCED.match(text)
     whole = _object(fenced.group(1) if fenced else text.strip())
     if whole is None:
-        whole = next((each for each in _objects_in(text) if not _ALL.isdisjoint(each)), None)
+        whole = next((item for item in _objects_in(text) if not _ALL.isdisjoint(item)), None)
     if whole is not None:
         return from_items(whole)
     cut = _object(close_truncated(text))
@@ -250,7 +250,7 @@ def schema() -> dict[str, Any]:
 
 def _strict(node: Any) -> Any:
     if isinstance(node, list):
-        return [_strict(each) for each in node]
+        return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
     kept = {

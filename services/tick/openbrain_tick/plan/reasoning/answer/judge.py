@@ -243,7 +243,7 @@ def _intent(intent: Intent | None, bench: _Bench) -> Intent | None:
         for number, each in enumerate(intent.evidence)
         if each not in known
     ]
-    return intent.model_copy(update={"evidence": tuple(each for each in intent.evidence if each in known)})
+    return intent.model_copy(update={"evidence": tuple(item for item in intent.evidence if item in known)})
 
 
 def _gone(absorbed: set[str], *arcs: str) -> str:

@@ -80,7 +80,7 @@ def _merge(line: str) -> Items | None:
     split = _SPLIT.match(line)
     if split is None:
         return None
-    parts = [{"title": each.strip()} for each in re.split(r"\s\+\s", split.group(2))]
+    parts = [{"title": item.strip()} for item in re.split(r"\s\+\s", split.group(2))]
     return "splits", {"arc": split.group(1), "into": parts}
 
 

@@ -24,7 +24,7 @@ def close_truncated(text: str) -> str:
             if not depth or _CLOSES[depth.pop()] != mark:
                 break
             if depth in _OUTSIDE:
-                whole = text[begin : token.end()] + "".join(_CLOSES[each] for each in reversed(depth))
+                whole = text[begin : token.end()] + "".join(_CLOSES[item] for item in reversed(depth))
             elif not depth:
                 break
     return whole
