@@ -152,8 +152,8 @@ async def test_rows_of_an_earlier_version_are_taken_over(database_url: str, cloc
     assert {row.id: row.content for row in rows.values() if row.reason is None} == LIVING
     assert {row.id: (row.reason, row.content) for row in rows.values() if row.reason} == ENDED
     assert await store.api_keys.open_keys(list(KEYS), clock.now()) == KEYS
-    changed = {"workspace_id": "default", "viewer": viewer("default"), "supersedes_id": NEWEST}
-    (outcome,) = await store.writes.remember([write("Deploys go out on Fridays.", **changed)])
+    newer = write("Deploys on Fridays.", workspace_id="default", viewer=viewer("default"), supersedes_id=NEWEST)
+    (outcome,) = await store.writes.remember([newer])
     await database.close()
     assert outcome.status is Status.CREATED
 
