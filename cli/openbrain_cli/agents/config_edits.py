@@ -18,7 +18,7 @@ ENDS: Final = "# openbrain: end"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value in a JSON file: a member by its path, or an item of the list at that path."""
+    """One value in a JSON file: a member by its path, or an element of the list at that path."""
 
     keys: tuple[str, ...]
     value: Any
