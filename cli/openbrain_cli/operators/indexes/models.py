@@ -32,9 +32,9 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
     from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS
 
     in_use = model_in_use(data)
-    rows = [_row(embedded_model, data, in_use) for embedded_model in EMBEDDED_MODELS]
+    models = [_row(embedded_model, data, in_use) for embedded_model in EMBEDDED_MODELS]
     if json:
-        as_json({"models": rows, "serving": in_use.serving, "setting": in_use.setting})
+        as_json({"models": models, "serving": in_use.serving, "setting": in_use.setting})
         return
     rows = (
         (
@@ -45,7 +45,7 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
             item["licence"],
             _state(item),
         )
-        for item in rows
+        for item in models
     )
     show(table("name", "also", "dims", "size", "licence", "state", rows=rows))
     if in_use.serving and in_use.serving != in_use.setting:
