@@ -112,6 +112,16 @@ class SyncOpenBrain:
     subscription = blocking(OpenBrain.subscription)
     remove_subscription = blocking(OpenBrain.remove_subscription)
 
+    capture = blocking(OpenBrain.capture)
+    capture_all = blocking(OpenBrain.capture_all)
+    thought = blocking(OpenBrain.thought)
+    recent_thoughts = blocking(OpenBrain.recent_thoughts)
+    search_thoughts = blocking(OpenBrain.search_thoughts)
+    thought_stats = blocking(OpenBrain.thought_stats)
+    change_thought = blocking(OpenBrain.change_thought)
+    delete_thought = blocking(OpenBrain.delete_thought)
+    delete_thoughts = blocking(OpenBrain.delete_thoughts)
+
     raise_signal = blocking(OpenBrain.raise_signal)
     signals = blocking(OpenBrain.signals)
     signal = blocking(OpenBrain.signal)

@@ -54,7 +54,7 @@ class Thoughts:
         )
 
     async def search_thoughts(
-        self, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
+        self, /, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
     ) -> Sequence[ThoughtAnswer]:
         """The nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
         asked = {"query": query, "limit": limit, "min_similarity": min_similarity, **filters}
