@@ -17,7 +17,7 @@ comma  := ,
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := help
-.PHONY: help up env k8s-secrets test test-clients test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
+.PHONY: help up env k8s-secrets test test-clients test-servers test-faults test-long test-k8s check servers kubernetes bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ test-faults: $(VENV)/.installed-dev ## kill processes and servers, cut networks,
 test-long: $(VENV)/.installed-dev ## everything in its long form, for the night
 	@$(PYTEST) --long $(ARGS)
 
+test-k8s: $(VENV)/.installed-dev ## apply the Kubernetes files to a real API server with KEDA (`make kubernetes` first)
+	@OPENBRAIN_REQUIRE_SERVERS=kubernetes,keda $(BIN)/python -m pytest -s --ring cluster $(ARGS)
+
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -64,6 +67,9 @@ test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding a
 
 servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
 	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))
+
+kubernetes: $(VENV)/.installed-dev ## build a control plane and KEDA for `make test-k8s`, once, into .servers: 15 minutes, 10 GB
+	@$(BIN)/python -m tests.servers.install --only kubernetes --only keda
 
 bench: $(VENV)/.installed-dev ## run the benchmarks (ONLY=streams, JSON=out.json, ARGS="--locomo FILE")
 	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(JSON)) $(ARGS)

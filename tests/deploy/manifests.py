@@ -98,6 +98,8 @@ def _closed(schema: Any) -> Any:
     made = {key: _closed(value) for key, value in schema.items()}
     if made.get("x-kubernetes-int-or-string"):
         made.pop("type", None)
+    if "(?i)" in str(made.get("pattern", "")):  # Go takes a flag in the middle, Python does not
+        made.pop("pattern")
     if "properties" in made and "additionalProperties" not in made:
         made["additionalProperties"] = False
     return made

@@ -196,7 +196,7 @@ def test_the_schema_and_the_groups_are_made_by_the_same_image() -> None:
 def test_the_cron_job_asks_for_the_slots_of_the_schedule() -> None:
     objects = rendered("overlays/prod")
     (cron,) = of_kind(objects, "CronJob")
-    (config,) = of_kind(objects, "ConfigMap")
+    (config,) = (each for each in of_kind(objects, "ConfigMap") if each["metadata"]["name"] == "openbrain")
     assert cron["spec"]["schedule"] == config["data"]["OPENBRAIN_TICK__SCHEDULE"] == Settings().tick.schedule
     assert cron["spec"]["timeZone"] == "Etc/UTC"
     (container,) = pod_template(cron)["spec"]["containers"]
@@ -224,6 +224,19 @@ def test_transcripts_are_mounted_read_only(tmp_path: Path) -> None:
     assert [*rules.valid([tick]), *rules.configured(objects)] == []
     (mount,) = (each for each in service(objects, "tick")["volumeMounts"] if each["name"] == "transcripts")
     assert mount["readOnly"] is True
+
+
+def test_operators_jobs_wait_to_be_wanted_and_reach_the_api_alone() -> None:
+    objects = rendered("jobs")
+    assert [*rules.valid(objects), *rules.restricted(objects), *rules.bounded(objects)] == []
+    for job in of_kind(objects, "Job"):
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        assert job["spec"]["suspend"] is True
+        assert container["args"][0] == job["metadata"]["name"]
+        assert "--detach" in container["args"]
+        assert set(container["args"]) >= {"--rate"}
+        assert job["spec"]["template"]["metadata"]["labels"]["uses-api"] == "true"
+        assert {variable["name"] for variable in container["env"]} == {"OPENBRAIN_URL", "OPENBRAIN_ALLOW_HTTP"}
 
 
 def test_no_secret_is_in_what_production_applies() -> None:

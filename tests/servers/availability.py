@@ -6,12 +6,13 @@ from dataclasses import dataclass
 SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
 TOOLS = (
     *("image", "compose", "kustomize", "crds", "mpnet", "agentihooks", "elasticsearch-8"),
-    *("claude-code", "codex", "gemini-cli", "node", "inspector", "openclaw", "faketime"),
+    *("claude-code", "codex", "gemini-cli", "node", "inspector", "openclaw", "faketime", "promtool"),
     *("openapi-typescript", "openapi-python-client", "hatchling"),
+    *("kubernetes", "keda"),
 )
 NAMES = (*SERVERS, *TOOLS)
-LARGE = ("node", "inspector", "openclaw")
-"""A gigabyte that only `make test-clients` asks for."""
+LARGE = ("node", "inspector", "openclaw", "kubernetes", "keda")
+"""Gigabytes that only `make test-clients` and `make test-k8s` ask for."""
 USUAL = tuple(name for name in NAMES if name not in LARGE)
 """What `make servers` installs, and `all` means."""
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"

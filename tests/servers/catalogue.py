@@ -4,9 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.servers import elasticsearch_server, mariadb_server, ollama_server, redis_server
-from tests.servers.availability import NAMES, Missing, State
+from tests.servers.availability import NAMES, Available, Missing, State
+from tests.servers.places import program
 from tests.servers.processes.process import Recipe, ServerError, ServerProcess
-from tests.servers.tools import crds, faketime, go_tools, image_tools, mpnet_model, npm_clients, python_clients
+from tests.servers.tools import (
+    crds,
+    faketime,
+    go_tools,
+    image_tools,
+    kubernetes,
+    mpnet_model,
+    npm_clients,
+    python_clients,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,14 @@ KINDS = {
     "elasticsearch": Kind(elasticsearch_server.state, elasticsearch_server.recipe),
     "ollama": Kind(ollama_server.state, ollama_server.recipe),
 }
+
+
+def promtool_state() -> State:
+    found = program("promtool")
+    return (
+        Missing("no promtool on this machine: run `make servers` as root") if found is None else Available(found.name)
+    )
+
 
 TOOL_STATES: dict[str, Callable[[], State]] = {
     "image": image_tools.state,
@@ -43,6 +61,9 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "openclaw": npm_clients.OPENCLAW.state,
     "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT.state,
     "faketime": faketime.state,
+    "promtool": promtool_state,
+    "kubernetes": kubernetes.kubernetes_state,
+    "keda": kubernetes.keda_state,
 }
 
 

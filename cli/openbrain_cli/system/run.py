@@ -44,11 +44,13 @@ def run(
             "a service started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
+    from openbrain.observability.metrics import export_spans
     from openbrain.runtime.adapters import close_to_others
     from openbrain_cli.system.event_loop import loop_factory
     from openbrain_cli.system.http.server import bounds, http_server
 
     close_to_others(settings)
+    export_spans(settings.otlp_endpoint, f"openbrain-{service}")
     server = http_server(
         _app(service),
         hears_signals=True,

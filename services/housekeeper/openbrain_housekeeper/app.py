@@ -26,7 +26,7 @@ from openbrain.streams.redis.connection import connect, without_login
 from openbrain_housekeeper.back_pressure import when_room
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
-from openbrain_housekeeper.jobs.relay import relay_outbox, until_more
+from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until_more
 from openbrain_housekeeper.jobs.rounds import ROUND, after, every, notifying
 from openbrain_housekeeper.jobs.row_retention import expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
@@ -35,6 +35,7 @@ from openbrain_housekeeper.wiring.reconciliation import reconciliation_jobs, ver
 from openbrain_housekeeper.wiring.vaults import tick_schedule, vault_check
 
 VAULTS_EVERY_S = 60.0
+MEASURED_EVERY_S = 5.0
 TICKS_EVERY_S = 5.0
 OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
@@ -78,6 +79,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     compared = verifier(container, client)
     operations = worker(container, client, publisher, redelivery, compared, project_text)
     relay = partial(relay_outbox, store.outbox, publisher, broadcasting, tuning.relay_batch)
+    aged = partial(measure_outbox, store.outbox, container.clock)
     relayed = partial(until_more, wake, tuning.relay_batch, tuning.relay_poll_ms / 1000)
     trim = partial(retention.trim_streams, store, redelivery, broadcasting)
     expiry = when_room(notifying(wake, partial(expire, store, ROUND)), container.pressure)
@@ -86,6 +88,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     ticks = notifying(wake, tick_schedule(container).round)
     return [
         PeriodicJob("relay", relay, relayed),
+        PeriodicJob("outbox age", aged, after(MEASURED_EVERY_S), MEASURED_EVERY_S),
         PeriodicJob("broadcasts", broadcasting.mend, every(tuning.mend_every_s), tuning.mend_every_s),
         PeriodicJob("expire", expiry, every(tuning.expiry_every_s), tuning.expiry_every_s),
         PeriodicJob("purge", purge, every(tuning.purge_every_s), tuning.purge_every_s),

@@ -14,7 +14,7 @@ from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Check, Service
 from openbrain.usecases.indexes import index_loss
-from openbrain_indexer.handlers.changes import project_changed
+from openbrain_indexer.handlers.changes import measure_shown, project_changed
 from openbrain_indexer.handlers.projection import Failures
 from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
@@ -31,7 +31,9 @@ def text_service(container: Container) -> Service:
 
     async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
         await container.text_generation()
-        return per_delivery(batch, await project_changed(batch, container.text_writers, project))
+        failures = await project_changed(batch, container.text_writers, project)
+        measure_shown(batch, failures, "text", container.clock.now())
+        return per_delivery(batch, failures)
 
     on_dead = note_failure(container, IndexKind.TEXT)
     # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
@@ -59,7 +61,9 @@ def vector_service(container: Container) -> Service:
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
         await container.existing_vector_generation()
-        return per_delivery(batch, await project_changed(batch, container.vector_writers, project))
+        failures = await project_changed(batch, container.vector_writers, project)
+        measure_shown(batch, failures, "vector", container.clock.now())
+        return per_delivery(batch, failures)
 
     on_dead = note_failure(container, IndexKind.VECTOR)
     subscriptions = [

@@ -27,6 +27,8 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from openbrain.domain.version import __version__
+
 REGISTRY = CollectorRegistry()
 """Of the process: all services of `openbrain up` share it."""
 PlatformCollector(registry=REGISTRY)
@@ -121,6 +123,12 @@ STREAM_OLDEST_SECONDS = Gauge(
     ("stream", "group"),
     registry=REGISTRY,
 )
+STREAM_UNDELIVERED_SECONDS = Gauge(
+    "openbrain_stream_oldest_undelivered_seconds",
+    "Age of the oldest entry that the group was not given yet.",
+    ("stream", "group"),
+    registry=REGISTRY,
+)
 STREAM_DEAD_LETTERS = Gauge(
     "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
 )
@@ -136,6 +144,51 @@ STREAM_MEMORY_SHARE = Gauge(
 )
 OUTBOX_WAITING = Gauge(
     "openbrain_outbox_waiting", "Events that wait to be published; where they are few, at most.", registry=REGISTRY
+)
+OUTBOX_OLDEST_SECONDS = Gauge(
+    "openbrain_outbox_oldest_seconds", "Age of the oldest event that waits to be published.", registry=REGISTRY
+)
+INDEXED_SECONDS = Histogram(
+    "openbrain_indexed_seconds",
+    "From the commit of a change (index vector: of its vectors) until an index shows it.",
+    ("index",),
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
+    registry=REGISTRY,
+)
+EMBEDDER_INPUTS = Counter(
+    "openbrain_embedder_inputs",
+    "Model inputs by where their vectors came from: known (embedded before), model, refused (by the model).",
+    ("source",),
+    registry=REGISTRY,
+)
+EMBEDDER_CHARACTERS = Counter(
+    "openbrain_embedder_characters", "Characters that the model was given.", registry=REGISTRY
+)
+RECALL_SECONDS = Histogram(
+    "openbrain_recall_phase_seconds",
+    "How long a part of a recall took, for all questions of a request: search (both indexes, the question embedded), "
+    "compare (token states, neighbours), verify (against the database).",
+    ("phase",),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3),
+    registry=REGISTRY,
+)
+RECALL_DEGRADED = Counter(
+    "openbrain_recall_degraded",
+    "Recalls that were answered without a part: text, vectors.",
+    ("index",),
+    registry=REGISTRY,
+)
+SIGNALS_UNACKNOWLEDGED = Gauge(
+    "openbrain_signals_unacknowledged",
+    "Critical and nuclear signals that nobody acknowledged, by the workspace of a vault.",
+    ("workspace",),
+    registry=REGISTRY,
+)
+TICK_COMPLETED = Gauge(
+    "openbrain_tick_completed_timestamp_seconds",
+    "When a tick last completed, by the workspace of a vault, in seconds since 1970.",
+    ("workspace",),
+    registry=REGISTRY,
 )
 BACKLOG_FULL = Gauge(
     "openbrain_backlog_full", "1 while writes are refused because too much waits behind them.", registry=REGISTRY
@@ -180,6 +233,25 @@ RECONCILE_COMPLETED = Gauge(
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for
 _MOST_LINKS = 128
+
+
+def export_spans(endpoint: str, service: str) -> None:
+    """Send the spans of this process to an OTLP collector over HTTP; without an endpoint they cost nothing.
+
+    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. The exporter reads endpoint, headers, certificates and timeouts
+    from the environment by itself, the sampler its own.
+    """
+    if not endpoint:
+        return
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = {"service.name": service, "service.namespace": "openbrain", "service.version": __version__}
+    given = dict(OTELResourceDetector().detect().attributes)
+    provider = TracerProvider(resource=Resource.create({**named, **given}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
 
 
 @cache

@@ -189,6 +189,11 @@ class Settings(BaseSettings):
     disk_reserve_mb: int = Field(
         128, ge=0, description="Free space kept on its disk, an eighth of it at most: with less, writes are refused."
     )
+    otlp_endpoint: str = Field(
+        "",
+        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="Where traces go, by OTLP over HTTP, as in http://collector:4318; none: no spans are made.",
+    )
     streams: Streams = Streams()
     truth: Truth = Truth()
     text: Text = Text()

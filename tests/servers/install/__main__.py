@@ -12,6 +12,7 @@ from functools import partial
 from openbrain.domain.errors import OpenBrainError
 from tests.servers.availability import NAMES, USUAL, Available, Missing, State, required
 from tests.servers.catalogue import available
+from tests.servers.install import control_plane as install_control_plane
 from tests.servers.install import debian as install_debian
 from tests.servers.install import elasticsearch_node as install_elasticsearch
 from tests.servers.install import go as install_go
@@ -21,7 +22,7 @@ from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
 from tests.servers.tools import crds, mpnet_model, npm_clients, python_clients
 
-_DEBIAN = ("redis", "mariadb", "image", "faketime")
+_DEBIAN = ("redis", "mariadb", "image", "faketime", "promtool")
 _GO = ("compose", "kustomize")
 _NPM = {
     "claude-code": npm_clients.CLAUDE_CODE,
@@ -53,25 +54,21 @@ def install(names: list[str]) -> dict[str, State]:
 def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
     if set(missing) & set(_DEBIAN):
         yield lambda: _debian(missing)
-    if "elasticsearch" in missing:
-        yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
-    if "ollama" in missing:
-        yield lambda: _attempt("ollama", install_ollama.install)
-    if "crds" in missing:
-        yield lambda: _attempt("crds", crds.install)
-    if "mpnet" in missing:
-        yield lambda: _attempt("mpnet", mpnet_model.install)
-    if "elasticsearch-8" in missing:
-        yield lambda: _attempt("elasticsearch-8", python_clients.install_elasticsearch_8)
-    for name, client in _NPM.items():
+    jobs: dict[str, Callable[[Step], None]] = {
+        "elasticsearch": install_elasticsearch.install,
+        "ollama": install_ollama.install,
+        "mpnet": mpnet_model.install,
+        "crds": crds.install,
+        "kubernetes": install_control_plane.install_kube,
+        "keda": install_control_plane.install_keda,
+        "elasticsearch-8": python_clients.install_elasticsearch_8,
+        **{name: partial(npm_clients.install, client) for name, client in _NPM.items()},
+        **{name: partial(python_clients.install, package) for name, package in _PYTHON.items()},
+        **{name: partial(install_go.install, name) for name in _GO},
+    }
+    for name, job in jobs.items():
         if name in missing:
-            yield partial(_attempt, name, partial(npm_clients.install, client))
-    for name, package in _PYTHON.items():
-        if name in missing:
-            yield partial(_attempt, name, partial(python_clients.install, package))
-    for name in _GO:
-        if name in missing:
-            yield partial(_attempt, name, partial(install_go.install, name))
+            yield partial(_attempt, name, job)
 
 
 def _debian(missing: list[str]) -> dict[str, str]:

@@ -17,12 +17,14 @@ _PACKAGES = {
     "mariadb": ("mariadb-server",),
     "image": ("buildah", "debootstrap", "debian-archive-keyring"),
     "faketime": ("faketime",),
+    "promtool": ("prometheus",),
 }
 _PROGRAMS = {
     "redis": ("redis-server",),
     "mariadb": ("mariadbd", "mariadb", "mariadb-install-db"),
     "image": ("buildah", "debootstrap"),
     "faketime": ("faketime",),
+    "promtool": ("promtool",),
 }
 _POLICY = Path("/usr/sbin/policy-rc.d")
 

@@ -28,12 +28,14 @@ RINGS = (
     Ring("embedded", "make test", "embedded parts alone"),
     Ring("servers", "make test-servers", "real servers"),
     Ring("faults", "make test-faults", "processes and servers to kill"),
+    Ring("cluster", "make test-k8s", "a Kubernetes control plane"),
 )
 SECOND = "second"
 EMBEDDED = frozenset({"valkey"})
 """A server that comes in a wheel: no installation, no start worth speaking of."""
 STREAM_SERVERS = frozenset({"redis", "valkey"})
 _FAULTS = ("tests/faults/", "tests/properties/")
+_CLUSTER = "tests/cluster/"
 _FIXTURES = {f"{name}_server": name for name in NAMES} | {"mariadb_url": "mariadb", "mpnet_models": "mpnet"}
 _WORDS = {name: name for name in NAMES} | {"elasticsearch-knn": "elasticsearch"} | _FIXTURES
 _NAMED_DIRECTLY = frozenset({"server", "name"})
@@ -48,6 +50,8 @@ def servers_of(item: pytest.Item) -> frozenset[str]:
 
 
 def ring_of(item: pytest.Item) -> str:
+    if item.nodeid.startswith(_CLUSTER):
+        return "cluster"
     if item.nodeid.startswith(_FAULTS):
         return "faults"
     return "servers" if servers_of(item) - EMBEDDED else "embedded"

@@ -28,5 +28,7 @@ def test_labels_are_names_that_no_caller_chooses() -> None:
     labels = {label for each in metrics for label in each._labelnames}
 
     assert labels == {
-        *("stream", "group", "outcome", "method", "route", "status", "index", "fault", "severity", "step")
+        *("stream", "group", "outcome", "method", "route", "status", "index", "fault", "severity", "step"),
+        # Of the settings: those that have a vault.
+        *("source", "phase", "workspace"),
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.domain.text.words import words_of
+from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
@@ -91,6 +92,8 @@ class Recaller:
                 for number, limit in limits.items()
                 if judged[number].short(questions[number].top_k, limit)
             }
+        for index in (name for each in judged.values() for name in each.hits.degraded):
+            RECALL_DEGRADED.labels(index).inc()
         best = [self._best(question, judged[number], now) for number, question in enumerate(questions)]
         near = await self._closeness([judged[number] for number in range(len(questions))], best)
         return [
@@ -102,15 +105,17 @@ class Recaller:
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], now: int
     ) -> dict[int, _Judged]:
         """One round for all of them."""
-        names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
+        with RECALL_SECONDS.labels("search").time():
+            names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
-        late = await self._similarities(hits, fused, questions)
-        mixes = {
-            number: mixed(fused[number], late[number], self._late_weight(question))
-            for number, question in questions.items()
-        }
-        neighbours = await self._neighbours(mixes, questions, queries)
+        with RECALL_SECONDS.labels("compare").time():
+            late = await self._similarities(hits, fused, questions)
+            mixes = {
+                number: mixed(fused[number], late[number], self._late_weight(question))
+                for number, question in questions.items()
+            }
+            neighbours = await self._neighbours(mixes, questions, queries)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -123,7 +128,8 @@ class Recaller:
             )
             for number, question in questions.items()
         }
-        await verify(list(candidates.values()), self._memories)
+        with RECALL_SECONDS.labels("verify").time():
+            await verify(list(candidates.values()), self._memories)
         return {
             number: _Judged(
                 hits[number], fused[number], late[number], neighbours[number], names[number], candidates[number]

@@ -17,6 +17,7 @@ from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.domain.text.passage_header import header
+from openbrain.observability.metrics import EMBEDDER_CHARACTERS, EMBEDDER_INPUTS
 from openbrain.ports.clock import Clock
 from openbrain.ports.models import Embedder, Encoding, TokenEncoder
 from openbrain.ports.store.index_entries import Embedded, Vectors
@@ -116,6 +117,7 @@ async def _save_known(
 ) -> tuple[Sequence[Document], frozenset[str]]:
     """Save and announce what needs no model; the others, and which inputs are known."""
     known = await vectors.known([each for document in documents for each in document.hashes], model, states)
+    EMBEDDER_INPUTS.labels("known").inc(len(known))
     ready = [document for document in documents if known.issuperset(document.hashes)]
     if ready:
         await vectors.save({}, [document.embedded() for document in ready], model)
@@ -164,6 +166,9 @@ async def _embed_missing(
             return {**{each.memory.id: error for each in waiting}, **_by_memory(waiting, refused)}
         refused |= failures
         done |= encodings.keys()
+        EMBEDDER_INPUTS.labels("model").inc(len(encodings))
+        EMBEDDER_INPUTS.labels("refused").inc(len(failures))
+        EMBEDDER_CHARACTERS.inc(sum(len(some[name]) for name in encodings))
         finished = [each for each in waiting if done.issuperset(each.hashes)]
         waiting = [each for each in waiting if not done.issuperset(each.hashes)]
         await saving.add(encodings, finished)

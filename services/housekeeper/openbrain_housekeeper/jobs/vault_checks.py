@@ -8,6 +8,7 @@ from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
+from openbrain.observability.metrics import SIGNALS_UNACKNOWLEDGED, TICK_COMPLETED
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.signals import RaiseStatus, SignalChange, SignalFilter
 from openbrain.ports.store.store import Store
@@ -55,6 +56,9 @@ class VaultCheck:
         ]
         filter_ = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
         grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
+        SIGNALS_UNACKNOWLEDGED.labels(workspace_id).set(len(grave))
+        if completed := [run.completed_at for run in runs if run.completed_at is not None]:
+            TICK_COMPLETED.labels(workspace_id).set(max(completed) / MICROSECONDS)
         # Of one without a tick nobody knows since when it has a vault.
         since = max(created_at, self._began())
         return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)

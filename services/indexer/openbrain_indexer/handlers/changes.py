@@ -5,10 +5,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from openbrain.domain.events.envelope import CloudEvent
-from openbrain.domain.memory import Change
+from openbrain.domain.memory import MICROSECONDS, Change
+from openbrain.domain.times import from_iso
+from openbrain.observability.metrics import INDEXED_SECONDS
 from openbrain.ports.store.generations import Generation
 from openbrain.usecases.indexes.index_writers import WritableIndexes, write_to_all
 from openbrain_indexer.handlers.projection import Failures
+
+_NOT_LIVE = frozenset({Change.DUPLICATE, Change.REINDEX})
 
 
 class Changed(Protocol):
@@ -35,6 +39,16 @@ async def project_changed(
 
         await write_to_all(written, write, wanted)
     return failures
+
+
+def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now: int) -> None:
+    """How long after its commit each change is found; of reindexing that says nothing."""
+    for delivery in batch:
+        event, fields = delivery.event, vars(delivery.event.data)
+        live = fields.get("generation") is None and fields.get("change") not in _NOT_LIVE
+        committed = from_iso(event.time) if live and event.time is not None else None
+        if committed is not None and fields["memory_id"] not in failures:
+            INDEXED_SECONDS.labels(index).observe(max(0, now - committed) / MICROSECONDS)
 
 
 def _changed(batch: Sequence[Changed]) -> Mapping[tuple[str | None, str | None], list[str]]:

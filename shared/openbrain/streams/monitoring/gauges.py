@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
@@ -47,6 +47,8 @@ class Gauges:
         if group is None:
             return
         metrics.STREAM_LAG.labels(*labels).set(await lag_of(client, stream, group))
+        waits = await _first_undelivered(client, stream, group) if group["lag"] != 0 else None
+        metrics.STREAM_UNDELIVERED_SECONDS.labels(*labels).set(await _age_s(client, waits) if waits else 0)
         metrics.STREAM_PENDING.labels(*labels).set(group["pending"])
         metrics.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
         pending = await client.xpending(stream, self._group)
@@ -83,6 +85,12 @@ async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
         return max([await lag_of(client, stream, states[name]) + int(states[name]["pending"]) for name in groups])
     except AWAY as error:
         raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+
+
+async def _first_undelivered(client: Redis, stream: str, group: Mapping[str, Any]) -> bytes | None:
+    after = entry_ids.behind(group["last-delivered-id"].decode())
+    entries = await client.xrange(stream, after, "+", 1) if after else []
+    return cast("bytes", entries[0][0]) if entries else None
 
 
 async def _age_s(client: Redis, entry: bytes) -> float:
