@@ -27,6 +27,7 @@ MODULES = (
     "signals",
     "questions.retrieval",
     "questions.names",
+    "questions.standing",
     "tick",
     "tools_start",
     "hook_start",

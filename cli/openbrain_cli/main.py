@@ -56,6 +56,7 @@ SECTIONS = {
         "context": ("openbrain_cli.agents.sessions:context", "Print what an agent reads when it begins."),
         "sessions": ("openbrain_cli.agents.sessions:app", "Start, list and end an agent's sessions."),
         "messages": ("openbrain_cli.signals.messages:app", "Send and read messages between agents."),
+        "watch": ("openbrain_cli.signals.watch:watch", "Show new memories about something, as they come."),
         "signals": ("openbrain_cli.signals.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
         "halt": ("openbrain_cli.signals.halt:app", "Halt the fleet, see who has stopped, let it go on."),
         "webhooks": ("openbrain_cli.signals.webhooks:app", "Post signals to other systems."),

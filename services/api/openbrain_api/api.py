@@ -17,6 +17,7 @@ from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.inboxes import Inboxes
 from openbrain_api.broadcasts.listening_keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.checks import Checks
@@ -60,6 +61,7 @@ class Api:
     """To change which of their generations there are."""
     streams: StreamAdmin
     hub: Hub
+    inboxes: Inboxes
     listening: ListeningKeys
     presence: Presence
     halt_acks: Coalescer[tuple[Viewer, str], Halt]
@@ -69,5 +71,6 @@ class Api:
 
     async def close(self) -> None:
         """End what works behind the responses; the adapters are the container's."""
-        for part in (self.hub, self.listening, self.presence, self.committer, self.recorder, self.active_model):
+        listened = (self.hub, self.inboxes, self.listening, self.presence)
+        for part in (*listened, self.committer, self.recorder, self.active_model):
             await part.close()

@@ -21,6 +21,7 @@ from openbrain.usecases.auth import Keyring
 from openbrain_api.api import Api
 from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.inboxes import Inboxes
 from openbrain_api.broadcasts.listening_keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.checks import Check, Checks
@@ -129,6 +130,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         streams=container.streams,
         hub=Hub(store, container.broadcast_stream, most=server.listeners),
+        inboxes=Inboxes(store.messages),
         listening=ListeningKeys(store.api_keys, clock),
         presence=Presence(store.broadcasts),
         halt_acks=Coalescer(lambda seen, agents: store.halts.ack_halt(*seen, agents)),

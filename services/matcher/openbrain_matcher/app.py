@@ -17,13 +17,14 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
 from openbrain_matcher.handlers.matching import match
+from openbrain_matcher.jobs.replays import replay
 from openbrain_matcher.jobs.upkeep import ROUND, embed_queries, match_queued
 from openbrain_matcher.matching.books import Books
 
 BATCHES = 4
 """Each batch is one transaction, whatever its size."""
 QUEUED_EVERY_S = 0.5
-VECTORS_EVERY_S = 1.0
+VECTORS_EVERY_S = REPLAYS_EVERY_S = 1.0
 PURGE_EVERY_S, PURGE, REMOVED_KEPT = 600.0, 500, DAY
 
 
@@ -65,7 +66,8 @@ def periodic_jobs(container: Container) -> Leader:
             _pause(QUEUED_EVERY_S, ROUND),
             QUEUED_EVERY_S,
         ),
-        PeriodicJob("vectors", partial(embed_queries, store, container.embedders), _pause(VECTORS_EVERY_S, 1)),
+        PeriodicJob("vectors", partial(embed_queries, store, container.embedders, clock), _pause(VECTORS_EVERY_S, 1)),
+        PeriodicJob("replays", partial(replay, store, clock), _pause(REPLAYS_EVERY_S, 1), REPLAYS_EVERY_S),
         PeriodicJob("purge", purged, _pause(PURGE_EVERY_S, PURGE), PURGE_EVERY_S),
     ]
     return Leader(

@@ -105,11 +105,13 @@ class SyncOpenBrain:
     end_session = blocking(OpenBrain.end_session)
     send_message = blocking(OpenBrain.send_message)
     inbox = blocking(OpenBrain.inbox)
+    hear_messages = iterating(OpenBrain.hear_messages)
     conversation = blocking(OpenBrain.conversation)
     mark_read = blocking(OpenBrain.mark_read)
     subscribe_query = blocking(OpenBrain.subscribe_query)
     subscriptions = blocking(OpenBrain.subscriptions)
     subscription = blocking(OpenBrain.subscription)
+    replay_subscription = blocking(OpenBrain.replay_subscription)
     remove_subscription = blocking(OpenBrain.remove_subscription)
 
     capture = blocking(OpenBrain.capture)

@@ -18,6 +18,7 @@ Subject = Annotated[
     StringConstraints(strip_whitespace=True, max_length=limits.SUBJECT_CHARS),
     AfterValidator(plain_line),
 ]
+STREAM_S = 86_400
 Number = Annotated[int, Field(ge=0, le=MOST)]
 Asking = Annotated[Agent | None, Field(description="Who asks, where the key may speak for that agent.")]
 
@@ -38,6 +39,19 @@ class InboxQuery(QueryString):
     after: Annotated[Number, Field(description="Those behind this number.")] = 0
     unread: Annotated[bool, Field(description="Only what is not marked as read.")] = False
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
+    agent_id: Asking = None
+
+
+class InboxStreamQuery(QueryString):
+    """From where, and for how long."""
+
+    after: Annotated[
+        Number | None,
+        Field(description="The last number that was heard, as Last-Event-ID says too; null: what comes from now on."),
+    ] = None
+    seconds: Annotated[
+        int | None, Field(ge=0, le=STREAM_S, description="End after so long; 0: with what was missed; null: never.")
+    ] = None
     agent_id: Asking = None
 
 
@@ -133,6 +147,7 @@ class Inbox(Answer):
     messages: tuple[MessageAnswer, ...]
     count: int
     unread: int = Field(description="Of the whole inbox.")
+    last: int = Field(default=0, description="The highest number of the whole inbox.")
     next_after: int | None = Field(
         default=None, description="Give it as `after` to go on, now or when more has come; null where nothing came."
     )

@@ -9,6 +9,9 @@ import zlib
 BUCKETS = 1024
 """Into how many parts reconciliation divides an index."""
 
+LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+"""Behind every id of a time."""
+
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

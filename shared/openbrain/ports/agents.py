@@ -1,6 +1,6 @@
 """What agents of a workspace have among themselves: messages and sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -57,6 +57,9 @@ class Messages(Protocol):
 
     async def count_unread(self, viewer: Viewer) -> int:
         """How many of the inbox are not marked as read."""
+
+    async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
+        """Of these inboxes (workspace and agent) the number of the last message; absent where nothing ever came."""
 
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None

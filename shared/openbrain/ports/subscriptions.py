@@ -67,6 +67,35 @@ class QueuedMemory(NamedTuple):
     """By which it was embedded; '' where it was not, or has ended."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """Memories of a time that a standing query is still to be held against, from the newest back. Microseconds."""
+
+    query: StandingQuery
+    since: int
+    """Made then or later."""
+    before: tuple[int, str]
+    """created_at and id of the one that was looked at last."""
+    again: bool
+    """Whether what was delivered before is delivered again."""
+
+
+class Replays(Protocol):
+    """One a standing query at most: another one takes its place."""
+
+    async def start_replay(self, replay: Replay) -> None:
+        """`NotFound` where the query was removed."""
+
+    async def replays(self, limit: int) -> Sequence[Replay]:
+        """Some that are not at their end."""
+
+    async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
+        """Those of these queries."""
+
+    async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
+        """It has come so far; None: it is at its end. One that took its place meanwhile stays as it is."""
+
+
 class StandingQueries(Protocol):
     """Those of a workspace. An agent sees its own, as far as the key's orgs go."""
 
@@ -108,11 +137,18 @@ class Matches(Protocol):
     """What was found, each in the inbox of the agent that asked; and what is still to be matched."""
 
     async def deliver(
-        self, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+        self,
+        workspace_id: str,
+        matches: Sequence[Match],
+        done: Sequence[MatchedMemory],
+        now: int,
+        *,
+        again: bool = False,
     ) -> Sequence[Match]:
         """Put matches into the inboxes, and take `done` off the queue. Left out is a memory that changed meanwhile,
         whatever was delivered with the same content, and whatever is of a query that was removed or of a key that is
-        not open; the others are returned. One that is delivered again, changed, moves to the inbox's end."""
+        not open; the others are returned. One that is delivered again, because it
+        changed or with `again`, moves to the inbox's end."""
 
     async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
         """Mark what was delivered of these memories as withdrawn, and move it to the inbox's end; take them off the

@@ -187,6 +187,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
     ("POST", "/v1/brain/recall/{id}/feedback"): {"used": ["0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"]},
     ("POST", "/v1/brain/subscriptions"): {"query": "time-outs", "filter": {"type": "bug"}, "include_own": True},
+    ("POST", "/v1/brain/subscriptions/{id}:replay"): {"since": "2026-01-01T00:00:00Z"},
     ("POST", "/v1/brain/sessions"): {"project": "shop", "policy": "promote", "agents": ["bo"]},
     ("POST", "/v1/brain/sessions/{id}/append"): {"turns": [{"turn": 1, "content": "said"}]},
     ("POST", "/v1/brain/sessions/{id}/end"): {"summary": "done", "next_steps": ["more"], "expires_in": 5},

@@ -46,6 +46,8 @@ async def test_it_is_taken(operator: Operator, method: str, path: str, name: str
             await operator.brain.settle()
             found = (await client.post("/v1/brain/recall", json={"query": "something"})).json()
             value, made = {"used": [made["id"]], "reason": value["reason"]}, {"id": found["recall_id"]}
+        if "/subscriptions/" in path:
+            made = (await client.post("/v1/brain/subscriptions", json={"query": "something"})).json()
         if "/sessions/" in path:
             await client.post("/v1/brain/sessions", json={"session_id": made["id"]})
         answer = await client.request(method, path.replace("{id}", made["id"]), json=value)

@@ -1,11 +1,18 @@
 """Subscriptions over HTTP and by the client: whose they are, and what they may not be."""
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.contract.messages import MessageAnswer
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Forbidden, Invalid, NotFound
-from tests.support.api.brain import Brain, client_of, http
+from openbrain.ports.subscriptions import Match
+from tests.support.api.brain import Brain, client_of, http, offer
+from tests.support.api.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -82,3 +89,57 @@ async def test_what_may_not_be(module_brain: Brain) -> None:
     async with await asking() as ada:
         with pytest.raises(Invalid, match="a query, a filter, or both"):
             await ada.subscribe_query()
+
+
+async def test_the_inbox_is_heard_as_it_fills_by_who_may(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    secret = await brain.key(workspace)
+    narrow = await brain.key(workspace, orgs=("beta",))
+    async with served(brain.app()) as url, OpenBrain(url, secret) as ada, OpenBrain(url, narrow) as beta:
+        own = await ada.subscribe_query(filter={"tags": ["heard"]}, include_own=True)
+        first = (await ada.remember(offer("The first.", tags=["heard"], org="acme"))).id
+        await delivered(brain, ada, own.id, first)
+        hearing = asyncio.create_task(heard(ada, 2))
+        second = (await ada.remember(offer("The second.", tags=["heard"]))).id
+        await delivered(brain, ada, own.id, second)
+        told = await hearing
+        theirs = [each async for each in beta.hear_messages(0, seconds=0) if each is not None]
+        await ada.forget(first)
+        after = [each async for each in ada.hear_messages(0, seconds=0) if each is not None]
+
+    assert [(each.seq, each.content, each.match and each.match.memory_id) for each in told] == [
+        (1, "The first.", first),
+        (2, "The second.", second),
+    ]
+    assert [each.content for each in theirs] == ["The second."]
+    # Nobody has withdrawn it yet: it is not shown all the same.
+    shown = [(each.content, each.match and each.match.withdrawn) for each in after]
+    assert shown == [("", True), ("The second.", False)]
+
+
+async def heard(client: OpenBrain, count: int) -> list[MessageAnswer]:
+    """The first messages of the inbox, as they come."""
+    told: list[MessageAnswer] = []
+    async with aclosing(client.hear_messages(0)) as messages:
+        async for each in messages:
+            told += [] if each is None else [each]
+            if len(told) == count:
+                break
+    return told
+
+
+async def delivered(brain: Brain, client: OpenBrain, subscription_id: str, memory_id: str) -> None:
+    """As the matcher does it."""
+    workspace = (await client.whoami()).workspace_id
+    query = await brain.store.standing_queries.query(Viewer(workspace, "ada"), subscription_id)
+    row = (await brain.store.memories.rows([memory_id]))[memory_id]
+    assert query is not None
+    found = Match(
+        query=query,
+        memory_id=row.id,
+        revision=row.revision,
+        org=row.org,
+        content_hash=row.content_hash,
+        similarity=None,
+    )
+    assert await brain.store.matches.deliver(workspace, [found], [], brain.clock.now())

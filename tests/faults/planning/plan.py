@@ -10,7 +10,7 @@ from tests.faults.processes.inside import POINTS
 from tests.faults.striking import double, network
 
 SERVERS, UP = "servers", "up"
-ROOMS = ("ingest", "embedder", "indexer-text", "indexer-vector", "housekeeper", "api")
+ROOMS = ("ingest", "embedder", "indexer-text", "indexer-vector", "matcher", "housekeeper", "api")
 LEASE_S = 2.0
 
 SETTINGS: Mapping[str, str] = {

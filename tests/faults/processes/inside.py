@@ -21,6 +21,8 @@ _EDGE = "openbrain.adapters.qdrant_edge.vectors:QdrantEdgeVectors.write"
 _SAVE = "openbrain.adapters.sql.indexes.vectors:SqlVectors.save"
 _ACK = "openbrain.streams.group.consumer_group:ConsumerGroup.ack"
 _MARK = "openbrain.adapters.sql.indexes.index_marks:SqlIndexMarks.mark"
+_DELIVER = "openbrain.adapters.sql.agents.matches:SqlMatches.deliver"
+_NUMBER = "openbrain.adapters.sql.agents.matches:_number"
 _PUBLISH = "openbrain.streams.publishing.publisher:Publisher.publish"
 _DELETE = "openbrain.adapters.sql.outbox.relay:SqlOutbox.delete"
 _OUTBOX = "openbrain.adapters.sql.outbox.relay:append"
@@ -52,6 +54,13 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "before the mark": (_MARK, "before"),
         "after the mark": (_MARK, "after"),
         "before the ack": (_ACK, "before"),
+    },
+    "matcher": {
+        "before the effect": (_DELIVER, "before"),
+        "after the effect": (_DELIVER, "after"),
+        "in the transaction": (_NUMBER, "after"),
+        "before the ack": (_ACK, "before"),
+        "after the ack": (_ACK, "after"),
     },
     "housekeeper": {
         "between commit and publish": (_PUBLISH, "before"),

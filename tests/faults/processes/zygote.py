@@ -22,6 +22,7 @@ _PR_SET_PDEATHSIG = 1
 _TICK_S = 0.02
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
+    "openbrain_matcher.app",
     *(
         "openbrain_api.app",
         "openbrain_mcp.app",

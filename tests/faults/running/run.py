@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+import httpx
 import redis
 
 from tests.faults.planning.operations import Operation, of_producer
@@ -181,7 +182,8 @@ class Run:
         return {"marks": [dict(fault.more) for fault in marks], "skew_s": skews[0].more["skew_s"] if skews else 0}
 
     async def _work(self, submissions: Submissions, secret: str) -> Counter[int]:
-        """Operations and, meanwhile, faults; then what comes after."""
+        """Operations and, meanwhile, faults; then what comes after. One agent waits for all that is stored."""
+        await self._wait_for_all(secret)
         producers = Producers(
             self.plan.seed,
             [api.url for api in self.apis()],
@@ -205,6 +207,13 @@ class Run:
                 await self._quiet()
                 await strike(fault, self)
         return producers.statuses
+
+    async def _wait_for_all(self, secret: str) -> None:
+        everything = {"filter": {"min_confidence": 0}, "include_own": True, "agent_id": "watcher"}
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with httpx.AsyncClient(base_url=self.apis()[0].url, headers=headers, timeout=PATIENCE_S) as client:
+            answer = await client.post("/v1/brain/subscriptions", json=everything)
+            assert answer.status_code == 201, answer.text
 
     async def _before(self, operation: Operation) -> None:
         number, service = self.plan.held
@@ -267,7 +276,7 @@ class Run:
 
     def _compare(self) -> list[Finding]:
         truth = truth_reading.read(self.truth.url)
-        found = [*self._leftovers(truth), *comparing.acknowledged(truth, self.oracle)]
+        found = [*self._leftovers(truth), *comparing.acknowledged(truth, self.oracle), *comparing.delivered(truth)]
         return found + self._indexes(
             truth, lambda generation: index_reading.elasticsearch(self.elasticsearch_url(), generation.name)
         )
@@ -279,6 +288,8 @@ class Run:
             found += streams_reading.undeserved(streams_reading.dead_letters(link, self.prefix))
         if truth.outbox:
             found.append(Finding(findings.LEFTOVER, f"{truth.outbox} events in the outbox"))
+        if truth.unmatched:
+            found.append(Finding(findings.LEFTOVER, f"{truth.unmatched} memories are not matched yet"))
         now = time.time() * 1_000_000
         due = sum(1 for row in truth.rows.values() if row.alive and row.expires_at and row.expires_at <= now)
         if due:

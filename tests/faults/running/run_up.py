@@ -88,7 +88,7 @@ class UpRun(Run):
 
     def _from_outside(self) -> list[Finding]:
         truth = self._truth()
-        found = [*self._leftovers(truth), *comparing.acknowledged(truth, self.oracle)]
+        found = [*self._leftovers(truth), *comparing.acknowledged(truth, self.oracle), *comparing.delivered(truth)]
         return found + [each for each in self._indexes(truth, lambda _: {}) if each.kind == findings.MARK]
 
     def _from_inside(self) -> list[Finding]:

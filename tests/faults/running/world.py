@@ -126,7 +126,13 @@ async def tenant(url: str, folder: Path) -> str:
     truth = open_store(Truth(url=url), folder, clock)
     try:
         await truth.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=clock.now()))
-        key, secret = issue(workspace_id=WORKSPACE, name="faults", permissions=frozenset(Permission), now=clock.now())
+        key, secret = issue(
+            workspace_id=WORKSPACE,
+            name="faults",
+            permissions=frozenset(Permission),
+            now=clock.now(),
+            act_as=("watcher",),
+        )
         await truth.api_keys.create_key(key, hash_secret(secret))
     finally:
         await truth.close()

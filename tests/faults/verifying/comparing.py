@@ -37,6 +37,22 @@ def acknowledged(truth: Truth, oracle: Oracle) -> Iterator[Finding]:
         yield Finding(findings.DUPLICATE, f"{memory_id} is in the truth, and no acknowledgement names it")
 
 
+def delivered(truth: Truth) -> Iterator[Finding]:
+    """Whoever waits for everything has all that is alive, and was told of the end of what he had."""
+    for row in truth.rows.values():
+        withdrawn = truth.delivered.get(row.id)
+        if row.alive and withdrawn is None:
+            yield Finding(findings.GAP, f"{row.id} was not delivered to who waits for it")
+        elif row.alive and withdrawn:
+            yield Finding(findings.STALE, f"{row.id} was withdrawn, and is alive")
+        elif row.reason == "erased" and withdrawn is not None:
+            yield Finding(findings.GHOST, f"{row.id} is erased, and in an inbox")
+        elif not row.alive and withdrawn is False:
+            yield Finding(findings.GHOST, f"{row.id} is {row.reason}, and was not withdrawn")
+    for memory_id in truth.delivered.keys() - truth.rows.keys():
+        yield Finding(findings.GHOST, f"{memory_id} is in an inbox, and not in the truth")
+
+
 def text(truth: Truth, generation: Generation, entries: Mapping[str, Entry], *, tombstones: bool) -> Iterator[Finding]:
     """One full-text generation."""
     yield from _strangers(truth, entries, generation.name)

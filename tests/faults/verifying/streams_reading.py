@@ -13,7 +13,7 @@ from tests.faults.verifying.findings import Finding
 GROUPS = {
     "memory.submitted": ("ingest",),
     "memory.stored": ("embedder", "indexer-text"),
-    "memory.embedded": ("indexer-vector",),
+    "memory.embedded": ("indexer-vector", "matcher"),
     "memory.superseded": ("indexer-text", "indexer-vector"),
     "memory.reindex": ("embedder", "indexer-text", "indexer-vector"),
 }

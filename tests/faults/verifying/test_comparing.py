@@ -44,6 +44,8 @@ class Case:
             passages={("m", A): [Passage(0, 3, "h0", UP), Passage(1, 3, "h1", DOWN)]},
             generations=[TEXT, VECTOR],
             outbox=0,
+            delivered={A: False, B: True},
+            unmatched=0,
         )
     )
     text: dict[str, Entry] = field(
@@ -71,6 +73,7 @@ class Case:
     def kinds(self) -> set[str]:
         found = [
             *comparing.acknowledged(self.truth, self.oracle),
+            *comparing.delivered(self.truth),
             *comparing.text(self.truth, TEXT, self.text, tombstones=True),
             *comparing.vectors(self.truth, VECTOR, self.vectors, self.model, tombstones=True),
         ]
@@ -141,3 +144,20 @@ def test_each_difference_is_seen(name: str) -> None:
     case = Case()
     break_it(case)
     assert case.kinds() == expected
+
+
+@pytest.mark.parametrize(
+    ("delivered", "kind"),
+    [
+        ({B: True}, findings.GAP),
+        ({A: True, B: True}, findings.STALE),
+        ({A: False, B: False}, findings.GHOST),
+        ({A: False, "nobody": True}, findings.GHOST),
+    ],
+)
+def test_what_an_inbox_lacks_or_keeps_is_found(delivered: dict[str, bool], kind: str) -> None:
+    case = Case()
+    case.truth.delivered.clear()
+    case.truth.delivered.update(delivered)
+
+    assert case.kinds() == {kind}

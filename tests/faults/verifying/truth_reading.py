@@ -82,6 +82,9 @@ class Truth:
     """By model and memory, in order."""
     generations: list[Generation]
     outbox: int
+    delivered: dict[str, bool]
+    """By memory that was put into the inbox of who waits for all: whether it was withdrawn."""
+    unmatched: int
 
 
 def read(url: str) -> Truth:
@@ -127,7 +130,14 @@ def _read(cursor: Any) -> Truth:
         passages.setdefault((model, memory_id), []).append(passage)
     generations = [Generation(*row) for row in _all(cursor, "SELECT kind, name, model, status FROM index_generations")]
     ((outbox,),) = _all(cursor, "SELECT COUNT(*) FROM outbox")
-    return Truth(rows, passages, generations, outbox)
+    ((unmatched,),) = _all(cursor, "SELECT COUNT(*) FROM match_queue")
+    told = "SELECT memory_id, withdrawn_at FROM messages WHERE subscription_id IS NOT NULL"
+    delivered: dict[str, bool] = {}
+    for memory_id, withdrawn_at in _all(cursor, told):
+        if memory_id in delivered:
+            raise ValueError(f"{memory_id} stands in one inbox twice")
+        delivered[memory_id] = withdrawn_at is not None
+    return Truth(rows, passages, generations, outbox, delivered, unmatched)
 
 
 def _all(cursor: Any, statement: str) -> list[tuple[Any, ...]]:

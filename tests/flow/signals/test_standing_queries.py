@@ -94,3 +94,26 @@ async def test_what_the_stream_server_lost_is_found_in_the_database(
     assert one["match"]["similarity"] >= 0.8
     monkeypatch.undo()
     await brain.container.store.outbox.announce_again([lost], None)
+
+
+async def test_what_was_there_before_is_told_of_on_request(brain: Brain) -> None:
+    before = await brain.remember("The harbour closes at noon.", agent_id="ada")
+    await brain.settled()
+    subscription = await subscribe(brain, query="when does the harbour close?")
+    since = {**BO, "since": "2020-01-01T00:00:00Z"}
+    await brain.post(f"/v1/brain/subscriptions/{subscription}:replay", since, 202)
+
+    (one,) = await matched(brain, before)
+    assert one["match"]["similarity"] > 0.5
+    await brain.post(f"/v1/brain/subscriptions/{subscription}:replay", since, 202)
+
+    async def again() -> bool:
+        return bool((await inbox(brain))[0]["seq"] > one["seq"])
+
+    await until(again)
+
+    async def over() -> bool:
+        answer = await brain.http.get(f"/v1/brain/subscriptions/{subscription}", params=BO)
+        return answer.json()["replaying"] is False
+
+    await until(over)

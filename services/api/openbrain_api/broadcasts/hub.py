@@ -85,9 +85,8 @@ class Hub:
     def drain(self) -> None:
         """Everyone who listens is ended, and nobody new begins: the process is about to end."""
         self._draining = True
-        for channel in self._channels.values():
-            for listener in channel.listeners:
-                listener.end()
+        for listener in list(self._admitted):
+            listener.end()
 
     async def close(self) -> None:
         """Stop parsing."""

@@ -43,7 +43,7 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
     cursor = watch.seq if watch.after is None or fresh else watch.after
     state = frame("state", watch.state, cursor if fresh else None)
     yield retry(random.randint(*_BACK_MS)) + state  # noqa: S311 - spreads clients, hides nothing
-    with _clock(watch, gone) as clock:
+    with beating(watch.seconds, watch.heartbeat_s, gone) as clock:
         async with watch.hub.listener(watch.viewer.workspace_id, gone) as channel:
             while not gone.ended:
                 if clock.beats():
@@ -65,7 +65,7 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
                     await gone.wait()
 
 
-class _Clock:
+class Clock:
     """When to say something, and when to end: the listener is told. One timer a heartbeat, for one a wait is a third of
     what a broadcast to a thousand costs."""
 
@@ -101,10 +101,11 @@ class _Clock:
 
 
 @contextmanager
-def _clock(watch: Watch, gone: Listener) -> Iterator[_Clock]:
-    made = _Clock(gone, watch.heartbeat_s)
-    if watch.seconds is not None:
-        made.ends_in(watch.seconds)
+def beating(seconds: float | None, heartbeat_s: float, gone: Listener) -> Iterator[Clock]:
+    """A clock for one stream, which ends after `seconds`; None for never."""
+    made = Clock(gone, heartbeat_s)
+    if seconds is not None:
+        made.ends_in(seconds)
     try:
         yield made
     finally:

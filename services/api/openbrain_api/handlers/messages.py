@@ -1,6 +1,7 @@
 """Messages: from agent to agent within a workspace, and what subscriptions found."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from openbrain.contract.messages import (
@@ -8,6 +9,7 @@ from openbrain.contract.messages import (
     ConversationQuery,
     Inbox,
     InboxQuery,
+    InboxStreamQuery,
     MessageAnswer,
     MessageSent,
     MessagesRead,
@@ -21,10 +23,13 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, Viewer, matcher, visible
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import is_uuid, joined_hash, uuid7
-from openbrain.ports.agents import Message
+from openbrain.ports.agents import Message, Messages
 from openbrain.ports.store.store import Store
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import admitted
+from openbrain_api.broadcasts.channel import Listener
+from openbrain_api.broadcasts.frames import MEDIA
+from openbrain_api.broadcasts.inboxes import told
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -77,7 +82,34 @@ async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
     shown = await _shown(call.api.store, viewer, rows, call.api.clock.now())
     unread = await store.count_unread(viewer)
     following = rows[-1].seq if rows else None
-    return respond_page(Inbox(messages=shown, count=len(shown), unread=unread, next_after=following))
+    last = await _last(store, viewer)
+    return respond_page(Inbox(messages=shown, count=len(shown), unread=unread, last=last, next_after=following))
+
+
+@Route("GET", "/v1/messages/stream", permission=Permission.BRAIN_READ, media=MEDIA)
+async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
+    """Server-sent events: the inbox behind a number, then what comes."""
+    query, api = call.query, call.api
+    viewer, gone = _viewer(call, query.agent_id), Listener()
+    api.hub.admit(gone)
+    box = viewer.workspace_id, viewer.agent_id
+    # Before the answer begins: a database that is down is a 503.
+    last = await _last(api.store.messages, viewer)
+    after = parsing.last_heard(call.headers, query.after)
+
+    async def read(behind: int) -> Sequence[MessageAnswer]:
+        rows = await api.store.messages.inbox(viewer, limits.LIST_LIMIT, behind)
+        return await _shown(api.store, viewer, rows, api.clock.now())
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        heartbeat_s = api.settings.server.tuning.heartbeat_s
+        parts = told(read, last if after is None else after, gone, seconds=query.seconds, heartbeat_s=heartbeat_s)
+        with api.listening.listens(call.actor.key_id, gone), api.inboxes.listens(box, gone):
+            async with aclosing(parts):
+                async for part in parts:
+                    yield part
+
+    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), gone.end)
 
 
 @Route("GET", "/v1/messages/conversation", permission=Permission.BRAIN_READ, response=Conversation)
@@ -116,6 +148,11 @@ async def _shown(store: Store, viewer: Viewer, rows: Sequence[Message], now: int
     memories = await store.memories.rows(ids) if ids else {}
     seen = {memory.id: memory for memory in memories.values() if memory.alive(now) and sees(memory)}
     return tuple(MessageAnswer.shown(row, seen.get(row.memory_id or "")) for row in rows)
+
+
+async def _last(store: Messages, viewer: Viewer) -> int:
+    box = viewer.workspace_id, viewer.agent_id
+    return (await store.last_numbers([box])).get(box, 0)
 
 
 async def _talk(call: Call[Nothing, Any], other: str) -> Response:

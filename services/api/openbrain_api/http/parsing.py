@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.events.data import MOST
 from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.events.submission import Agent, IdempotencyKey, Session
 from openbrain.domain.ids import is_uuid
@@ -29,6 +30,7 @@ _REQUEST_ID = re.compile(rb"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
 _MEMBER = re.compile(r"(?P<object>\w+)(?:\.(?P<dotted>.*)|\[(?P<member>.+)\])", re.DOTALL)
+_EVENT_ID = re.compile(r"[0-9]{1,16}")
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
 _SESSION: TypeAdapter[str] = TypeAdapter(Session)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
@@ -276,3 +278,13 @@ def position(cursor: str | None) -> tuple[int, str] | None:
         return None
     at, _, last = cursor.partition(".")
     return int(at), last
+
+
+def last_heard(headers: Headers, after: int | None) -> int | None:
+    """Of a stream: browsers say it in the header when they come back, whatever stands in the address."""
+    given = headers.get(b"last-event-id", b"").decode("latin-1").strip()
+    if not given:
+        return after
+    if not _EVENT_ID.fullmatch(given) or int(given) > MOST:
+        raise Invalid("Last-Event-ID", "must be the id of an event of this stream, a whole number")
+    return int(given)

@@ -15,7 +15,7 @@ from openbrain.contract.brain.feedback import FeedbackBody
 from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
 from openbrain.contract.brain.sessions import AppendBody, EndBody, StartBody
-from openbrain.contract.brain.subscriptions import SubscriptionBody
+from openbrain.contract.brain.subscriptions import SubscriptionBody, SubscriptionReplayBody
 from openbrain.contract.messages import ReadBody, SendBody
 from openbrain.contract.thoughts import ThoughtBatchBody, ThoughtBody, ThoughtSearchBody
 from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
@@ -59,6 +59,9 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
     SubscriptionBody: {
         "a query within a project": {"query": "payments time out", "filter": {"project": "shop"}},
         "whatever is decided": {"filter": {"org": "acme", "type": ["decision", "convention"]}, "include_own": True},
+    },
+    SubscriptionReplayBody: {
+        "of a day": {"since": "2026-11-01T00:00:00Z", "until": "2026-11-02T00:00:00Z"},
     },
     BatchBody: {
         "two at once": {

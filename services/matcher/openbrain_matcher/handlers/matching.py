@@ -59,20 +59,24 @@ async def _found(
     for model, ids in by_model.items():
         passages: Mapping[str, PassageSet] = await store.vectors.passages(ids, model) if model else {}
         for memory_id in ids:
-            row, known = rows[memory_id], passages.get(memory_id)
-            vectors = known.vectors if known is not None and known.revision == row.revision else ()
-            found += [
-                Match(
-                    query=item.query,
-                    memory_id=row.id,
-                    revision=row.revision,
-                    org=row.org,
-                    content_hash=row.content_hash,
-                    similarity=item.similarity,
-                )
-                for item in book.find(row, vectors, model)
-            ]
+            found += matches_of(rows[memory_id], passages.get(memory_id), model, book)
     return found
+
+
+def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book) -> Sequence[Match]:
+    """What a memory matches, by its vectors where they are those of its revision."""
+    vectors = passages.vectors if passages is not None and passages.revision == row.revision else ()
+    return [
+        Match(
+            query=each.query,
+            memory_id=row.id,
+            revision=row.revision,
+            org=row.org,
+            content_hash=row.content_hash,
+            similarity=each.similarity,
+        )
+        for each in book.find(row, vectors, model)
+    ]
 
 
 def _done(memories: Sequence[QueuedMemory]) -> list[MatchedMemory]:

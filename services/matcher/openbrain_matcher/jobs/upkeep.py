@@ -4,12 +4,16 @@ lack, when they were made while the model was away, and when another model takes
 
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 
-from openbrain.domain.errors import NeverRetry
+from openbrain.domain.errors import NeverRetry, NotFound
+from openbrain.domain.ids import LAST_ID
+from openbrain.domain.memory import DAY
 from openbrain.ports.clock import Clock
 from openbrain.ports.models import Embedder
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.store import Store
+from openbrain.ports.subscriptions import Replay
 from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_matcher.handlers.matching import match
 from openbrain_matcher.matching.books import Books
@@ -25,11 +29,13 @@ async def match_queued(store: Store, books: Books, clock: Clock) -> int:
     return len(due)
 
 
-async def embed_queries(store: Store, embedders: Embedders) -> int:
-    """How many got one, by the models of all vector generations that are written."""
+async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int:
+    """How many got one, by the models of all vector generations that are written. What came before a query had its
+    first one is looked at again."""
     made = 0
     for generation in await store.generations.written(IndexKind.VECTOR):
         lacking = await store.standing_queries.without_vector(generation.model, ROUND)
+        known = await store.standing_queries.query_vectors([each.id for each in lacking])
         if not lacking:
             continue
         embedder = await embedders.asking(generation)
@@ -37,6 +43,11 @@ async def embed_queries(store: Store, embedders: Embedders) -> int:
         by_query = {each.id: vector for each, vector in zip(lacking, vectors, strict=True)}
         await store.standing_queries.save_query_vectors(generation.model, by_query)
         made += len(by_query)
+        for each in lacking:
+            if each.id not in known:
+                missed = Replay(query=each, since=each.created_at, before=(clock.now() + DAY, LAST_ID), again=False)
+                with suppress(NotFound):  # it was removed meanwhile
+                    await store.replays.start_replay(missed)
     return made
 
 

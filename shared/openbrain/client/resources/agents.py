@@ -1,9 +1,14 @@
 """What agents have among themselves, and what one reads when it wakes up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
+from openbrain.client.server_sent_events import Sent, events
 from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.brain.context import AgentContext
 from openbrain.contract.brain.sessions import (
@@ -19,11 +24,13 @@ from openbrain.contract.brain.subscriptions import (
     SubscriptionList,
     SubscriptionRemoved,
 )
-from openbrain.contract.messages import Conversation, Inbox, MessageSent, MessagesRead
+from openbrain.contract.messages import Conversation, Inbox, MessageAnswer, MessageSent, MessagesRead
+from openbrain.domain.errors import SetupError
 from openbrain.domain.ids import uuid7
 from openbrain.ports.agents import Policy
 
 MESSAGES = "/v1/messages"
+MEDIA = "text/event-stream"
 SESSIONS = "/v1/brain/sessions"
 SUBSCRIPTIONS = "/v1/brain/subscriptions"
 
@@ -147,6 +154,20 @@ class Agents:
         query = {"after": after, "unread": unread or None, "limit": limit, "agent_id": agent_id}
         return await self._wire.ask(Inbox, "GET", f"{MESSAGES}/inbox", query=query)
 
+    async def hear_messages(
+        self, after: int | None = None, *, seconds: int | None = None, agent_id: str | None = None
+    ) -> AsyncGenerator[MessageAnswer | None, None]:
+        """One stream of the inbox: what stands behind `after`, then what comes; without it what comes from now on.
+        None: the server lives. It ends where the server does; `TryLater` where it breaks off: hear again, behind the
+        last `seq`."""
+        query = {"after": after, "seconds": seconds, "agent_id": agent_id}
+        async with (
+            aclosing(self._wire.stream(f"{MESSAGES}/stream", query=query, accept=MEDIA)) as parts,
+            aclosing(events(parts)) as sent,
+        ):
+            async for each in sent:
+                yield _message(each)
+
     async def conversation(
         self, agent: str, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
     ) -> Conversation:
@@ -194,10 +215,28 @@ class Agents:
         path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionAnswer, "GET", path, query=query)
 
+    async def replay_subscription(
+        self, subscription_id: str, since: datetime, until: datetime | None = None, *, agent_id: str | None = None
+    ) -> SubscriptionAnswer:
+        """Deliver again, or for the first time, what matches among the memories of a time."""
+        body = {"since": since.isoformat(), "until": until and until.isoformat(), "agent_id": agent_id}
+        given = {name: value for name, value in body.items() if value}
+        path = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}:replay"
+        return await self._wire.ask(SubscriptionAnswer, "POST", path, body=given)
+
     async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
         """With what it found."""
         path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query)
+
+
+def _message(sent: Sent) -> MessageAnswer | None:
+    if sent.name != "message":
+        return None
+    try:
+        return MessageAnswer.model_validate_json(sent.data)
+    except ValidationError:
+        raise SetupError("the stream's events are not OpenBrain's: check the URL and the server's version") from None
 
 
 def _session(session_id: str) -> str:

@@ -8,8 +8,9 @@ from pydantic import Field, StrictBool, model_validator
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
 from openbrain.contract.brain.filters import FilterBody, Scopes
 from openbrain.domain import limits
+from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.events.submission import Agent, Confidence, Query
+from openbrain.domain.events.submission import Agent, Confidence, Moment, Query
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.ports.subscriptions import StandingQuery
 
@@ -33,6 +34,7 @@ class SubscriptionFilter(FilterBody):
             agents=self.agent_id,
             sources=self.source,
             min_confidence=self.min_confidence,
+            metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
         )
 
 
@@ -56,6 +58,14 @@ class SubscriptionBody(Body):
         if self.query is None and self.filter is None:
             raise ValueError("give a query, a filter, or both")
         return self
+
+
+class SubscriptionReplayBody(Body):
+    """Memories of which time."""
+
+    since: Annotated[Moment, Field(description="Stored then or later.")]
+    until: Annotated[Moment | None, Field(description="Stored before; null: all until now.")] = None
+    agent_id: Asking = None
 
 
 class SubscriptionsQuery(QueryString):
@@ -83,6 +93,7 @@ class FilterAnswer(Answer):
     agent_id: tuple[str, ...]
     source: tuple[str, ...]
     min_confidence: float | None
+    metadata: tuple[str, ...] = Field(default=(), description="Pairs, as `key=value`.")
 
 
 class SubscriptionAnswer(Answer):
@@ -95,10 +106,11 @@ class SubscriptionAnswer(Answer):
     min_similarity: float
     include_own: bool
     created_at: datetime
+    replaying: bool = Field(default=False, description="Whether it is held against memories of before.")
     embedded: bool = Field(description="Whether it is compared by meaning too; until then by its words alone.")
 
     @classmethod
-    def shown(cls, query: StandingQuery, *, embedded: bool) -> Self:
+    def shown(cls, query: StandingQuery, *, embedded: bool, replaying: bool = False) -> Self:
         """As the API gives it."""
         criteria = query.criteria
         given = FilterAnswer(
@@ -110,8 +122,9 @@ class SubscriptionAnswer(Answer):
             agent_id=criteria.agents,
             source=criteria.sources,
             min_confidence=criteria.min_confidence,
+            metadata=criteria.metadata,
         )
-        return cls.of(query, filter=given, embedded=embedded)
+        return cls.of(query, filter=given, embedded=embedded, replaying=replaying)
 
 
 class SubscriptionCreated(SubscriptionAnswer):

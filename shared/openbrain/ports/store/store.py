@@ -20,7 +20,7 @@ from openbrain.ports.store.vault import Ticks, Vault
 from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
 from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
-from openbrain.ports.subscriptions import Matches, StandingQueries
+from openbrain.ports.subscriptions import Matches, Replays, StandingQueries
 
 
 class Store(Protocol):
@@ -52,6 +52,7 @@ class Store(Protocol):
     sessions: Sessions
     standing_queries: StandingQueries
     matches: Matches
+    replays: Replays
 
     async def time(self) -> int:
         """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""

@@ -21,7 +21,7 @@ from openbrain.ports.agents import Message
 from openbrain.ports.store.index_entries import Embedded
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.writes import Status
-from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, StandingQuery
+from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, Replay, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
@@ -72,7 +72,7 @@ async def inbox(store: SqlStore, viewer: Viewer = ADA) -> list[Message]:
 
 
 async def test_a_reader_who_goes_on_behind_a_number_misses_no_change(store: SqlStore, key: str) -> None:
-    criteria = Criteria(org="acme", types=(MemoryType.BUG,), scopes=(Scope.SHARED,), tags=("a",), min_confidence=0.5)
+    criteria = Criteria(org="acme", types=(MemoryType.BUG,), scopes=(Scope.SHARED,), tags=("a",), metadata=("k=v",))
     vectors = {MODEL: array("f", (0.6, 0.8))}
     made = [
         await store.standing_queries.add_query(query(key, f"q{n}", orgs=("acme", "beta"), criteria=criteria), vectors)
@@ -220,3 +220,34 @@ async def test_matches_are_no_letters(store: SqlStore, database: Database, key: 
     assert await store.messages.count_unread(ADA) == 2
     assert await store.standing_queries.remove_query(ADA, made.id)
     assert [each.content for each in await inbox(store)] == ["hi"]
+
+
+async def test_a_replay_goes_on_where_it_stood_and_gives_way_to_another(
+    store: SqlStore, database: Database, key: str
+) -> None:
+    made, row = await store.standing_queries.add_query(query(key), {}), memory("said")
+    await put(database, row)
+    first = Replay(query=made, since=5, before=(START, ""), again=True)
+    await asyncio.gather(*(store.replays.start_replay(first) for _ in range(3)))
+
+    assert await store.replays.replays(9) == [first]
+    await store.replays.replayed(first, (START - 5, row.id))
+    (later,) = await store.replays.replays(9)
+    assert later == replace(first, before=(START - 5, row.id))
+    await store.replays.replayed(first, None)
+    assert await store.replays.replays_of([made.id, uuid7(START)]) == {made.id: later}
+    await store.replays.start_replay(replace(first, again=False))
+    await store.replays.replayed(later, None)
+    (other,) = await store.replays.replays(9)
+    await store.replays.replayed(other, None)
+    assert await store.replays.replays(9) == []
+
+    assert await delivered(store, match(made, row)) == 1
+    assert len(await store.matches.deliver("w1", [match(made, row)], [], START, again=True)) == 1
+    assert [each.seq for each in await inbox(store)] == [2]
+    assert await store.messages.last_numbers([("w1", "ada"), ("w1", "bo")]) == {("w1", "ada"): 2}
+    await store.replays.start_replay(first)
+    await store.standing_queries.remove_query(ADA, made.id)
+    assert await store.replays.replays(9) == []
+    with pytest.raises(NotFound):
+        await store.replays.start_replay(first)

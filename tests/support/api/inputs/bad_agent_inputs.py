@@ -131,8 +131,17 @@ THOUGHT_SEARCH: list[Bad] = [
     ("min_similarity", 2, "min_similarity"),
 ]
 
+REPLAY: list[Bad] = [
+    *AGENT,
+    ("since", None, "since"),
+    ("since", "yesterday", "since"),
+    ("since", "2026-01-01T00:00:00", "since"),
+    ("until", "soon", "until"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/subscriptions", SUBSCRIBE),
+    ("POST", "/v1/brain/subscriptions/{id}:replay", REPLAY),
     ("POST", "/v1/messages/send", SEND),
     ("POST", "/v1/brain/recall/{id}/feedback", FEEDBACK),
     ("POST", "/v1/brain/sessions", START),
@@ -153,6 +162,7 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
         "/v1/brain/recall/{id}/feedback": {"used": [ID], "reason": secret},
         "/v1/brain/sessions": {"project": secret},
         "/v1/brain/subscriptions": {"query": secret},
+        "/v1/brain/subscriptions/{id}:replay": {"since": "2026-01-01T00:00:00Z"},
         "/v1/brain/sessions/{id}/append": {"turns": [{"turn": 1, "content": secret}]},
         "/v1/brain/sessions/{id}/end": {"summary": secret, "next_steps": [secret]},
         "/v1/messages/send": {"to": "bo", "content": secret, "subject": secret},

@@ -16,7 +16,7 @@ from tests.support.processes.overhearing import Marks
 JSON = {"content-type": "application/json"}
 TEXTS = ("q", "query", "tags", "source", "agent_id")
 """Members of query strings that may be any text."""
-STREAM = "/v1/amygdala/stream"
+STREAMS = ("/v1/amygdala/stream", "/v1/messages/stream")
 URLENCODED = {"content-type": "application/x-www-form-urlencoded"}
 NDJSON = {"content-type": "application/x-ndjson"}
 HEADERS = (
@@ -50,7 +50,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.path == STREAM:  # else it goes on
+        if self.path in STREAMS:  # else it goes on
             object.__setattr__(self, "params", {"seconds": 0, **self.params})
 
 

@@ -58,6 +58,7 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("POST", "/v1/thoughts:batch"): "what is written alone: test_thoughts",
     ("POST", "/v1/messages/send"): "what is written alone: test_messages",
     ("GET", "/v1/messages/inbox"): "messages of the key's own agent: test_messages",
+    ("GET", "/v1/messages/stream"): "messages of the key's own agent: test_messages, test_subscriptions",
     ("GET", "/v1/messages/conversation"): "messages of the key's own agent: test_messages",
     ("GET", "/v1/messages/conversation/{agent}"): "messages of the key's own agent: test_messages",
     ("POST", "/v1/messages/read"): "numbers: test_messages",

@@ -34,6 +34,9 @@ def _subscriptions(method: str) -> Probe:
     path = "/v1/brain/subscriptions"
 
     def probe(memory: Memory, session: str) -> Sequence[Ask]:
+        if method == "REPLAY":
+            body = {"since": "2000-01-01T00:00:00Z"}
+            return [Ask(method="POST", path=f"{path}/{memory.id}:replay", json=body, hit=False)]
         if method == "POST":
             named = {"project": memory.project, "agent_id": memory.agent_id}
             return [Ask(method=method, path=path, json={"filter": named, "include_own": True}, hit=False)]
@@ -305,6 +308,7 @@ PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/subscriptions"): _subscriptions("POST"),
     ("GET", "/v1/brain/subscriptions"): _subscriptions("GET"),
     ("GET", "/v1/brain/subscriptions/{id}"): _subscriptions("GET"),
+    ("POST", "/v1/brain/subscriptions/{id}:replay"): _subscriptions("REPLAY"),
     ("DELETE", "/v1/brain/subscriptions/{id}"): _subscriptions("DELETE"),
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,

@@ -1,6 +1,5 @@
 """What burns now, and what comes: state, stream, long poll, subscribers."""
 
-import re
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -20,9 +19,8 @@ from openbrain.contract.amygdala.broadcasts import (
     SubscribersQuery,
     Via,
 )
-from openbrain.contract.amygdala.signals import SEQ, HaltAnswer, SignalAnswer
+from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Present, Subscriber
 from openbrain.ports.streams import StreamedBroadcast
@@ -30,10 +28,9 @@ from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import Watch, watched
+from openbrain_api.http.parsing import last_heard
 from openbrain_api.http.response import Response, respond, respond_page, to_json
 from openbrain_api.http.route import Call, Nothing, Route
-
-_LAST = re.compile(r"[0-9]{1,16}")
 
 
 @Route("GET", "/v1/amygdala/state", permission=Permission.BRAIN_READ, response=AmygdalaState)
@@ -59,7 +56,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
         viewer=call.actor.viewer(),
         state=to_json(state_of(present, query.org or "", query.project or "")),
         seq=present.seq,
-        after=_after(call),
+        after=last_heard(call.headers, call.query.after),
         seconds=query.seconds,
         heartbeat_s=api.settings.server.tuning.heartbeat_s,
         note=lambda cursor: _note(call, query, cursor, Via.SSE),
@@ -153,13 +150,3 @@ def _note(call: Call[Any, Any], query: PlaceQuery, cursor: int, via: Via) -> Non
             seen_at=call.api.clock.now(),
         )
     )
-
-
-def _after(call: Call[Nothing, StreamQuery]) -> int | None:
-    """Browsers say it in the header when they come back, whatever stands in the address."""
-    given = call.headers.get(b"last-event-id", b"").decode("latin-1").strip()
-    if not given:
-        return call.query.after
-    if not _LAST.fullmatch(given) or int(given) > SEQ:
-        raise Invalid("Last-Event-ID", "must be the id of an event of this stream, a whole number")
-    return int(given)

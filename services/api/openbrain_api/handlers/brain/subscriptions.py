@@ -2,7 +2,7 @@
 
 import asyncio
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openbrain.contract.brain.subscriptions import (
@@ -13,13 +13,16 @@ from openbrain.contract.brain.subscriptions import (
     SubscriptionList,
     SubscriptionQuery,
     SubscriptionRemoved,
+    SubscriptionReplayBody,
     SubscriptionsQuery,
 )
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.memory import DAY
+from openbrain.domain.times import from_datetime
 from openbrain.ports.store.generations import IndexKind
-from openbrain.ports.subscriptions import StandingQuery
+from openbrain.ports.subscriptions import Replay, StandingQuery
 from openbrain.usecases.auth import Actor
 from openbrain_api.http.parsing import next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
@@ -67,8 +70,7 @@ async def subscriptions(call: Call[Nothing, SubscriptionsQuery]) -> Response:
     """The agent's subscriptions, oldest first."""
     query, viewer = call.query, _agent(call, call.query.agent_id).viewer()
     rows = await call.api.store.standing_queries.queries(viewer, query.limit, position(query.cursor))
-    embedded = await _embedded(call, [row.id for row in rows])
-    shown = tuple(SubscriptionAnswer.shown(row, embedded=row.id in embedded) for row in rows)
+    shown = await _shown(call, rows)
     following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     return respond_page(SubscriptionList(subscriptions=shown, count=len(shown), next_cursor=following))
 
@@ -82,9 +84,31 @@ async def subscriptions(call: Call[Nothing, SubscriptionsQuery]) -> Response:
 )
 async def subscription(call: Call[Nothing, SubscriptionQuery]) -> Response:
     """One subscription."""
-    row = await _named(call, _agent(call, call.query.agent_id))
-    embedded = await _embedded(call, [row.id])
-    return respond(SubscriptionAnswer.shown(row, embedded=row.id in embedded))
+    (shown,) = await _shown(call, [await _named(call, _agent(call, call.query.agent_id))])
+    return respond(shown)
+
+
+@Route(
+    "POST",
+    "/v1/brain/subscriptions/{id}:replay",
+    permission=Permission.BRAIN_WRITE,
+    response=SubscriptionAnswer,
+    statuses=(202,),
+    problems=(404,),
+)
+async def replay_subscription(call: Call[SubscriptionReplayBody, Nothing]) -> Response:
+    """Deliver what matches among the memories of a time, also what was delivered before.
+
+    From the newest back. Another replay of the same subscription takes its place.
+    """
+    row, body, now = await _named(call, _agent(call, call.body.agent_id)), call.body, call.api.clock.now()
+    since, until = from_datetime(body.since), now + DAY if body.until is None else from_datetime(body.until)
+    if until <= since:
+        raise Invalid("until", "must lie behind since")
+    # What stands before a time and every id is older than it.
+    await call.api.store.replays.start_replay(Replay(query=row, since=since, before=(until, ""), again=True))
+    (shown,) = await _shown(call, [row])
+    return respond(shown, status=202)
 
 
 @Route(
@@ -115,10 +139,18 @@ async def _vectors(call: Call[Any, Any], query: str) -> Mapping[str, "array[floa
         return {}
 
 
-async def _embedded(call: Call[Any, Any], ids: Collection[str]) -> Collection[str]:
-    serving = await call.api.store.generations.serving(IndexKind.VECTOR)
-    vectors = await call.api.store.standing_queries.query_vectors(list(ids)) if ids else {}
-    return {each for each, by_model in vectors.items() if serving is not None and serving.model in by_model}
+async def _shown(call: Call[Any, Any], rows: Sequence[StandingQuery]) -> tuple[SubscriptionAnswer, ...]:
+    store, ids = call.api.store, [row.id for row in rows]
+    serving = await store.generations.serving(IndexKind.VECTOR)
+    vectors, replays = await store.standing_queries.query_vectors(ids), await store.replays.replays_of(ids)
+    return tuple(
+        SubscriptionAnswer.shown(
+            row,
+            embedded=serving is not None and serving.model in vectors.get(row.id, ()),
+            replaying=row.id in replays,
+        )
+        for row in rows
+    )
 
 
 async def _named(call: Call[Any, Any], actor: Actor) -> StandingQuery:

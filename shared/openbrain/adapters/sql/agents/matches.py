@@ -26,9 +26,17 @@ class SqlMatches:
         self._database = database
 
     async def deliver(
-        self, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+        self,
+        workspace_id: str,
+        matches: Sequence[Match],
+        done: Sequence[MatchedMemory],
+        now: int,
+        *,
+        again: bool = False,
     ) -> Sequence[Match]:
-        return await self._database.write(lambda connection: _deliver(connection, workspace_id, matches, done, now))
+        return await self._database.write(
+            lambda connection: _deliver(connection, workspace_id, matches, done, now, again=again)
+        )
 
     async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
         return await self._database.write(lambda connection: _withdraw(connection, workspace_id, ended, now))
@@ -47,7 +55,13 @@ class SqlMatches:
 
 
 def _deliver(
-    connection: Connection, workspace_id: str, matches: Sequence[Match], done: Sequence[MatchedMemory], now: int
+    connection: Connection,
+    workspace_id: str,
+    matches: Sequence[Match],
+    done: Sequence[MatchedMemory],
+    now: int,
+    *,
+    again: bool,
 ) -> Sequence[Match]:
     current = _current(connection, {match.memory_id: match.revision for match in matches}, now)
     standing = _standing(connection, {match.query.id: match.query for match in matches}, now)
@@ -60,7 +74,7 @@ def _deliver(
         moved: list[dict[str, Any]] = []
         for item in fresh:
             row = known.get((item.memory_id, item.query.id))
-            if row is None or row["withdrawn_at"] is not None or row["content_hash"] != item.content_hash:
+            if again or row is None or row["withdrawn_at"] is not None or row["content_hash"] != item.content_hash:
                 seqs[item.query.agent_id] += 1
                 (new if row is None else moved).append(_row(item, row, seqs[item.query.agent_id], now))
                 told.append(item)

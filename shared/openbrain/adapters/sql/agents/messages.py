@@ -1,9 +1,9 @@
 """Messages between agents: numbered per recipient under the lock of its mailbox."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
@@ -47,6 +47,18 @@ class SqlMessages:
     async def count_unread(self, viewer: Viewer) -> int:
         query = select(func.count()).select_from(messages).where(*_received(viewer), messages.c.read_at.is_(None))
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
+        key = (mailboxes.c.workspace_id, mailboxes.c.agent_id)
+
+        def read(connection: Connection) -> Mapping[tuple[str, str], int]:
+            found: dict[tuple[str, str], int] = {}
+            for some in chunks(sorted(boxes)):
+                rows = connection.execute(select(*key, mailboxes.c.seq).where(tuple_(*key).in_(some)))
+                found.update({(row.workspace_id, row.agent_id): row.seq for row in rows})
+            return found
+
+        return await self._database.read(read)
 
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None

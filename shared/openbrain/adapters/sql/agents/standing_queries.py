@@ -17,6 +17,7 @@ from openbrain.adapters.sql.schema.agent_tables import (
     standing_queries,
     standing_query_counters,
     standing_query_vectors,
+    standing_replays,
 )
 from openbrain.adapters.sql.schema.column_types import to_bytes, to_vector
 from openbrain.adapters.sql.schema.tables import workspaces
@@ -161,6 +162,7 @@ def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> 
     this = standing_queries.c.id == query_id
     connection.execute(update(standing_queries).where(this).values(**blank, deleted_at=now, change_seq=seq + 1))
     connection.execute(delete(standing_query_vectors).where(standing_query_vectors.c.query_id == query_id))
+    connection.execute(delete(standing_replays).where(standing_replays.c.query_id == query_id))
     connection.execute(delete(messages).where(messages.c.subscription_id == query_id))
     _count(connection, viewer.workspace_id, seq + 1, standing - 1)
     return True

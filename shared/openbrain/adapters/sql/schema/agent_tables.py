@@ -118,6 +118,19 @@ standing_query_counters = Table(
     Column("queries", Integer, nullable=False),
 )
 
+standing_replays = Table(
+    "standing_replays",
+    metadata,
+    Column("query_id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("since", BigInteger, nullable=False),
+    # The memory that was looked at last; the walk goes back in time.
+    Column("before_at", BigInteger, nullable=False),
+    Column("before_id", ascii_name(36), nullable=False),
+    # Whether what was delivered is delivered again.
+    Column("again", Boolean, nullable=False),
+)
+
 match_queue = Table(
     "match_queue",
     metadata,
@@ -132,5 +145,5 @@ match_queue = Table(
 
 TABLES = (
     *(mailboxes, messages, sessions, session_agents),
-    *(standing_queries, standing_query_vectors, standing_query_counters, match_queue),
+    *(standing_queries, standing_query_vectors, standing_query_counters, standing_replays, match_queue),
 )

@@ -1,0 +1,113 @@
+"""`openbrain watch`: new memories about something, as they come."""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Kinds, Org, Project, Speaking, Tags, given
+from openbrain_cli.output import as_json_line, moment, one_line, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.brain.subscriptions import SubscriptionAnswer
+    from openbrain.contract.messages import MessageAnswer
+
+CONTENT_CHARS = 300
+AGAIN_S = 1.0
+
+Query = Annotated[list[str] | None, typer.Argument(metavar="[QUERY...]", help="About what; else the filter decides.")]
+Near = Annotated[float | None, typer.Option("--min-similarity", min=0, max=1, help="Nothing less near.")]
+Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="End after so long; else at Ctrl-C.")]
+
+
+@command(
+    'openbrain watch "payments timeouts"',
+    "openbrain watch --project shop --type decision",
+    'openbrain watch "release" --min-similarity 0.6 --json',
+)
+def watch(
+    to: Speaking,
+    query: Query = None,
+    *,
+    org: Org = None,
+    project: Project = None,
+    type: Kinds = None,
+    tag: Tags = None,
+    min_similarity: Near = None,
+    seconds: Seconds = None,
+    json: AsJson = False,
+) -> None:
+    """Show new memories that match, until Ctrl-C.
+
+    Makes a subscription and removes it at the end; one of the agent's that asks the same is used, and stays.
+    """
+    filters = given(org=org, project=project) | ({"type": type} if type else {}) | ({"tags": tag} if tag else {})
+    text = " ".join(query or ())
+
+    async def whole(brain: "OpenBrain") -> None:
+        last = (await brain.inbox(limit=1)).last
+        same = await _same(brain, text, filters, min_similarity)
+        made = same or await brain.subscribe_query(
+            text or None,
+            filter=filters if filters or not text else None,
+            min_similarity=min_similarity,
+            include_own=True,
+        )
+        say(f"watching by {made.id}; Ctrl-C ends it")
+        try:
+            await _heard(brain, made.id, last, seconds, json=json)
+        finally:
+            if same is None:
+                with suppress(Exception):  # the way out: what is left of it is listed by the API
+                    await asyncio.shield(brain.remove_subscription(made.id))
+
+    to.ask(whole)
+
+
+async def _same(
+    brain: "OpenBrain", text: str, filters: dict[str, Any], least: float | None
+) -> "SubscriptionAnswer | None":
+    cursor: str | None = None
+    while True:
+        page = await brain.subscriptions(limit=100, cursor=cursor)
+        for each in page.subscriptions:
+            asked = {name: value for name, value in each.filter.model_dump(mode="json").items() if value}
+            same = asked == filters and (least is None or each.min_similarity == least)
+            if (each.query or "") == text and same and each.include_own:
+                return each
+        cursor = page.next_cursor
+        if cursor is None:
+            return None
+
+
+async def _heard(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:
+    """Comes back after a broken connection, and misses nothing."""
+    from openbrain.domain.errors import TryLater
+
+    while True:
+        try:
+            async for message in brain.hear_messages(cursor, seconds=seconds):
+                if message is None:
+                    continue
+                cursor = message.seq
+                if message.match is not None and message.match.subscription_id == subscription_id:
+                    as_json_line(message) if json else _said(message)
+        except TryLater as error:
+            if seconds is not None:
+                raise
+            say(str(error))
+        if seconds is not None:
+            return
+        await asyncio.sleep(AGAIN_S)
+
+
+def _said(message: "MessageAnswer") -> None:
+    match = message.match
+    if match is None:
+        return
+    near = "      " if match.similarity is None else f"{match.similarity:.2f}  "
+    told = "withdrawn" if match.withdrawn else one_line(message.content)[:CONTENT_CHARS]
+    print(f"{moment(message.created_at)}  {near}{one_line(message.sender) or '-'}: {told}  {match.memory_id}")

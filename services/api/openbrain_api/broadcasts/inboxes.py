@@ -1,0 +1,101 @@
+"""Inboxes that somebody listens to: one query for all of them tells whose has something new."""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+
+from openbrain.contract.messages import MessageAnswer
+from openbrain.domain.errors import OpenBrainError, TryLater, error_places
+from openbrain.ports.agents import Messages
+from openbrain_api.broadcasts.channel import Listener
+from openbrain_api.broadcasts.frames import HEARTBEAT, frame, retry
+from openbrain_api.broadcasts.watching import beating
+
+LOOK_S = 0.25
+MESSAGE = "message"
+_PAUSE_S = 0.5
+_BACK_MS = (500, 1500)
+_log = structlog.get_logger(__name__)
+
+Box = tuple[str, str]
+"""Workspace and agent."""
+
+
+class Inboxes:
+    """Looks while anybody listens."""
+
+    def __init__(self, messages: Messages, look_s: float = LOOK_S) -> None:
+        self._messages, self._look_s = messages, look_s
+        self._listeners: defaultdict[Box, set[Listener]] = defaultdict(set)
+        self._looking: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def listens(self, box: Box, listener: Listener) -> Iterator[None]:
+        """While the block runs the listener is told when the inbox has a new number."""
+        self._listeners[box].add(listener)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="inboxes")
+        try:
+            yield
+        finally:
+            self._listeners[box].discard(listener)
+            if not self._listeners[box]:
+                del self._listeners[box]
+
+    async def _look(self) -> None:
+        known: dict[Box, int] = {}
+        while self._listeners:
+            try:
+                last = await self._messages.last_numbers(list(self._listeners))
+            except OpenBrainError:
+                last = known  # whoever reads is told that the database is down
+            except Exception as error:  # noqa: BLE001 - one look that fails must not end the others
+                _log.error("api.inboxes_failed", error=type(error).__name__, where=error_places(error))
+                last = known
+            for box, seq in last.items():
+                if seq != known.get(box):
+                    for listener in self._listeners.get(box, ()):
+                        listener.tell()
+            known = dict(last)
+            await asyncio.sleep(self._look_s)
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+
+async def told(
+    read: Callable[[int], Awaitable[Sequence[MessageAnswer]]],
+    cursor: int,
+    gone: Listener,
+    *,
+    seconds: float | None,
+    heartbeat_s: float,
+) -> AsyncGenerator[bytes, None]:
+    """What stands behind the number `cursor`, then what comes, and heartbeats meanwhile. `read`: the next behind a
+    number, none where there are none."""
+    yield retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
+    with beating(seconds, heartbeat_s, gone) as clock:
+        while not gone.ended:
+            if clock.beats():
+                yield HEARTBEAT
+            try:
+                news = await read(cursor)
+            except TryLater:
+                if clock.over:
+                    return
+                await gone.wait(_PAUSE_S)
+                continue
+            if news:
+                yield b"".join(frame(MESSAGE, each.model_dump_json().encode(), each.seq) for each in news)
+                cursor = news[-1].seq
+            elif clock.over:
+                return
+            else:
+                await gone.wait()

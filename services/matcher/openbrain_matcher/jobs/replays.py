@@ -1,0 +1,45 @@
+"""Job `replays`: a standing query is held against memories of a time, from the newest back, some at a time. A process
+that dies in the middle leaves the rest to the next, which may deliver some twice."""
+
+from collections.abc import Sequence
+
+from openbrain.domain.access.visibility import visible
+from openbrain.domain.memory import Memory
+from openbrain.ports.clock import Clock
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.store import Store
+from openbrain.ports.subscriptions import Match, Replay
+from openbrain_matcher.handlers.matching import matches_of
+from openbrain_matcher.matching.book import Book
+
+PAGE = 200
+AT_ONCE = 10
+
+
+async def replay(store: Store, clock: Clock) -> int:
+    """How many were gone on with, one page each."""
+    found = await store.replays.replays(AT_ONCE)
+    for each in found:
+        await _go_on(each, store, clock.now())
+    return len(found)
+
+
+async def _go_on(replay: Replay, store: Store, now: int) -> None:
+    query = replay.query
+    condition = visible(query.viewer, query.criteria, now)
+    rows = await store.memories.listing(condition, PAGE, replay.before)
+    some = [row for row in rows if row.created_at >= replay.since]
+    if some:
+        found = await _matches(replay, some, store)
+        await store.matches.deliver(query.workspace_id, found, [], now, again=replay.again)
+    ended = len(rows) < PAGE or len(some) < len(rows)
+    await store.replays.replayed(replay, None if ended else (rows[-1].created_at, rows[-1].id))
+
+
+async def _matches(replay: Replay, rows: Sequence[Memory], store: Store) -> Sequence[Match]:
+    book = Book()
+    book.apply([replay.query], await store.standing_queries.query_vectors([replay.query.id]))
+    serving = await store.generations.serving(IndexKind.VECTOR)
+    model = "" if serving is None else serving.model
+    passages = await store.vectors.passages([row.id for row in rows], model) if model else {}
+    return [each for row in rows for each in matches_of(row, passages.get(row.id), model, book)]

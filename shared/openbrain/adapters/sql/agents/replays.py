@@ -1,0 +1,85 @@
+"""Replays of standing queries: how far each has come."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
+
+from openbrain.adapters.sql.agents.standing_queries import query_from_row
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.agent_tables import standing_queries, standing_replays
+from openbrain.domain.errors import NotFound
+from openbrain.ports.subscriptions import Replay
+
+_STANDS = standing_queries.c.deleted_at.is_(None)
+
+
+class SqlReplays:
+    """`ports.subscriptions.Replays`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def start_replay(self, replay: Replay) -> None:
+        await self._database.write(lambda connection: _start(connection, replay))
+
+    async def replays(self, limit: int) -> Sequence[Replay]:
+        query = select(standing_replays).join(standing_queries, _QUERY).where(_STANDS)
+        return await self._database.read(
+            lambda connection: _read(connection, query.order_by(standing_replays.c.query_id).limit(limit))
+        )
+
+    async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
+        query = select(standing_replays).where(standing_replays.c.query_id.in_(ids))
+        found = await self._database.read(lambda connection: _read(connection, query))
+        return {each.query.id: each for each in found}
+
+    async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
+        this = _as_read(replay)
+        if before is None:
+            await self._database.write(
+                lambda connection: connection.execute(delete(standing_replays).where(this)).rowcount
+            )
+            return
+        change = update(standing_replays).where(this).values(before_at=before[0], before_id=before[1])
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
+
+_QUERY = standing_queries.c.id == standing_replays.c.query_id
+
+
+def _as_read(replay: Replay) -> ColumnElement[bool]:
+    table, (at, memory_id) = standing_replays.c, replay.before
+    place = and_(table.before_at == at, table.before_id == memory_id)
+    return and_(table.query_id == replay.query.id, table.since == replay.since, table.again.is_(replay.again), place)
+
+
+def _start(connection: Connection, replay: Replay) -> None:
+    this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
+    # Locked: it is not removed meanwhile, and two that start at once leave one.
+    if connection.scalar(this.with_for_update()) is None:
+        raise NotFound("no subscription with this id")
+    connection.execute(delete(standing_replays).where(standing_replays.c.query_id == replay.query.id))
+    at, memory_id = replay.before
+    row = {"query_id": replay.query.id, "workspace_id": replay.query.workspace_id, "since": replay.since}
+    connection.execute(
+        insert(standing_replays), {**row, "before_at": at, "before_id": memory_id, "again": replay.again}
+    )
+
+
+def _read(connection: Connection, query: Select[Any]) -> list[Replay]:
+    rows = connection.execute(query).all()
+    if not rows:
+        return []
+    named = select(standing_queries).where(standing_queries.c.id.in_([row.query_id for row in rows]))
+    queries = {row["id"]: query_from_row(row) for row in connection.execute(named).mappings()}
+    return [
+        Replay(
+            query=queries[row.query_id],
+            since=row.since,
+            before=(row.before_at, row.before_id),
+            again=bool(row.again),
+        )
+        for row in rows
+        if row.query_id in queries
+    ]
