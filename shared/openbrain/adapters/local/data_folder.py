@@ -154,7 +154,7 @@ def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
         raise SetupError(
             f"{folder} can be read by other users, and its file system keeps no rights: choose a folder on another one"
         )
-    left = {each.resolve() for each in leave}
+    left = {item.resolve() for item in leave}
     closed += sum(_close(path) for path in _inside(folder, left))
     if closed:
         _log.warning(

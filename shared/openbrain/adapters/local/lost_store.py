@@ -11,7 +11,7 @@ def refuse_lost(folder: Path, database: Path) -> None:
     """`SetupError` with every way out, where the database is missing beside indexes."""
     if database.exists() or not (left := _left(folder)):
         return
-    names = " and ".join(f"{each.name}/" for each in left)
+    names = " and ".join(f"{item.name}/" for item in left)
     raise SetupError(
         f"{database} is missing, and {names} beside it hold what was indexed of it: put the database back from a "
         "backup (docs/operations/backup.md), or move the folder away or choose another with --data, or begin an empty "
@@ -23,12 +23,12 @@ def set_aside(folder: Path, database: Path) -> list[Path]:
     """Where the database is missing, give the indexes other names; which they have now."""
     if database.exists():
         return []
-    return [each.rename(_free(each)) for each in _left(folder)]
+    return [item.rename(_free(item)) for item in _left(folder)]
 
 
 def _left(folder: Path) -> list[Path]:
     found = [folder / name for name in INDEXES]
-    return [each for each in found if each.is_dir() and any(each.iterdir())]
+    return [item for item in found if item.is_dir() and any(item.iterdir())]
 
 
 def _free(path: Path) -> Path:

@@ -16,7 +16,7 @@ def first_damaged(folder: Path) -> str:
     others is of no account."""
     try:
         about = json.loads((folder / "meta.json").read_bytes())
-        segments = [(each["segment_id"].replace("-", ""), each.get("deletes")) for each in about["segments"]]
+        segments = [(item["segment_id"].replace("-", ""), item.get("deletes")) for item in about["segments"]]
     except FileNotFoundError:
         return "" if not any(folder.glob("*.store")) else "meta.json"
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -74,7 +74,7 @@ def documents(entry: TextEntry | Tombstone, fields: Schema, name_keys: Iterable[
     if isinstance(entry, TextEntry):
         values["keyword"] += map(name_key, name_keys)
     parts = _passages(entry, values) if isinstance(entry, TextEntry) else ()
-    return [Document.from_dict(each, fields) for each in (values, *parts)]
+    return [Document.from_dict(item, fields) for item in (values, *parts)]
 
 
 def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

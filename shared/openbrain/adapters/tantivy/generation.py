@@ -112,8 +112,8 @@ class Generation:
             for entry_id in removed:
                 writer.delete_documents_by_term("id", entry_id)
                 writer.delete_documents_by_term("keyword", passage_of(entry_id))
-            for each in added:
-                writer.add_document(each)
+            for item in added:
+                writer.add_document(item)
             writer.commit()
         except ValueError as error:
             # Its state is unknown: it goes, with what was not committed, and the next write opens another.
@@ -163,19 +163,19 @@ class Generation:
     def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
         """Best first, for each. A tombstone has no text, so that none is ever found."""
         scoring = Scoring(self._index.searcher(), self._fields)
-        within = {each: compiled(each, self._fields) for each in {search.condition for search in searches}}
+        within = {item: compiled(item, self._fields) for item in {search.condition for search in searches}}
         found: list[list[Hit]] = []
-        for each in searches:
-            question = any_word(each.query, self._english, self._fields)
-            if question is None or each.limit < 1:
+        for item in searches:
+            question = any_word(item.query, self._english, self._fields)
+            if question is None or item.limit < 1:
                 found.append([])
             else:
-                found.append(scoring.best(question, within[each.condition], each.limit))
+                found.append(scoring.best(question, within[item.condition], item.limit))
         return found
 
     def named(self, search: TextSearch) -> list[str]:
         """Memories with one of the keys of the query's words."""
-        keys = [name_key(each) for each in question_keys(search.query, english())]
+        keys = [name_key(question_key) for question_key in question_keys(search.query, english())]
         if not keys or search.limit < 1:
             return []
         searcher = self._index.searcher()

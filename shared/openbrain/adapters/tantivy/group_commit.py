@@ -52,7 +52,7 @@ class GroupCommit:
             group, last = self._gather(first)
             flows = sum(len(batch) for batch, _ in group) >= FLOW
             self._not_before = time.monotonic() + self._pause_s if flows else 0.0
-            self._commit([each for each in group if each[1].set_running_or_notify_cancel()])
+            self._commit([item for item in group if item[1].set_running_or_notify_cancel()])
             if last:
                 return
 

@@ -31,19 +31,19 @@ def words_of(text: str, analyzer: TextAnalyzer) -> list[Word]:
     text = text.encode(errors="replace").decode()  # lone surrogates, one by one
     tokens = analyzer.pre_tokenize(spaced(text)).tokens
     if text.isascii():
-        return [Word(each.text, each.position, each.char_offset_from, each.char_offset_to) for each in tokens]
+        return [Word(token.text, token.position, token.char_offset_from, token.char_offset_to) for token in tokens]
     # The tokenizer sees the text with ideographs apart.
     origin = [index for index, letter in enumerate(text) for _ in spaced(letter)]
     return [
-        Word(each.text, each.position, origin[each.char_offset_from], origin[each.char_offset_to - 1] + 1)
-        for each in tokens
+        Word(token.text, token.position, origin[token.char_offset_from], origin[token.char_offset_to - 1] + 1)
+        for token in tokens
     ]
 
 
 def phrase_of(text: str, analyzer: TextAnalyzer) -> Phrase | None:
     """None where the text holds no indexed word."""
     words = words_of(text, analyzer)
-    return Phrase(tuple((each.position - words[0].position, each.stem) for each in words)) if words else None
+    return Phrase(tuple((word.position - words[0].position, word.stem) for word in words)) if words else None
 
 
 class Marker:
@@ -55,8 +55,8 @@ class Marker:
 
     def marks(self, query: TextQuery, texts: Sequence[str]) -> list[list[Span]]:
         """For each text, in order, overlapping ones joined."""
-        stems = list(dict.fromkeys(each.stem for each in words_of(query.words, self._analyzer)))
-        phrases = [found for each in query.phrases if (found := phrase_of(each, self._analyzer)) is not None]
+        stems = list(dict.fromkeys(item.stem for item in words_of(query.words, self._analyzer)))
+        phrases = [found for phrase in query.phrases if (found := phrase_of(phrase, self._analyzer)) is not None]
         fuzzy = {stem: allowed(stem) for stem in stems[:FUZZY_WORDS]} if query.fuzzy else {}
         known = dict.fromkeys(stems, True)
 
@@ -68,7 +68,7 @@ class Marker:
         marked = []
         for text in texts:
             words = words_of(text, self._analyzer)
-            spans = [(each.start, each.end) for each in words if meant(each.stem)]
+            spans = [(item.start, item.end) for item in words if meant(item.stem)]
             marked.append(_joined([*spans, *_phrases(words, phrases)]))
         return marked
 
@@ -80,16 +80,16 @@ class Marker:
 def _phrases(words: Sequence[Word], phrases: Sequence[Phrase]) -> Iterator[Span]:
     if not phrases:
         return
-    at = {each.position: each for each in words}
+    at = {word.position: word for word in words}
     for phrase in phrases:
         (_, first), *_ = phrase.parts
         last, _ = phrase.parts[-1]
-        for each in words:
-            if each.stem == first and all(
-                (there := at.get(each.position + offset)) is not None and there.stem == stem
+        for word in words:
+            if word.stem == first and all(
+                (there := at.get(word.position + offset)) is not None and there.stem == stem
                 for offset, stem in phrase.parts
             ):
-                yield each.start, at[each.position + last].end
+                yield word.start, at[word.position + last].end
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:

@@ -189,8 +189,8 @@ class TantivyText:
 
     def _close(self) -> None:
         with self._opening:
-            for each in self._open.values():
-                self._close_one(each)
+            for item in self._open.values():
+                self._close_one(item)
             self._open.clear()
 
     @staticmethod

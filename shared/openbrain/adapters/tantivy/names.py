@@ -29,7 +29,7 @@ class _Word(NamedTuple):
 
 def name_keys(names: Iterable[str], analyzer: TextAnalyzer) -> list[str]:
     """By which an index finds the memories of which a name may stand in a question: those of each first word."""
-    firsts = (words[0] for each in names if (words := _words(each, analyzer)))
+    firsts = (words[0] for name in names if (words := _words(name, analyzer)))
     return sorted({key for word in firsts for key in _keys(word)})
 
 
@@ -41,15 +41,15 @@ def question_keys(question: str, analyzer: TextAnalyzer) -> list[str]:
 def hold_names(question: str, names: Sequence[Sequence[str]]) -> list[bool]:
     """Of each memory's names, whether one stands in the question. A name without indexed words never does."""
     analyzer = english()
-    asked = {each.position: each for each in _words(question, analyzer)}
+    asked = {word.position: word for word in _words(question, analyzer)}
     return [any(_stands(_words(name, analyzer), asked) for name in several) for several in names]
 
 
 def _stands(name: Sequence[_Word], asked: Mapping[int, _Word]) -> bool:
     return bool(name) and any(
         all(
-            (there := asked.get(start + each.position - name[0].position)) is not None and _meant(there, each)
-            for each in name
+            (there := asked.get(start + item.position - name[0].position)) is not None and _meant(there, item)
+            for item in name
         )
         for start in asked
     )
@@ -75,4 +75,4 @@ def _keys(word: _Word) -> Iterator[str]:
 
 
 def _words(text: str, analyzer: TextAnalyzer) -> list[_Word]:
-    return [_Word(each.stem, text[each.start : each.end].lower(), each.position) for each in words_of(text, analyzer)]
+    return [_Word(item.stem, text[item.start : item.end].lower(), item.position) for item in words_of(text, analyzer)]

@@ -43,9 +43,9 @@ def compiled(condition: Condition, fields: Schema) -> Query:
         case AllOf(()):
             return Query.all_query()
         case AllOf(conditions):
-            return Query.boolean_query([(Occur.Must, compiled(each, fields)) for each in conditions])
+            return Query.boolean_query([(Occur.Must, compiled(item, fields)) for item in conditions])
         case AnyOf(conditions):
-            return _any([compiled(each, fields) for each in conditions])
+            return _any([compiled(item, fields) for item in conditions])
 
 
 def _term(fields: Schema, field: str, value: str) -> Query:

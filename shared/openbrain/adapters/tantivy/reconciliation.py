@@ -23,9 +23,9 @@ _SUMS = {
 def sums(searcher: Searcher) -> Mapping[int, Sum]:
     """By bucket."""
     found: dict[int, Sum] = {}
-    for each in searcher.aggregate(Query.all_query(), _SUMS)["each"]["buckets"]:
-        removed = sum(part["doc_count"] for part in each["removed"]["buckets"] if part["key"])
-        found[int(each["key"])] = Sum(each["doc_count"] - removed, int(each["digests"]["value"]), removed)
+    for item in searcher.aggregate(Query.all_query(), _SUMS)["each"]["buckets"]:
+        removed = sum(part["doc_count"] for part in item["removed"]["buckets"] if part["key"])
+        found[int(item["key"])] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
     return found
 
 
@@ -57,11 +57,11 @@ def entry_marks(searcher: Searcher, fields: Schema) -> Iterator[EntryMarks]:
 def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
     """Neighbours together, at most so many."""
     first = last = None
-    for each in sorted(buckets):
-        if first is not None and last is not None and (each > last + 1 or each - first >= wide):
+    for bucket in sorted(buckets):
+        if first is not None and last is not None and (bucket > last + 1 or bucket - first >= wide):
             yield first, last
-            first = each
-        first, last = each if first is None else first, each
+            first = bucket
+        first, last = bucket if first is None else first, bucket
     if first is not None and last is not None:
         yield first, last
 
@@ -70,7 +70,7 @@ def old_tombstones(searcher: Searcher, fields: Schema, before: int) -> list[str]
     """The ids of those that stand since before this time."""
     places = _places(searcher, _between(fields, "removed_at", 1, before - 1)) if before > 1 else []
     # In a text index an entry's id is its memory's.
-    return [memory_id(searcher.doc(each)) for each in places]
+    return [memory_id(searcher.doc(place)) for place in places]
 
 
 def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:

@@ -65,4 +65,4 @@ def _view(index: Index, path: Path) -> tuple[list[tuple[str, bool]], Searcher]:
 
 def _segments(path: Path) -> list[tuple[str, bool]]:
     about = json.loads((path / "meta.json").read_bytes())
-    return [(each["segment_id"], bool(each.get("deletes"))) for each in about["segments"]]
+    return [(item["segment_id"], bool(item.get("deletes"))) for item in about["segments"]]

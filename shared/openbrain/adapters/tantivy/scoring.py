@@ -35,11 +35,11 @@ class Scoring:
         )
         unknown = passages.keys() - whole.keys()
         if unknown:
-            named = Query.boolean_query([(Occur.Should, self._term("id", each)) for each in sorted(unknown)])
+            named = Query.boolean_query([(Occur.Should, self._term("id", element)) for element in sorted(unknown)])
             whole |= self._scores(filtered(question, self._both(within, named)), len(unknown))
-        for each in whole.keys() - passages.keys():
-            if self.searcher.doc_freq("keyword", passage_of(each)):
-                of_it = self._both(within, self._term("keyword", passage_of(each)))
+        for element in whole.keys() - passages.keys():
+            if self.searcher.doc_freq("keyword", passage_of(element)):
+                of_it = self._both(within, self._term("keyword", passage_of(element)))
                 passages |= self._scores(filtered(question, of_it), 1)
         scores = {each: (score + passages.get(each, score)) / 2 for each, score in whole.items()}
         return dict(sorted(scores.items(), key=lambda item: -item[1])[:limit])
@@ -63,4 +63,4 @@ class Scoring:
 
     @staticmethod
     def _both(*queries: Query) -> Query:
-        return Query.boolean_query([(Occur.Must, each) for each in queries])
+        return Query.boolean_query([(Occur.Must, query) for query in queries])

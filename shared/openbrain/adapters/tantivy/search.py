@@ -68,7 +68,7 @@ class Reader:
             found: list[_Scored] = result.hits
             whole = len(found) < asked or asked >= most
             if not whole:
-                found = [each for each in found if each[0] > found[-1][0]]
+                found = [item for item in found if item[0] > found[-1][0]]
             hits = self._following(found, limit, after)
             if whole or len(hits) >= limit:
                 return hits, total
@@ -82,20 +82,20 @@ class Reader:
             if after is None or score <= after.score:
                 ids = sorted(memory_id(self.searcher.doc(address)) for _, address in several)
                 first = after.memory_id if after is not None and score == after.score else ""
-                hits += [Hit(each, score) for each in ids if each > first]
+                hits += [Hit(element, score) for element in ids if element > first]
         return hits[:limit]
 
 
 def question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
     """None where nothing is asked that the index could hold."""
-    words = [(Occur.Should, each) for each in _words(query, analyzer, fields)]
-    known = [found for each in query.phrases if (found := phrase_of(each, analyzer)) is not None]
-    phrases = [(Occur.Must, _phrase(each, fields)) for each in known]
+    words = [(Occur.Should, word) for word in _words(query, analyzer, fields)]
+    known = [found for phrase in query.phrases if (found := phrase_of(phrase, analyzer)) is not None]
+    phrases = [(Occur.Must, _phrase(item, fields)) for item in known]
     return Query.boolean_query([*phrases, *words]) if phrases or words else None
 
 
 def _words(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Iterator[Query]:
-    stems = list(dict.fromkeys(each.stem for each in words_of(query.words, analyzer)))
+    stems = list(dict.fromkeys(item.stem for item in words_of(query.words, analyzer)))
     for number, stem in enumerate(stems):
         yield Query.term_query(fields, "text", stem, "freq")
         if query.fuzzy and number < FUZZY_WORDS and (most := allowed(stem)):

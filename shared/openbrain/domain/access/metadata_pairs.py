@@ -19,7 +19,7 @@ _LONG = 2**63
 def metadata_pairs(metadata: Mapping[str, object]) -> tuple[str, ...]:
     """The pairs of a memory; longer values than METADATA_VALUE_CHARS make none."""
     pairs = (pair(key, value) for key, value in metadata.items())
-    return tuple(each for each in pairs if each)
+    return tuple(item for item in pairs if item)
 
 
 def pair(key: str, value: object) -> str:

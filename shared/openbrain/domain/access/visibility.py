@@ -169,10 +169,10 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
     """`matches` for many rows: the tree is walked once."""
     match condition:
         case AllOf(conditions):
-            every = [matcher(each) for each in conditions]
+            every = [matcher(item) for item in conditions]
             return lambda memory: all(holds(memory) for holds in every)
         case AnyOf(conditions):
-            some = [matcher(each) for each in conditions]
+            some = [matcher(item) for item in conditions]
             return lambda memory: any(holds(memory) for holds in some)
         case Equals("tags", value):
             return lambda memory: value in memory.tags

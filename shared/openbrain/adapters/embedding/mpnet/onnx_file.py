@@ -55,7 +55,7 @@ class OnnxFile:
         name = f"{kind}_{len(self._nodes)}"
         body = b"".join(
             (
-                *(_text(1, each) for each in inputs),
+                *(_text(1, item) for item in inputs),
                 _text(2, name),
                 _text(3, name),
                 _text(4, kind),
@@ -89,7 +89,7 @@ def _attribute(name: str, value: Attribute) -> bytes:
         return _text(1, name) + _key(2, _FIXED32) + struct.pack("<f", value) + _number(20, _ATTRIBUTE_FLOAT)
     if isinstance(value, int):
         return _text(1, name) + _number(3, value) + _number(20, _ATTRIBUTE_INT)
-    return _text(1, name) + b"".join(_number(8, each) for each in value) + _number(20, _ATTRIBUTE_INTS)
+    return _text(1, name) + b"".join(_number(8, item) for item in value) + _number(20, _ATTRIBUTE_INTS)
 
 
 def _text(field: int, value: str) -> bytes:

@@ -28,7 +28,7 @@ SEED = 1
 def paragraphs() -> list[str]:
     """Prose, no code, in an order that is always the same."""
     found = [re.sub(r"\s+", " ", part).strip() for text in topics.values() for part in re.split(r"\n\s*\n", text)]
-    prose = [each for each in found if 60 < len(each) < 1200 and _letters(each) > 0.85 * len(each)]
+    prose = [item for item in found if 60 < len(item) < 1200 and _letters(item) > 0.85 * len(item)]
     random.Random(SEED).shuffle(prose)  # noqa: S311 - a choice of samples
     return prose[:PARAGRAPHS]
 
@@ -49,7 +49,7 @@ def _states() -> Iterator[NDArray[Any]]:
 
 
 def _letters(text: str) -> int:
-    return sum(each.isalpha() or each == " " for each in text)
+    return sum(item.isalpha() or item == " " for item in text)
 
 
 if __name__ == "__main__":

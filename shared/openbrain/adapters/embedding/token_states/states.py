@@ -96,7 +96,7 @@ def _equally(best: Matrix) -> Matrix:
 def _scores(
     question: "array[float]", documents: Sequence[Sequence[bytes]], weigh: Callable[[Matrix], Matrix]
 ) -> Sequence[float | None]:
-    passages = [(number, each) for number, some in enumerate(documents) for each in some if _readable(each)]
+    passages = [(number, item) for number, some in enumerate(documents) for item in some if _readable(item)]
     found: list[float | None] = [None] * len(documents)
     if not passages or not question:
         return found

@@ -118,7 +118,7 @@ def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
 def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
     """All of a kind, by name, for a change."""
     query = select(*_COLUMNS).where(table.c.kind == kind.value).order_by(table.c.name).with_for_update()
-    return {each.name: each for each in _all(connection, query)}
+    return {item.name: item for item in _all(connection, query)}
 
 
 def _known(connection: Connection, kind: IndexKind, name: str) -> tuple[Generation, dict[str, Generation]]:
@@ -141,7 +141,7 @@ def _begin(connection: Connection, generation: Generation, now: int) -> Generati
         return found
     if found is not None:
         raise Conflict(f"the {generation.kind} generation {generation.name} is there already, {found.status}")
-    building = next((each.name for each in standing.values() if each.status == BUILDING), None)
+    building = next((item.name for item in standing.values() if item.status == BUILDING), None)
     if building is not None:
         raise Conflict(
             f"the {generation.kind} generation {building} is being built: let its operation end, "
@@ -161,9 +161,9 @@ def _swap(connection: Connection, kind: IndexKind, name: str, before: str, now: 
         raise Conflict(
             f"the {kind} generation {name} is retired and lacks what was written since: run `openbrain reindex` instead"
         )
-    for each in standing.values():
-        if each.status == SERVING:
-            _set(connection, kind, each.name, before, now)
+    for item in standing.values():
+        if item.status == SERVING:
+            _set(connection, kind, item.name, before, now)
     return _set(connection, kind, name, SERVING, now)
 
 

@@ -40,8 +40,8 @@ class SqlIndexMarks:
         """One UPDATE a revision; of several marks of a memory the highest counts. Unknown ids are ignored, as their
         events are."""
         highest: dict[str, int] = {}
-        for each in marks:
-            highest[each.memory_id] = max(each.revision, highest.get(each.memory_id, 0))
+        for item in marks:
+            highest[item.memory_id] = max(item.revision, highest.get(item.memory_id, 0))
         if not highest:
             return frozenset()
         now = self._clock.now()

@@ -50,7 +50,7 @@ async def drop(database: Database, inputs: Collection[str], of: Collection[str] 
 async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
     """Those that have a vector."""
     found = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
-    return frozenset(each for some in found for each in some)
+    return frozenset(item for some in found for item in some)
 
 
 async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -> int:
@@ -80,7 +80,7 @@ def used(connection: Connection, inputs: Sequence[str], after: str, of: Collecti
         return None
     span = and_(passages.memory_id > after, passages.memory_id <= end)
     found = select(passages.memory_id, passages.input_hash).where(span, passages.input_hash.in_(inputs))
-    return Used(frozenset(each.input_hash for each in connection.execute(found) if each.memory_id not in of), end)
+    return Used(frozenset(row.input_hash for row in connection.execute(found) if row.memory_id not in of), end)
 
 
 async def _in_chunks(
@@ -120,4 +120,4 @@ def awaited_inputs(connection: Connection) -> frozenset[str]:
     waiting = or_(result.is_(None), ~result.contains('"embeddings"', autoescape=True))
     some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(PURGES)
     asked = [orjson.loads(request) for request in connection.scalars(some)]
-    return frozenset(each for request in asked for each in request.get(TRACES, {}).get("inputs", ()))
+    return frozenset(item for request in asked for item in request.get(TRACES, {}).get("inputs", ()))

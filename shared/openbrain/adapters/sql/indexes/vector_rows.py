@@ -53,9 +53,9 @@ def _literal(states: bytes | None) -> str:
 def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int], model: str) -> None:
     """Exactly these passages of each memory; `high` says how many it ever had."""
     shrunk: defaultdict[int, list[str]] = defaultdict(list)
-    for each in current:
-        if len(each.input_hashes) < high[each.memory_id]:
-            shrunk[len(each.input_hashes)].append(each.memory_id)
+    for item in current:
+        if len(item.input_hashes) < high[item.memory_id]:
+            shrunk[len(item.input_hashes)].append(item.memory_id)
     for count, ids in shrunk.items():
         one, these = slot(connection), slots(connection, len(ids))
         connection.exec_driver_sql(
@@ -63,9 +63,9 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
             (model, count, *ids),
         )
     rows = [
-        (each.memory_id, model, number, each.revision, input_hash)
-        for each in current
-        for number, input_hash in enumerate(each.input_hashes)
+        (item.memory_id, model, number, item.revision, input_hash)
+        for item in current
+        for number, input_hash in enumerate(item.input_hashes)
     ]
     if rows:
         connection.exec_driver_sql(_put(connection), rows)

@@ -82,9 +82,9 @@ class SqlVectors:
     ) -> None:
         """One transaction. Of several revisions of a memory the highest counts."""
         latest: dict[str, Embedded] = {}
-        for each in embedded:
-            if each.memory_id not in latest or each.revision > latest[each.memory_id].revision:
-                latest[each.memory_id] = each
+        for item in embedded:
+            if item.memory_id not in latest or item.revision > latest[item.memory_id].revision:
+                latest[item.memory_id] = item
         now = self._clock.now()
         if vectors or latest:
             await self._database.write(
@@ -187,16 +187,21 @@ def _save(
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
     add_embeddings(connection, vectors, states, model, now, replace=replace)
-    _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model, now)
+    _require(
+        connection,
+        {item for one in latest.values() for item in one.input_hashes} - vectors.keys(),
+        model,
+        now,
+    )
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some])
         _purge_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high], now)
         current = [latest[memory_id] for memory_id in high]
         put_passages(connection, current, high, model)
         _raise_high(connection, current, high)
-        relay.append(connection, [event_bytes.embedded(each, model, now) for each in current])
-        new = [each for each in current if not each.bulk]
-        queued = [QueuedMemory(each.memory_id, each.workspace_id, each.revision, model) for each in new]
+        relay.append(connection, [event_bytes.embedded(item, model, now) for item in current])
+        new = [item for item in current if not item.bulk]
+        queued = [QueuedMemory(item.memory_id, item.workspace_id, item.revision, model) for item in new]
         match_queue.enqueue(connection, queued, now)
 
 
@@ -218,12 +223,12 @@ def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) ->
     """What was embedded while its memory was erased, or its workspace removed, leaves no vector behind."""
     if not late:
         return
-    standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([each.memory_id for each in late]))
+    standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([item.memory_id for item in late]))
     reasons = {row.id: row.reason for row in connection.execute(standing)}
     inputs: defaultdict[str, set[str]] = defaultdict(set)
-    for each in late:
-        if reasons.get(each.memory_id, Reason.ERASED) == Reason.ERASED:
-            inputs[each.workspace_id if each.memory_id in reasons else OPERATORS].update(each.input_hashes)
+    for item in late:
+        if reasons.get(item.memory_id, Reason.ERASED) == Reason.ERASED:
+            inputs[item.workspace_id if item.memory_id in reasons else OPERATORS].update(item.input_hashes)
     for workspace_id, these in sorted(inputs.items()):
         request = {"ids": [], TRACES: {"inputs": sorted(these)}}
         purge = Operation(
@@ -235,7 +240,7 @@ def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) ->
 def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mapping[str, int]:
     """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
     lock = "" if is_sqlite(connection) else " FOR UPDATE"
-    revisions = {each.memory_id: each.revision for each in embedded}
+    revisions = {item.memory_id: item.revision for item in embedded}
     statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
     return {
         memory_id: high
@@ -248,9 +253,9 @@ def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mappi
 
 def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int]) -> None:
     raised: defaultdict[int, list[str]] = defaultdict(list)
-    for each in current:
-        if len(each.input_hashes) > high[each.memory_id]:
-            raised[len(each.input_hashes)].append(each.memory_id)
+    for item in current:
+        if len(item.input_hashes) > high[item.memory_id]:
+            raised[len(item.input_hashes)].append(item.memory_id)
     for count, ids in raised.items():
         one, these = slot(connection), slots(connection, len(ids))
         statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - values are bound

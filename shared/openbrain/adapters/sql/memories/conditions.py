@@ -52,9 +52,9 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
     """The condition over the columns of `memories`. `KeyError` for a field that has no column to ask."""
     match condition:
         case AllOf(conditions):
-            return and_(true(), *(compiled(each) for each in conditions))
+            return and_(true(), *(compiled(item) for item in conditions))
         case AnyOf(conditions):
-            return or_(false(), *(compiled(each) for each in conditions))
+            return or_(false(), *(compiled(item) for item in conditions))
         case Equals("tags", value):
             return _tagged((value,))
         case OneOf("tags", values):

@@ -27,9 +27,9 @@ _COUNT = (
 def record(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
     known = set(connection.scalars(select(table.c.id).where(table.c.id.in_([recall.id for recall in recalls]))))
     fresh = [recall for recall in recalls if recall.id not in known]
-    insert_rows(connection, table, [_row(each) for each in fresh])
+    insert_rows(connection, table, [_row(item) for item in fresh])
     _count(connection, fresh)
-    relay.append(connection, [recalled(each) for each in fresh])
+    relay.append(connection, [recalled(item) for item in fresh])
 
 
 def _row(recall: RecallRecord) -> tuple[object, ...]:

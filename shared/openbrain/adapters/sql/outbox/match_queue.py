@@ -21,12 +21,14 @@ _COLUMNS = "memory_id, workspace_id, revision, model, due_at"
 
 def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) -> None:
     """Those of workspaces that have standing queries."""
-    named = tuple({each.workspace_id for each in memories})
+    named = tuple({memory.workspace_id for memory in memories})
     if not named:
         return
     asked = _LISTENING.format(these=slots(connection, len(named)))
     listening = {row[0] for row in run(connection, asked, named).fetchall()}
-    rows = [(*each, now + EVENT_GRACE if each.model else now) for each in memories if each.workspace_id in listening]
+    rows = [
+        (*memory, now + EVENT_GRACE if memory.model else now) for memory in memories if memory.workspace_id in listening
+    ]
     if not rows:
         return
     insert = f"INSERT INTO match_queue ({_COLUMNS}) VALUES ({slots(connection, 5)})"  # noqa: S608 - values are bound

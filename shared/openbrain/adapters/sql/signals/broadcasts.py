@@ -85,7 +85,7 @@ def _seen(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
     known = sorted(subscribers, key=lambda item: (item.workspace_id, item.agent_id, item.seen_at))
     statement = _upsert(connection)
     for some in chunks(known):
-        connection.execute(statement, [_row(each) for each in some])
+        connection.execute(statement, [_row(element) for element in some])
 
 
 def _upsert(connection: Connection) -> Insert:
@@ -108,15 +108,15 @@ def _upsert(connection: Connection) -> Insert:
     )
 
 
-def _row(each: Subscriber) -> dict[str, object]:
+def _row(subscriber: Subscriber) -> dict[str, object]:
     return {
-        "workspace_id": each.workspace_id,
-        "agent_id": each.agent_id,
-        "cursor_seq": each.cursor,
-        "via": each.via,
-        "org": each.org,
-        "project": each.project,
-        "seen_at": each.seen_at,
+        "workspace_id": subscriber.workspace_id,
+        "agent_id": subscriber.agent_id,
+        "cursor_seq": subscriber.cursor,
+        "via": subscriber.via,
+        "org": subscriber.org,
+        "project": subscriber.project,
+        "seen_at": subscriber.seen_at,
     }
 
 

@@ -35,7 +35,7 @@ def open_key(workspace_id: str, identity: str) -> str:
     return joined_hash(workspace_id, identity)
 
 
-_FIELDS = tuple(each.name for each in fields(Signal))
+_FIELDS = tuple(field.name for field in fields(Signal))
 
 
 def signal_row(signal: Signal, times: SignalTimes) -> dict[str, Any]:

@@ -149,9 +149,9 @@ class SqlWebhookLetters:
             dead = [WebhookDeadLetter(**row) for row in connection.execute(of_live).mappings()]
             if not dead:
                 return []
-            named = live.where(webhooks.c.id.in_({each.webhook_id for each in dead}))
-            known = {each.id: each for each in map(_read, connection.execute(named).mappings())}
-            return [(known[each.webhook_id], each) for each in dead if each.webhook_id in known]
+            named = live.where(webhooks.c.id.in_({item.webhook_id for item in dead}))
+            known = {item.id: item for item in map(_read, connection.execute(named).mappings())}
+            return [(known[item.webhook_id], item) for item in dead if item.webhook_id in known]
 
         return await self._database.read(read)
 

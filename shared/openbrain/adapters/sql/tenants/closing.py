@@ -81,7 +81,7 @@ def close(connection: Connection, workspace_id: str, operation: Operation, now: 
     if row.deleted_at is None:
         connection.execute(update(workspaces).where(this).values(deleted_at=now))
     open_operations = queue.open_ones(connection, operation.workspace_id, operation.kind)
-    return next((each for each in open_operations if each.request == operation.request), None) or queue.start(
+    return next((known for known in open_operations if known.request == operation.request), None) or queue.start(
         connection, operation, now
     )
 

@@ -53,7 +53,7 @@ class Landing:
         """The id that each would have here if its own is not to be had."""
 
     def land(self, items: Sequence[Item]) -> list[Landed]:
-        self._find_holders({each for item in items for each in _named(item)})
+        self._find_holders({element for item in items for element in _named(item)})
         kept = {self._own(item.memory.id): item for item in items if isinstance(item, StoredMemory)}
         new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
         self._insert_memories(new)
@@ -94,7 +94,7 @@ class Landing:
         keys = self._free_keys({name: memories_new[name] for name, item in new.items() if item.unique})
         # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
         ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
-        insert_rows(self._connection, memories, [row_from_memory(each, keys.get(each.id)) for each in ordered])
+        insert_rows(self._connection, memories, [row_from_memory(element, keys.get(element.id)) for element in ordered])
         living = [memory for memory in memories_new.values() if memory.alive(self._now)]
         relay.append(
             self._connection, [event_bytes.stored(memory, Change.CREATED, _BULK, self._now) for memory in living]
@@ -152,7 +152,7 @@ class Landing:
 
     def _renamed(self, text: str | None) -> str | None:
         named = _names_in(text)
-        if not named or all(self._own(each) == each for each in named.values()):
+        if not named or all(self._own(item) == item for item in named.values()):
             return text
         return orjson.dumps({**orjson.loads(text or "{}"), **{k: self._own(v) for k, v in named.items()}}).decode()
 

@@ -119,7 +119,7 @@ class SqlTransfer:
 
     async def said(self, given: Sequence[Memory]) -> Sequence[bool]:
         """A row that is due says nothing any more."""
-        keys = [dedupe_key(each) for each in given]
+        keys = [dedupe_key(item) for item in given]
         now = self._clock.now()
         due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= now)
         held = select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(keys), ~due)

@@ -41,8 +41,8 @@ class SqlVault:
     ) -> None:
         now = self._clock.now()
         rows = {
-            (each.arc, each.marker): (workspace_id, each.arc, each.marker, each.memory_id, each.content_hash, now)
-            for each in put
+            (item.arc, item.marker): (workspace_id, item.arc, item.marker, item.memory_id, item.content_hash, now)
+            for item in put
         }
         gone, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
         await self._database.write(lambda connection: _replace(connection, workspace_id, gone, new))
