@@ -187,12 +187,7 @@ def _save(
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
     add_embeddings(connection, vectors, states, model, now, replace=replace)
-    _require(
-        connection,
-        {item for one in latest.values() for item in one.input_hashes} - vectors.keys(),
-        model,
-        now,
-    )
+    _require(connection, {item for one in latest.values() for item in one.input_hashes} - vectors.keys(), model, now)
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some])
         _purge_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high], now)
