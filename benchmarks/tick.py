@@ -1,7 +1,8 @@
 """A whole tick, as its service runs it, database, memories and health included: over a vault that it has never seen,
 over one that did not change, over 20 changed arcs.
 
-CPU time of the process. What is not ours to save is a scandir and a stat of every file, done beside it.
+CPU time of the process. What is not ours to save is a scandir and a stat of every file, done beside it: the mean of
+passes that fill a fifth of a second, since one alone would fit between two turns of other processes.
 """
 
 import argparse
@@ -14,11 +15,15 @@ from benchmarks.support.report import Report, Row
 from benchmarks.workers.tick import CHANGED
 
 NAME = "tick"
+MANY = 10_000
+"""Arcs from which on one first tick has to do."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tick-arcs", type=int, nargs="+", default=[2_000, 20_000], help="sizes of the vaults")
-    parser.add_argument("--tick-repeats", type=int, default=5, help="of every figure but the first tick's")
+    parser.add_argument(
+        "--tick-repeats", type=int, default=5, help="of every figure; of the first tick of a large vault one"
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -32,24 +37,20 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(arcs: int, repeats: int) -> list[Row]:
-    with TemporaryDirectory() as folder:
-        told = subprocess.run(
-            [sys.executable, "-m", "benchmarks.workers.tick", folder, str(arcs), str(repeats)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-    figures = {name: tuple(values) for name, values in json.loads(told.stdout).items()}
-    first, bare, unchanged = figures["first"][0], figures["bare"], figures["unchanged"]
-    allowed = [1.5 * each + CHANGED * first / arcs for each in unchanged]
+    told = _told(arcs, repeats)
+    # A process has one first tick.
+    again = [_told(arcs, 0) for _ in range(repeats - 1 if arcs < MANY else 0)]
+    figures = {name: tuple(value for each in (told, *again) for value in each[name]) for name in told}
+    firsts, bare, unchanged = figures["first"], figures["bare"], figures["unchanged"]
+    allowed = [1.5 * each + CHANGED * min(firsts) / arcs for each in unchanged]
     size = f"{arcs:,} arcs"
     return [
         Row(
             f"{size}: first tick",
             "ms",
-            (1000 * first,),
+            _ms(firsts),
             against="scandir and stat",
-            ratios=(first / min(bare),),
+            ratios=_ratios(firsts, figures["first_bare"]),
             goal=140,
             at_most=True,
         ),
@@ -79,9 +80,17 @@ def _rows(arcs: int, repeats: int) -> list[Row]:
             goal=1,
             at_most=True,
         ),
+        Row(f"{size}: rules for secrets, loaded when a process starts", "ms", _ms(figures["rules"])),
         Row(f"{size}: memory at most", "MB", figures["peak_mb"]),
         Row(f"{size}: of it before the first tick", "MB", figures["plain_mb"]),
     ]
+
+
+def _told(arcs: int, repeats: int) -> dict[str, list[float]]:
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "benchmarks.workers.tick", folder, str(arcs), str(repeats)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
 def _ms(seconds: tuple[float, ...]) -> tuple[float, ...]:

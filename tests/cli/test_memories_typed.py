@@ -89,6 +89,8 @@ async def test_a_narrow_terminal_shows_the_end_of_an_id_which_commands_take(term
     assert f"…{end}" in narrow
     for typed in (end, f"…{end}"):
         assert "A lantern hangs" in (await terminal.run("show", typed))[0]
+    assert "would be erased" in (await terminal.run("erase", f"…{end}", "--dry-run"))[0]
     assert (await terminal.run("forget", end))[0] == f"{whole}  forgotten\n"
-    with pytest.raises(NotFound, match="give it whole"):
-        await terminal.run("show", end)
+    for command in ("show", "restore", "erase"):
+        with pytest.raises(NotFound, match="give it whole"):
+            await terminal.run(command, end)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ async def test_a_page_that_is_edited_while_others_take_their_places_is_planned_a
         if step == f"{path} in place" and edits:
             pages.write(path, pages.read(path) + edits.pop())
 
-    monkeypatch.setattr(plan_and_write, "apply", lambda folder, changes: journal.apply(folder, changes, at_step=edited))
+    monkeypatch.setattr(plan_and_write, "apply", partial(journal.apply, at_step=edited))
     before = pages.tree()
     report = await tick(job(), vault_of(pages), ports)
 

@@ -84,6 +84,7 @@ def erase(
     json: AsJson = False,
 ) -> None:
     """Leave nothing of one memory, anywhere, but the proof that it was erased. Can't be undone."""
+    memory_id = _whole(to, memory_id, session)
     _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
 
 

@@ -119,7 +119,12 @@ def restore(
     json: AsJson = False,
 ) -> None:
     """Bring back a memory that was forgotten, superseded or has expired."""
-    back = to.ask(lambda brain: brain.restore(memory_id, reason=reason, session_id=session, wait=wait))
+
+    async def restoring(brain: "OpenBrain") -> "MemoryAnswer":
+        whole = await whole_id(brain, memory_id, session_id=session)
+        return await brain.restore(whole, reason=reason, session_id=session, wait=wait)
+
+    back = to.ask(restoring)
     as_json(back) if json else print(f"{back.id}  {'is back and found' if back.indexed else 'is back'}")
 
 

@@ -20,7 +20,7 @@ def admitted_fields(
 ) -> dict[str, Any]:
     """Those fields that the policy changes, changed: texts, and those within lists, objects and models. Nothing where
     all are admitted as they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
-    texts = [text for name, value in fields.items() for text in _texts(name, value)]
+    texts = texts_of(fields)
     if not texts:
         return {}
     admitted = content_policy.admit(texts, refusing=refusing)
@@ -29,6 +29,11 @@ def admitted_fields(
     new = iter([_cut(new, *given) for given, new in zip(texts, admitted, strict=True)])
     rebuilt = {name: _rebuilt(value, new) for name, value in fields.items()}
     return {name: value for name, value in rebuilt.items() if value != fields[name]}
+
+
+def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
+    """All that the policy looks at."""
+    return [text for name, value in fields.items() for text in _texts(name, value)]
 
 
 def admitted_model(model: M, content_policy: ContentPolicy) -> M:

@@ -21,7 +21,7 @@ from openbrain.domain.text.echoes import without_echoes
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
-from openbrain.usecases.admission import admitted_fields
+from openbrain.usecases.admission import admitted_fields, texts_of
 from openbrain.usecases.auth import Actor
 
 HOUR = 3600 * MICROSECONDS
@@ -55,27 +55,34 @@ def normalised(content: str) -> str:
 
 def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Write:
     """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
-    given, now = offer.submission, clock.now()
+    actor, given = _allowed(offer)
+    texts = (admitted_verbatim if offer.verbatim else admitted)(given, content_policy)
+    return _write_of(offer, actor, texts, clock.now())
+
+
+def _allowed(offer: Offer) -> tuple[Actor, dict[str, Any]]:
+    """Who speaks, and the texts that the content policy looks at."""
+    given = offer.submission
     actor = offer.actor.speaking_as(given.agent_id)
-    org = given.org or ""
-    actor.may_write_to(org)
+    actor.may_write_to(given.org or "")
     if given.memory_scope in (Scope.AGENT, Scope.SESSION) and not actor.agent_id:
         raise Invalid(
             "agent_id",
             f"memory_scope {given.memory_scope} needs an agent: use a key of that agent, or one that may act as it",
         )
-    texts = (admitted_verbatim if offer.verbatim else admitted)(
-        {
-            "content": given.content,
-            "title": given.title or "",
-            "aliases": given.aliases,
-            "tags": given.tags,
-            "metadata": given.metadata,
-            "source": given.source,
-            "speaker": given.speaker or "",
-        },
-        content_policy,
-    )
+    return actor, {
+        "content": given.content,
+        "title": given.title or "",
+        "aliases": given.aliases,
+        "tags": given.tags,
+        "metadata": given.metadata,
+        "source": given.source,
+        "speaker": given.speaker or "",
+    }
+
+
+def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) -> Write:
+    given = offer.submission
     content = texts["content"]
     memory = _memory(
         id=uuid7(now),
@@ -83,7 +90,7 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
         content=content,
         type=given.type,
         memory_scope=given.memory_scope,
-        org=org,
+        org=given.org or "",
         project=given.project or "",
         agent_id=actor.agent_id,
         session_id=given.session_id or "",
@@ -124,14 +131,21 @@ def own_key(offer: Offer, actor: Actor) -> str:
 
 def admitted(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
     """Fields that the policy admits; content in its one form and without what a recall returned."""
-    own = {**fields, "content": _own_words(fields["content"])}
-    own.update(admitted_fields(own, content_policy))
-    text = own["content"] = normalised(own["content"])
+    own = _own(fields)
+    return _in_form({**own, **admitted_fields(own, content_policy)})
+
+
+def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {**fields, "content": _own_words(fields["content"])}
+
+
+def _in_form(fields: dict[str, Any]) -> dict[str, Any]:
+    text = fields["content"] = normalised(fields["content"])
     if not text:
         raise Invalid("content", "must hold more than white space")
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
-    return own
+    return fields
 
 
 def admitted_verbatim(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
@@ -161,18 +175,38 @@ async def remember(
 ) -> Sequence[Outcome]:
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
     await content_policy.ready()
-    prepared: list[Write] = []
-    outcomes: list[Outcome | None] = []
-    for number, offer in enumerate(offers, 1):
-        if number % _AT_A_STRETCH == 0:
+    prepared: list[Write | OpenBrainError] = []
+    for start in range(0, len(offers), _AT_A_STRETCH):
+        if start:
             await asyncio.sleep(0)
+        prepared += _prepare_all(offers[start : start + _AT_A_STRETCH], clock, content_policy)
+    new = [each for each in prepared if isinstance(each, Write)]
+    stored = iter(await writes.remember(new) if new else ())
+    return [next(stored) if isinstance(each, Write) else Outcome(Status.REFUSED, error=each) for each in prepared]
+
+
+def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentPolicy) -> list[Write | OpenBrainError]:
+    """`prepare` for each, or its error. The policy looks at all of them at once, and at each where it must."""
+    given: list[tuple[Actor, dict[str, Any]] | OpenBrainError] = []
+    for offer in offers:
         try:
-            prepared.append(prepare(offer, clock=clock, content_policy=content_policy))
-            outcomes.append(None)
+            actor, fields = _allowed(offer)
+            given.append((actor, fields if offer.verbatim else _own(fields)))
         except OpenBrainError as error:
-            outcomes.append(Outcome(Status.REFUSED, error=error))
-    stored = iter(await writes.remember(prepared) if prepared else ())
-    return [next(stored) if outcome is None else outcome for outcome in outcomes]
+            given.append(error)
+    clean = content_policy.passes([text for each in given if isinstance(each, tuple) for text in texts_of(each[1])])
+    prepared: list[Write | OpenBrainError] = []
+    for offer, each in zip(offers, given, strict=True):
+        if isinstance(each, OpenBrainError):
+            prepared.append(each)
+            continue
+        actor, own = each
+        try:
+            texts = own if clean else {**own, **admitted_fields(own, content_policy, refusing=not offer.verbatim)}
+            prepared.append(_write_of(offer, actor, texts if offer.verbatim else _in_form(texts), clock.now()))
+        except OpenBrainError as error:
+            prepared.append(error)
+    return prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

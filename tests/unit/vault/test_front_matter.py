@@ -1,5 +1,6 @@
 """Front matter is read as YAML has it, and written back byte for byte where nothing changed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from openbrain.domain.errors import Invalid
 from openbrain.vault.front_matter import lines as front_lines
 from openbrain.vault.front_matter import yaml_nodes
-from openbrain.vault.front_matter.document import Page, read
+from openbrain.vault.front_matter.document import Page, read, with_plain_values
 from openbrain.vault.front_matter.yaml_nodes import Refused
 
 PAGE = """\
@@ -231,7 +232,7 @@ def test_a_block_comes_back_as_it_was_and_says_where_it_is_wrong(block: str) -> 
 @given(blocks)
 def test_the_short_way_reads_what_yaml_reads(block: str) -> None:
     try:
-        short = front_lines._simple_entries(block.split("\n")[:-1])
+        short = front_lines._simple_entries(block)
     except Refused:
         short = None
     if short is None:
@@ -272,3 +273,28 @@ def test_whatever_is_set_on_an_empty_page_is_read_again(wanted: dict[str, Any]) 
 
     for key, value in wanted.items():
         assert (again.text(key) if isinstance(value, str) else again.get(key)) == value
+
+
+@given(
+    st.lists(blocks | st.sampled_from(["a: 3\n", "title: word\n"]), max_size=4).map("".join),
+    st.dictionaries(
+        st.sampled_from(["a", "title"]), st.sampled_from(["graduated", "true", "3"]) | st.integers(-9, 10**9)
+    ),
+)
+def test_a_plain_line_changes_as_the_whole_page_would(block: str, wanted: dict[str, Any]) -> None:
+    found = page(block)
+    quick = with_plain_values(found.text(), wanted)
+    if found.front.broken or quick is None:
+        return
+    assert quick == replace(found, front=found.front.with_values(wanted)).text()
+
+
+def test_what_only_looks_like_a_key_is_left_to_the_whole_page() -> None:
+    plain = '---\ntitle: "A: b"\nedges: []\nstatus: active\nheat: 3\n---\nheat: 3\n---\n'
+
+    assert with_plain_values(plain, {"heat": 0, "status": "graduated"}) == plain.replace(
+        "active\nheat: 3", "graduated\nheat: 0"
+    )
+    for block in ('title: "a\nheat: 3\nb"\n', "title: [a,\nheat: 3\n]\n", "heat: 3 # warm\n", "heat: '3'\n", "heat:\n"):
+        assert with_plain_values(f"---\n{block}---\n", {"heat": 0}) is None
+    assert with_plain_values("---\r\na: b\r\n---\r\nheat: 3\n---\n", {"heat": 0}) is None

@@ -210,7 +210,9 @@ def test_any_text_is_read_and_every_place_is_true(body: str) -> None:
 def test_a_mark_read_at_once_is_the_one_read_piece_by_piece(body: str) -> None:
     at_once = parse(body, "p.md")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(markers, "_WHOLE", re.compile(r"(?!)"))
+        patch.setattr(markers, "_plainly_marked", lambda *_: None)
+        assert parse(body, "p.md") == at_once
+        patch.setattr(markers, "_MARK", re.compile(r"<!--\s*@()()()"))
         assert parse(body, "p.md") == at_once
 
 

@@ -117,8 +117,8 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
     """Those of an arc, and type and line of others that are too long."""
     found: list[Marked] = []
     long: list[tuple[str, int]] = []
-    for marker in markers_of(detail):
-        content = _plain(marker.content) if marker.type in MEMORY_TYPES and marker.block else ""
+    for marker in markers_of(detail, MEMORY_TYPES):
+        content = _plain(marker.content) if marker.block else ""
         if len(content) > limits.CONTENT_CHARS:
             long.append((marker.type, marker.line_start))
         elif content:

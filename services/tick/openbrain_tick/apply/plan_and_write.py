@@ -12,7 +12,7 @@ from openbrain.domain.errors import Conflict, TryLater
 from openbrain.ports.store.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change
-from openbrain.vault.files.folder import Entry
+from openbrain.vault.files.folder import Entry, Seen
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.pages.journal import JOURNAL, apply, recover
 from openbrain_tick.plan.plan import Plan
@@ -26,10 +26,11 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Written:
-    """All that one call has written, and the files as they were laid out."""
+    """All that one call has written, and the files as they were laid out. `seen`: how they were planned over."""
 
+    seen: Mapping[str, Seen] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     laid: dict[str, Entry] = field(default_factory=dict)
 
@@ -47,6 +48,7 @@ async def plan_and_write(
         if not planned.changes and not await _is_torn(vault):
             return replace(planned, changes=tuple(done.changes))
         try:
+            done.seen = planned.plan.scan.seen
             if await _written(vault, leases, planned.changes, done):
                 await in_thread(partial(_noted, vault, planned, done.laid))
                 return replace(planned, changes=tuple(done.changes))
@@ -84,7 +86,7 @@ def _write(vault: Vault, changes: Sequence[Change], done: Written) -> bool:
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
         return False
-    applied = apply(vault.folder, changes)
+    applied = apply(vault.folder, changes, seen=done.seen)
     done.changes.extend(change for change in changes if change.path not in applied.edited)
     done.laid.update(applied.laid)
     return not applied.edited

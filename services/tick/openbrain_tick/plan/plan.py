@@ -56,8 +56,10 @@ class Plan:
         if text is None:
             return arc
         path = to or arc.path
-        if body is None and not values and arc.dated and (as_it_is := _as_before(arc, values, path)) is not None:
-            return self._put(arc, as_it_is, text, quiet=quiet)
+        if body is None and arc.dated and arc.writable and (edited := _as_before(arc, values, path)) is not None:
+            quick = document.with_plain_values(text, values) if values else text
+            if quick is not None:
+                return self._put(arc, edited, quick, quiet=quiet)
         page = document.read(text, arc.path)
         if not (arc.dated or page.front.broken):
             # The file's time is about to change, and with it what it would tell of the page's age.

@@ -22,6 +22,8 @@ _ASSIGNED_CHARS: Final = 12
 _LONG: Final = 20
 """Characters without a space, from which on they may be a key."""
 _NAMES: Final = ("passw", "passphrase", "secret", "token", "api_key", "apikey", "credential", "auth")
+_ASSIGNED_NAMES: Final = ("passw", "passphrase", "apikey", "api_key", "secret", "token")
+"""One of them is in every name of `_ASSIGNED`."""
 _BETWEEN: Final = "\n;\n"
 """Between texts that are looked at together: no rule reads on across it."""
 _OWN_KEY = re.compile(r"(?<![\w-])ob_[A-Za-z0-9_-]{43}(?![\w-])")
@@ -62,21 +64,27 @@ class SecretPolicy:
                 "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
             )
 
+    def passes(self, texts: Sequence[NamedText]) -> bool:
+        """Whether nothing is found in any of them."""
+        return not self._findings(texts)
+
     def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
         """The texts with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it, and `refusing`
         holds."""
-        given = [text for _, text in texts]
-        if not may_hold_secret(_joined(texts)):
-            return given
-        return self._looked_at(texts, given, refuse=self._refuse and refusing)
-
-    def _looked_at(self, texts: Sequence[NamedText], given: Sequence[str], *, refuse: bool) -> Sequence[str]:
-        """One look at all of them, then each finding is masked in the text that it stands in."""
-        found, at = findings(_joined(texts), self._rules), 0
+        found = self._findings(texts)
         if not found:
-            return given
-        masked = []
-        for number, (field, text) in enumerate(texts):
+            return [text for _, text in texts]
+        return self._masked(texts, found, refuse=self._refuse and refusing)
+
+    def _findings(self, texts: Sequence[NamedText]) -> Sequence[Finding]:
+        """In the joined texts."""
+        joined = _joined(texts)
+        return findings(joined, self._rules) if may_hold_secret(joined) else ()
+
+    def _masked(self, texts: Sequence[NamedText], found: Sequence[Finding], *, refuse: bool) -> Sequence[str]:
+        """Each finding is masked in the text that it stands in."""
+        masked, at = [], 0
+        for field, text in texts:
             start = at + len(_label(field).encode())
             end = start + len(text.encode())
             own = [
@@ -87,7 +95,7 @@ class SecretPolicy:
             if own and refuse:
                 kinds = ", ".join(dict.fromkeys(each.kind for each in own))
                 raise Invalid(field, f"holds a secret ({kinds}): store where it is kept, and not its value")
-            masked.append(_masked(text, own) if own else given[number])
+            masked.append(_masked(text, own) if own else text)
             at = end + len(_BETWEEN)
         return masked
 
@@ -108,14 +116,12 @@ def may_hold_secret(content: str) -> bool:
         return True
     if "=" not in content and ":" not in content:
         return False
-    lower = content.lower()
+    lower = content.casefold()
     return ("://" in lower and "@" in lower) or any(name in lower for name in _NAMES)
 
 
 def _joined(texts: Sequence[NamedText]) -> str:
-    if len(texts) == 1:
-        return _label(texts[0][0]) + texts[0][1]
-    return _BETWEEN.join(_label(field) + text for field, text in texts)
+    return _BETWEEN.join([_label(field) + text if "." in field else text for field, text in texts])
 
 
 def _label(field: str) -> str:
@@ -135,15 +141,24 @@ def _kept_rules(raw: bytes, rules: SecretRules) -> Iterator[Finding]:
 
 
 def _own_rules(content: str) -> Iterator[Finding]:
-    for key in _OWN_KEY.finditer(content):
-        yield _finding("openbrain-key", content, *key.span())
-    if "=" not in content and ":" not in content:
+    if "ob_" in content:
+        for key in _OWN_KEY.finditer(content):
+            yield _finding("openbrain-key", content, *key.span())
+    if not _names_secret(content):
         return
     for assigned in _ASSIGNED.finditer(content):
         value = assigned["value"]
         long_enough = len(value) >= _ASSIGNED_CHARS or bool(assigned["quote"]) or assigned["name"][0] in "Pp"
         if long_enough and _NO_VALUE.search(value) is None and _is_mixed(value):
             yield _finding(f"assigned-{assigned['name'].lower().replace('_', '-')}", content, *assigned.span("value"))
+
+
+def _names_secret(content: str) -> bool:
+    """Whether a name of `_ASSIGNED` can be in it: many times as quick as to look for one."""
+    if "=" not in content and ":" not in content:
+        return False
+    folded = content.casefold()
+    return any(name in folded for name in _ASSIGNED_NAMES)
 
 
 def _is_mixed(value: str) -> bool:

@@ -5,8 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import httpx
-
 from openbrain.domain.errors import SetupError
 
 
@@ -35,7 +33,7 @@ class Probes:
 
     async def check(self, address: str) -> bool:
         parts = urlsplit(checked_address(address))
-        with suppress(OSError, httpx.HTTPError, TimeoutError):
+        with suppress(OSError, TimeoutError):
             async with asyncio.timeout(self._timeout_s):
                 if parts.scheme == "file":
                     return await asyncio.to_thread(Path(unquote(parts.path)).is_file)
@@ -48,8 +46,12 @@ class Probes:
         """Nothing stays open."""
 
     async def _answers(self, address: str) -> bool:
-        async with httpx.AsyncClient(timeout=self._timeout_s) as client, client.stream("GET", address) as response:
-            return response.is_success
+        import httpx
+
+        with suppress(httpx.HTTPError):
+            async with httpx.AsyncClient(timeout=self._timeout_s) as client, client.stream("GET", address) as response:
+                return response.is_success
+        return False
 
 
 async def _connects(host: str, port: int) -> bool:

@@ -135,6 +135,10 @@ class ContentPolicy(Protocol):
     async def ready(self) -> None:
         """Wait until `admit` needs to load nothing; `TryLater` where texts can't be looked at."""
 
+    def passes(self, texts: Sequence[NamedText]) -> bool:
+        """Whether all are admitted as they are: one look at many, which costs little more than at one. It may say no
+        where `admit` would change nothing."""
+
     def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
         """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored. Not
         `refusing`: what must not be stored is masked instead."""

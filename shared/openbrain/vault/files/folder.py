@@ -44,6 +44,21 @@ class Entry(NamedTuple):
     size: int
 
 
+class Seen(NamedTuple):
+    """A file as `stat` saw it: who finds another has been overtaken. Nobody can set the `ctime_ns` of what he edits."""
+
+    inode: int
+    ctime_ns: int
+    mtime_ns: int
+    size: int
+    mode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> "Seen":
+        """Of what the system told."""
+        return cls(found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
+
+
 def is_settled(mtime_ns: int, now_ns: int) -> bool:
     """Whether a file read at `now_ns` still holds the same, as long as it has this time and its size."""
     return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
@@ -92,11 +107,15 @@ class Folder:
 
     def read_bytes(self, relative: str) -> bytes:
         """A file's bytes. Invalid where there are more than `max_bytes`, or it is no regular file."""
+        return self.read_and_stat(relative)[0]
+
+    def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
+        """The same, with what was known of the file before it was read."""
         with self._opened(relative) as (descriptor, found):
             data = b"" if found.st_size > self.max_bytes else _read(descriptor, found.st_size, self.max_bytes)
         if max(found.st_size, len(data)) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
-        return data
+        return data, found
 
     def stat(self, relative: str) -> Entry:
         """Of a regular file. NotFound where there is none."""

@@ -13,10 +13,13 @@ from openbrain.vault import limits
 from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, entries
 
 _BREAKS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_WORDS = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(?: +([A-Za-z0-9][^#:]*?))? *")
-"""What most lines are: a key and words. `_KEY` and `simple` read the same in it."""
-_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(?:[ \t]+(.*))?")
-_ITEM = re.compile(r"( *)-[ \t]+(.*)")
+_NAME = r"([A-Za-z_][A-Za-z0-9_.-]*):"
+_KEY = re.compile(rf"{_NAME}(?:[ \t]+(.*))?")
+_LINES = re.compile(
+    rf"{_NAME}(?: +([A-Za-z0-9][^#:\n]*+)\n|(?:[ \t]+(.*))?\n)|( *)-[ \t]+(?:([A-Za-z0-9][^#:\n]*+)\n|(.+)\n)|(.*)\n"
+)
+"""All lines of a block at once: key and words, or key and what else stands behind it; the same of an item behind its
+indent; anything else. `simple` reads the same in words."""
 _QUOTED = re.compile(r"(?:\"([^\"\\]*)\"|'([^']*)')[ \t]*(?:[ \t]#.*)?")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_./+-]*"
@@ -38,65 +41,65 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
     if sum(map(len, lines)) > limits.FRONT_CHARS:
         raise Refused(0, f"front matter holds at most {limits.FRONT_CHARS} characters")
     whole = "".join(lines)
-    bare = whole.split("\n")[:-1] if "\r" not in whole else [_without_end(line) for line in lines]
-    if not (whole := "".join(bare)).isprintable() and _BREAKS.search(whole):
-        number = next(number for number, line in enumerate(bare) if _BREAKS.search(line))
+    if "\r" in whole:
+        whole = "".join(f"{_without_end(line)}\n" for line in lines)
+    if not (printable := whole.replace("\n", "").isprintable()) and _BREAKS.search(whole):
+        number = next(number for number, line in enumerate(whole.split("\n")) if _BREAKS.search(line))
         raise Refused(number, "lines end with LF or CRLF, not with other separators")
-    found = _simple_entries(bare)
+    found = _simple_entries(whole, printable=printable)
     if found is None:
         try:
             found = entries("".join(lines))
         except Refused:
+            bare = whole.split("\n")[:-1]
             mended = [_mended(bare, number) for number in range(len(bare))]
             if mended == bare:
                 raise
             found = entries("\n".join(mended) + "\n")
-    behind = [*(line for _, line, _ in found), len(bare)][1:]
-    return {
-        key: Entry(key, node, line, end if end == line + 1 else _last(bare, line, end))
-        for (key, line, node), end in zip(found, behind, strict=True)
-    }
+    read: dict[str, Entry] = {}
+    behind = len(lines)
+    for key, line, node in reversed(found):
+        read[key] = Entry(key, node, line, behind if behind == line + 1 else _last(lines, line, behind))
+        behind = line
+    return dict(reversed(read.items()))
 
 
-def _last(bare: list[str], first: int, end: int) -> int:
+def _last(lines: Sequence[str], first: int, end: int) -> int:
     """Blank lines and comments before the next key are the next key's."""
-    while end > first + 1 and (not bare[end - 1].strip() or bare[end - 1].startswith("#")):
+    while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
         end -= 1
     return end
 
 
-def _simple_entries(bare: list[str]) -> list[tuple[str, int, Node]] | None:
+def _simple_entries(block: str, *, printable: bool = False) -> list[tuple[str, int, Node]] | None:
+    """Of lines that end with LF; None: ask YAML. `printable`: nothing else in it needs a look."""
+    if not printable and any(not line.isprintable() and line[0] != "#" for line in block.split("\n")):
+        return None
     found: list[tuple[str, int, Node]] = []
     seen: set[str] = set()
     indent: str | None = None  # of the list that the last key holds
-    printable = "".join(bare).isprintable()
-    for number, line in enumerate(bare):
-        if not printable and not line.isprintable() and not line.startswith("#"):
-            return None
-        words = _WORDS.fullmatch(line)
-        key = words or _KEY.fullmatch(line)
-        if key is not None:
-            name, value = key.groups("")
+    for number, (name, words, value, item_indent, item_words, item_value, other) in enumerate(_LINES.findall(block)):
+        node: Node | None
+        if name:
             if name in seen:
                 raise Refused(number, f"the key {name[:40]!r} is given twice")
-            node = simple(value, lenient=True) if words is None else Scalar(value)
+            node = Scalar(words.rstrip(" ")) if words else simple(value, lenient=True)
             if node is None:
                 return None
             seen.add(name)
             found.append((name, number, node))
             indent = None
-            continue
-        if line.startswith("#") or not line.strip(" "):
-            continue
-        item = _ITEM.fullmatch(line)
-        if item is None or not found or not _takes(found[-1][2], item[1], indent):
+        elif item_words or item_value:
+            if not found or not _takes(found[-1][2], item_indent, indent):
+                return None
+            item = Scalar(item_words.rstrip(" ")) if item_words else simple(item_value)
+            if not isinstance(item, Scalar) or not item.text:
+                return None
+            key, first, before = found[-1]
+            found[-1] = (key, first, [*before, item] if isinstance(before, list) and indent is not None else [item])
+            indent = item_indent
+        elif not other.startswith("#") and other.strip(" "):
             return None
-        scalar = simple(item[2])
-        if not isinstance(scalar, Scalar) or not scalar.text:
-            return None
-        name, first, node = found[-1]
-        found[-1] = (name, first, [*node, scalar] if isinstance(node, list) and indent is not None else [scalar])
-        indent = item[1]
     return found
 
 

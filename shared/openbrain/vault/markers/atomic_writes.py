@@ -5,15 +5,13 @@ import errno
 import hashlib
 import os
 import re
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import NamedTuple
 
 from openbrain.domain.errors import NotFound, TryLater
-from openbrain.vault.files.folder import Entry, Folder, inherited
+from openbrain.vault.files.folder import Entry, Folder, Seen, inherited
 
 
 def _syncfs() -> Callable[[int], int] | None:
@@ -24,21 +22,6 @@ def _syncfs() -> Callable[[int], int] | None:
 
 _SYNCFS = _syncfs()
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Seen(NamedTuple):
-    """A file as `stat` saw it: who finds another has been overtaken. Nobody can set the `ctime_ns` of what he edits."""
-
-    inode: int
-    ctime_ns: int
-    mtime_ns: int
-    size: int
-    mode: int
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> "Seen":
-        """Of what the system told."""
-        return cls(found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
 
 
 def write(folder: Folder, relative: str, *parts: bytes) -> None:
@@ -58,9 +41,11 @@ def remove(folder: Folder, relative: str) -> None:
 
 def seen(folder: Folder, relative: str) -> Seen | None:
     """None where there is no file."""
-    with suppress(NotFound), folder.parent(relative) as (parent, name):
-        return _seen(parent, name)
-    return None
+    try:
+        with folder.parent(relative) as (parent, name):
+            return _seen(parent, name)
+    except NotFound:
+        return None
 
 
 def lay_beside(
@@ -179,10 +164,10 @@ def _age(descriptor: int, mtime_ns: int) -> None:
 
 
 def _seen(parent: int, name: str) -> Seen | None:
-    with suppress(FileNotFoundError):
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        return Seen.of(found)
-    return None
+    try:
+        return Seen.of(os.stat(name, dir_fd=parent, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
 
 
 def _message(relative: str, error: OSError) -> str:

@@ -18,8 +18,8 @@ CLOSED_TYPES = frozenset({"lesson", "signal", "decision", "milestone", "inject",
 
 _OPENING = re.compile(r"<!--\s*@")
 _PAIR = re.compile(r"\s+([A-Za-z0-9_]+)=(?:\"([^\"]*)\"|([\w./:+@-]+))")
-_WHOLE = re.compile(r"<!--\s*@(/?)([A-Za-z0-9_]+)((?:\s+[A-Za-z0-9_]+=(?:\"[^\"]*\"|[\w./:+@-]+))*)\s*-->")
-"""A mark as most are; what it does not match is read piece by piece."""
+_MARK = re.compile(r"<!--\s*@(?:(/?)([A-Za-z0-9_]+)((?:\s+[A-Za-z0-9_]+=(?:\"[^\"]*\"|[\w./:+@-]+))*)\s*-->)?")
+"""What opens a mark, and the whole of one that is as most are; any other is read piece by piece."""
 _NAME = re.compile(r"(/?)([A-Za-z0-9_]+)(?=\s|-->)")
 _KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
 _BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")
@@ -80,11 +80,13 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
     """All markers of a body that begins in line `first_line` of its file."""
     if "<!--" not in body:
         return Parsed((), ())
+    if (plain := _plainly_marked(body, first_line)) is not None:
+        return Parsed(plain, ())
     reading = _Reading(body, path, first_line, Lines(body))
     quoted = Quoted(reading.lines)
     at, hidden, seen = 0, 0, 0
-    while (opening := _OPENING.search(body, at)) is not None:
-        at, seen = opening.end(), seen + 1
+    while (opening := _MARK.search(body, at)) is not None:
+        at, seen = opening.start(1) if opening[2] else opening.end(), seen + 1
         if len(reading.found) >= limits.MARKERS or seen > 3 * limits.MARKERS:
             reading.problems.append(
                 Problem(path, reading.line(opening.start()), f"more than {limits.MARKERS} markers: split the page")
@@ -93,7 +95,7 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
         if quoted.holds(opening.start()):
             hidden += quoted.unclosed is not None and reading.lines.at(opening.start()) >= quoted.unclosed
             continue
-        tag = _tag(reading, opening)
+        tag = _tag(reading, opening, at)
         if tag is None:
             continue
         at = tag.end
@@ -109,15 +111,50 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
     return Parsed(tuple(_marker(*fields) for fields in reading.found), tuple(reading.problems))
 
 
-def _tag(reading: _Reading, opening: re.Match[str]) -> _Tag | None:
-    """The mark that begins here; None, with a report, where not even its name can be read."""
+def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
+    """The markers of a body that quotes nothing and in which nothing is to be reported, as most are; None otherwise."""
+    if "`" in body or "~~~" in body:
+        return None
+    found: list[list[Any]] = []
+    opened: list[tuple[str, int]] = []
+    line, counted = first_line, 0
+    for mark in _MARK.finditer(body):
+        slash, name, said = mark.groups()
+        start, end = mark.span()
+        if not name or body.find("\n", start, end) >= 0:
+            return None
+        line += body.count("\n", counted, start)
+        counted = start
+        if not slash:
+            pairs = _PAIR.findall(said) if said else ()
+            attrs = {key: quoted or bare for key, quoted, bare in pairs}
+            if len(attrs) != len(pairs) or len(found) == limits.MARKERS:
+                return None
+            opened.append((name, len(found)))
+            found.append([name, attrs, "", line, line, False, start, end])
+            continue
+        while opened and opened[-1][0] != name:
+            if opened.pop()[0] in CLOSED_TYPES:
+                return None
+        if said or not opened or len(opened) > limits.MARKER_DEPTH:
+            return None
+        kept = found[opened.pop()[1]]
+        kept[2], kept[4], kept[5], kept[7] = body[kept[7] : start].strip(), line, True, end
+    if any(name in CLOSED_TYPES for name, _ in opened):
+        return None
+    return tuple([_marker(*fields) for fields in found])
+
+
+def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:
+    """The mark that begins here, whose name begins at `at`; None, with a report, where not even that can be read."""
     text, start = reading.text, opening.start()
-    if (whole := _WHOLE.match(text, start)) is not None:
-        pairs = _PAIR.findall(whole[3])
+    slash, name, said = opening.groups()
+    if name:
+        pairs = _PAIR.findall(said) if said else ()
         given = {key: quoted or bare for key, quoted, bare in pairs}
-        if len(given) == len(pairs) and not (whole[1] and given):
-            return _Tag(whole[2], bool(whole[1]), given, start, whole.end())
-    named = _NAME.match(text, opening.end())
+        if len(given) == len(pairs) and not (slash and given):
+            return _Tag(name, bool(slash), given, start, opening.end())
+    named = _NAME.match(text, at)
     if named is None:
         reading.report(start, "a marker's name is letters, digits and _, followed by a space or -->")
         return None

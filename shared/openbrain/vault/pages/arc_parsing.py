@@ -9,7 +9,7 @@ import orjson
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.times import from_iso
 from openbrain.vault.front_matter import document
-from openbrain.vault.front_matter.document import Front
+from openbrain.vault.front_matter.document import whole_number
 from openbrain.vault.markers import markers
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker, Problem
@@ -37,7 +37,8 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     arc_id = stem
     while arc_id.endswith(".merged"):
         arc_id = arc_id.removesuffix(".merged")
-    created_us, dated = _created(front, arc_id, path, mtime_ns, problems)
+    said = front.texts()
+    created_us, dated = _created(said, arc_id, path, mtime_ns, problems)
     counted = _mapping(front.get("signals"))
     edges = _edges(front.get("edges"), found.markers)
     sessions = front.strings("source_sessions")
@@ -48,32 +49,32 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         "markers": [_plain(marker, page.body) for marker in found.markers],
         "problems": [(problem.line, problem.reason) for problem in problems],
     }
-    named = bool(front.text("cluster_id"))
-    heading = None if front.text("title") else _HEADING.search(page.body)
+    named = "cluster_id" in said
+    heading = None if "title" in said else _HEADING.search(page.body)
     return Arc(
         path=path,
         id=arc_id,
-        title=front.text("title") or (heading[1].strip() if heading else arc_id),
-        region=front.text("region"),
-        status=front.text("status").lower(),
-        project=front.text("project"),
-        summary=front.text("summary"),
-        heat=front.number("heat"),
+        title=said.get("title") or (heading[1].strip() if heading else arc_id),
+        region=said.get("region", ""),
+        status=said.get("status", "").lower(),
+        project=said.get("project", ""),
+        summary=said.get("summary", ""),
+        heat=whole_number(said.get("heat", "")),
         created_us=created_us,
         dated=dated,
         ranked=is_ranked(path, arc_id, named=named),
         named=named,
         merged=stem != arc_id,
-        last_activity_us=from_iso(front.text("last_activity")) or 0,
+        last_activity_us=(from_iso(said["last_activity"]) if "last_activity" in said else None) or 0,
         writable=not front.broken,
-        synthesized=front.text("synthesized").lower() == "true",
+        synthesized=said.get("synthesized", "").lower() == "true",
         session_count=len(sessions),
         tools=_count(counted.get("tools")),
         joy=_count(counted.get("joy")),
         errors=_count(counted.get("errors")),
-        lessons=sum(1 for marker in found.markers if marker.type == "lesson" and marker.block),
+        lessons=sum([marker.type == "lesson" and marker.block for marker in found.markers]),
         problem_count=len(problems),
-        reference=front.text("reference") if path.startswith(REFERENCES) else "",
+        reference=said.get("reference", "") if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
         mitigates=front.strings("mitigates"),
         links=tuple(target for _, target in edges),
@@ -87,14 +88,15 @@ def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
     return named or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
 
 
-def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list[Problem]) -> tuple[int, bool]:
-    said = front.text("created")
-    if said:
-        at = from_iso(said)
+def _created(
+    said: Mapping[str, str], arc_id: str, path: str, mtime_ns: int, problems: list[Problem]
+) -> tuple[int, bool]:
+    if "created" in said:
+        at = from_iso(said["created"])
         if at is not None:
             return at, True
         problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
-    for name in (front.text("cluster_id"), arc_id):
+    for name in (said.get("cluster_id", ""), arc_id):
         for found in _DATE.finditer(name):
             at = from_iso(found[0])
             if at is not None:

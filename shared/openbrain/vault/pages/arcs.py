@@ -1,6 +1,7 @@
 """Arcs: what the tick knows of a page, so that an unchanged one costs it a stat."""
 
 import hashlib
+from collections.abc import Container
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -125,9 +126,9 @@ class Arc(NamedTuple):
         return _part(self.detail, name)
 
 
-def markers_of(detail: str) -> tuple[Marker, ...]:
-    """Of an arc's `detail`."""
-    return tuple(_marker(*mark) for mark in _part(detail, "markers"))
+def markers_of(detail: str, types: Container[str] | None = None) -> tuple[Marker, ...]:
+    """Of an arc's `detail`; of these types alone where some are given."""
+    return tuple(_marker(*mark) for mark in _part(detail, "markers") if types is None or mark[0] in types)
 
 
 def _part(detail: str, name: str) -> list[Any]:

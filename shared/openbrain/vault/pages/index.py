@@ -16,7 +16,7 @@ import orjson
 
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.vault.files.changes import sha256
-from openbrain.vault.files.folder import Entry, Folder, is_settled
+from openbrain.vault.files.folder import Entry, Folder, Seen, is_settled
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, of_row, row
 from openbrain.vault.values import Problem
@@ -59,6 +59,8 @@ class Scan:
     """Files that had to be read."""
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Of those that had to be read, as many as fit into `KEPT_CHARS`: most are changed next."""
+    seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)
+    """How these were found, where whatever is found like this holds the same."""
 
 
 class Index:
@@ -101,7 +103,7 @@ class Index:
         self._known = known
         self._save(new)
         scan = _scan(known, tuple(dashboards), inbox, problems)
-        return replace(scan, read=len(new), texts=texts.kept)
+        return replace(scan, read=len(new), texts=texts.kept, seen=texts.seen)
 
     def written(self, arcs: Iterable[tuple[Arc, Entry, str]]) -> None:
         """Pages that were just written, as they were laid out, with their SHA-256: the next scan need not read them."""
@@ -126,14 +128,15 @@ class Index:
     ) -> None:
         began = self._clock_ns()
         try:
-            data = folder.read_bytes(entry.path)
+            data, found = folder.read_and_stat(entry.path)
             digest = sha256(data)
             if had is not None and had.sha256 == digest and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
                 arc = had.arc
             else:
                 text = data.decode()
                 arc = parse_arc(entry.path, text, entry.mtime_ns)
-                texts.keep(entry.path, text)
+                settled = is_settled(max(found.st_mtime_ns, found.st_ctime_ns), began)
+                texts.keep(entry.path, text, found if settled else None)
         except NotFound:
             return
         except NeverRetry as error:
@@ -219,13 +222,16 @@ class _Texts:
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
+        self.seen: dict[str, Seen] = {}
         self._left = KEPT_CHARS
 
-    def keep(self, path: str, text: str) -> None:
-        """Where there is room for it."""
+    def keep(self, path: str, text: str, found: os.stat_result | None) -> None:
+        """Where there is room for it. `found`: of a file that is known by it."""
         if len(text) <= self._left:
             self.kept[path] = text
             self._left -= len(text)
+            if found is not None:
+                self.seen[path] = Seen.of(found)
 
 
 def in_order(path: str) -> tuple[int, list[str]]:

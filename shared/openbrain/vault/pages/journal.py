@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.vault.files.changes import Change, effective
-from openbrain.vault.files.folder import Entry, Folder, is_settled
+from openbrain.vault.files.folder import Entry, Folder, Seen, is_settled
 from openbrain.vault.markers import atomic_writes
 
 JOURNAL = ".openbrain/journal"
@@ -30,7 +31,7 @@ _STEP_NS = 2_000_000_000
 
 Times = Mapping[str, int]
 """By path, nanoseconds: of files that are not to be as new as their writing."""
-Known: TypeAlias = Mapping[str, atomic_writes.Seen | None]
+Known: TypeAlias = Mapping[str, Seen | None]
 """By path: files that hold what was planned over for as long as they are seen like this."""
 
 
@@ -61,22 +62,31 @@ class Work(NamedTuple):
     times: Times
 
 
-def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
+def apply(
+    folder: Folder,
+    changes: Iterable[Change],
+    *,
+    seen: Mapping[str, Seen] = MappingProxyType({}),
+    at_step: Callable[[str], None] = lambda _: None,
+) -> Applied:
     """Do them all. Conflict, and nothing done, where a file is not what its change says; Invalid for a bad path.
 
+    `seen`: how files were found when they were planned over; one that is found so again is not read again.
     `at_step` is told of every step before it is taken. Call `recover` first: an old journal is a Conflict.
     """
     wanted = effective(changes)
     if not wanted:
         return Applied()
     with folder.held() as held:
-        return _applied(held, wanted, at_step)
+        return _applied(held, wanted, seen, at_step)
 
 
-def _applied(folder: Folder, wanted: Sequence[Change], at_step: Callable[[str], None]) -> Applied:
+def _applied(
+    folder: Folder, wanted: Sequence[Change], seen: Mapping[str, Seen], at_step: Callable[[str], None]
+) -> Applied:
     if folder.digest(JOURNAL) is not None:
         raise Conflict("an earlier writer was killed: recover what it left first")
-    known = _as_planned(folder, wanted)
+    known = _as_planned(folder, wanted, seen)
     at_step("journal")
     moves = _moves(wanted)
     moved = {path for each in moves for path in (each.source, each.path)}
@@ -99,10 +109,14 @@ def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) 
         return _finish(held, work, {}, at_step)
 
 
-def _as_planned(folder: Folder, changes: Iterable[Change]) -> Known:
+def _as_planned(folder: Folder, changes: Iterable[Change], seen: Mapping[str, Seen]) -> Known:
     """Every file is what its change says; Conflict otherwise."""
-    known: dict[str, atomic_writes.Seen | None] = {}
+    known: dict[str, Seen | None] = {}
     for change in changes:
+        planned_over = seen.get(change.path)
+        if planned_over is not None and atomic_writes.seen(folder, change.path) == planned_over:
+            known[change.path] = planned_over
+            continue
         now_ns = time.time_ns()
         found = folder.digest_and_stat(change.path)
         if (None if found is None else found[0]) != change.before:
@@ -110,7 +124,7 @@ def _as_planned(folder: Folder, changes: Iterable[Change]) -> Known:
         if found is None:
             known[change.path] = None
         elif is_settled(found[1].st_mtime_ns, now_ns):
-            known[change.path] = atomic_writes.Seen.of(found[1])
+            known[change.path] = Seen.of(found[1])
     return known
 
 
@@ -198,7 +212,7 @@ def _sync_names(folder: Folder, paths: Sequence[str], pool: ThreadPoolExecutor) 
 class _Ready(NamedTuple):
     """What is there before a change, and the new content beside it; None for no file."""
 
-    before: atomic_writes.Seen | None
+    before: Seen | None
     laid: Entry | None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
@@ -237,20 +237,25 @@ def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Ra
     return by_identity
 
 
+_RECENT = (
+    select(signals.c.id)
+    .where(
+        signals.c.workspace_id == bindparam("workspace"),
+        signals.c.source == bindparam("source"),
+        signals.c.first_raised_at > bindparam("since"),
+        signals.c.severity >= bindparam("rank"),
+        signals.c.storm.is_(False),
+    )
+    .limit(bindparam("most"))
+)
+_COUNT_OF_SOURCE = select(func.count()).select_from(_RECENT.subquery())
+"""Made once: a batch asks for each source."""
+
+
 def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:
     """Signals of its source, as strong or stronger, first raised later than that; at most `most`."""
-    recent = (
-        select(signals.c.id)
-        .where(
-            signals.c.workspace_id == given.workspace_id,
-            signals.c.source == given.source,
-            signals.c.first_raised_at > since,
-            signals.c.severity >= given.severity.rank,
-            signals.c.storm.is_(False),
-        )
-        .limit(most)
-    )
-    return int(connection.scalar(select(func.count()).select_from(recent.subquery())) or 0)
+    asked = {"workspace": given.workspace_id, "source": given.source, "since": since, "rank": given.severity.rank}
+    return int(connection.scalar(_COUNT_OF_SOURCE, {**asked, "most": most}) or 0)
 
 
 def _hash(given: Raise) -> str:
