@@ -14,9 +14,9 @@ from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted, Submission
 from openbrain.domain.ids import content_hash, is_uuid
-from openbrain.domain.memory import DAY, Scope
-from openbrain.ports.store.writes import NamedText, Origin, Write
-from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit
+from openbrain.domain.memory import DAY, MemoryType, Scope
+from openbrain.ports.store.writes import NamedText, Origin, Outcome, Status, Write
+from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit, remember
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock
 from tests.unit.operating.test_auth import actor
@@ -216,3 +216,39 @@ def test_a_change_takes_the_same_way_as_new_content() -> None:
     for changes in ({}, {"content": " \n"}, {"content": "refuse-me"}, {"expires_at": START}):
         with pytest.raises(Invalid):
             edit(**changes)
+
+
+class Kept:
+    """Takes what is written, and nothing else."""
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+
+    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        self.writes += writes
+        return [Outcome(Status.CREATED, each.memory) for each in writes]
+
+
+@pytest.mark.parametrize("odd", [{}, {3: "a hunter2"}, {3: "refuse-me"}, {3: "a hunter2", 70: "refuse-me", 71: "\n"}])
+async def test_many_are_looked_at_together_and_become_what_each_would(odd: dict[int, str]) -> None:
+    contents = [odd.get(number, f"the sky is blue {number}") for number in range(80)]
+    offers = [
+        Offer(
+            submission=Submission(content=content, type=MemoryType.FACT),
+            actor=actor(),
+            origin=Origin(actor="ada"),
+            verbatim=number % 2 == 0,
+        )
+        for number, content in enumerate(contents)
+    ]
+    kept: Any = Kept()
+    outcomes = await remember(offers, writes=kept, clock=FakeClock(), content_policy=Mask())
+
+    expected: list[str | None] = []
+    for offer in offers:
+        try:
+            expected.append(prepare(offer, clock=FakeClock(), content_policy=Mask()).memory.content)
+        except Invalid:
+            expected.append(None)
+    assert [each.memory.content if each.memory else None for each in outcomes] == expected
+    assert [each.memory.content for each in kept.writes] == [each for each in expected if each is not None]

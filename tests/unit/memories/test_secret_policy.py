@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.support.secret_samples import HALVES, digest, samples
+from openbrain.adapters.local import secret_policy
 from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.local.secret_policy import SecretPolicy, may_hold_secret
 from openbrain.adapters.local.secret_rules import SecretRules
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.runtime.adapters import content_policy
 from openbrain.settings import Secrets, Settings
+from openbrain.vault.markers import redaction
 
 FROZEN = {
     "first": "100e98c6eac15364985ac787045d5bfcb998c4a0d932fd081a6df8f6393827e2",
@@ -84,6 +86,12 @@ def test_a_text_of_any_letters_is_admitted(text: str) -> None:
     """Also one that no UTF-8 has, which the submission refuses before."""
     if text.isprintable():
         assert isinstance(admit(text), str)
+
+
+@given(st.from_regex(secret_policy._ASSIGNED), st.from_regex(redaction._KEYS))
+def test_a_quick_look_misses_nothing_that_a_rule_finds(assigned: str, key: str) -> None:
+    assert secret_policy._names_secret(assigned)
+    assert redaction._LONG.search(key) is not None
 
 
 def test_each_text_is_masked_where_it_stands() -> None:
