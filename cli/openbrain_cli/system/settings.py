@@ -45,6 +45,11 @@ def settings(
     if not shown:
         print("every setting has its default")
         return
-    from openbrain_cli.output import show, table
+    from openbrain_cli.output import say, show, table
 
-    show(table("setting", "from", "value", rows=((name, origins[name], value) for name, value in shown.items())))
+    # A path would leave no room for the values.
+    file = str(found.file)
+    rows = ((name, "file" if origins[name] == file else origins[name], value) for name, value in shown.items())
+    show(table("setting", "from", "value", rows=rows))
+    if file in origins.values():
+        say(f"file: {file}")

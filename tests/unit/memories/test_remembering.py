@@ -229,7 +229,10 @@ class Kept:
         return [Outcome(Status.CREATED, each.memory) for each in writes]
 
 
-@pytest.mark.parametrize("odd", [{}, {3: "a hunter2"}, {3: "refuse-me"}, {3: "a hunter2", 70: "refuse-me", 71: "\n"}])
+ECHO = "<<memory 0123456789ab 1>>\nx\n<<end 0123456789ab 1>>"
+
+
+@pytest.mark.parametrize("odd", [{}, {3: "a hunter2"}, {3: "refuse-me"}, {3: "a hunter2", 70: "refuse-me", 71: ECHO}])
 async def test_many_are_looked_at_together_and_become_what_each_would(odd: dict[int, str]) -> None:
     contents = [odd.get(number, f"the sky is blue {number}") for number in range(80)]
     offers = [
