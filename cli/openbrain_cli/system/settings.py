@@ -48,7 +48,7 @@ def settings(
     from openbrain_cli.output import say, show, table
 
     # A path would leave no room for the values.
-    file = str(found.file)
+    file = str(loaded.file)
     rows = ((name, "file" if origins[name] == file else origins[name], value) for name, value in shown.items())
     show(table("setting", "from", "value", rows=rows))
     if file in origins.values():
