@@ -14,8 +14,8 @@ from tests.support.cli.terminal import Terminal, up, wait_until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PRODUCER = "00f067aa0ba902b7"
-STEPS = ["memory.embedded process", "memory.stored process", "memory.stored process", "memory.submitted process"]
-"""Of ingest, of embedder and full-text indexer, and of the vector indexer."""
+STEPS = sorted(["memory.submitted process", *["memory.stored process"] * 2, *["memory.embedded process"] * 2])
+"""Of ingest, of embedder and full-text indexer, and of vector indexer and matcher."""
 
 
 class Collector:
