@@ -28,6 +28,7 @@ MODULES = (
     "questions.retrieval",
     "questions.names",
     "questions.standing",
+    "questions.sets",
     "tick",
     "tools_start",
     "hook_start",

@@ -1,6 +1,6 @@
 """recall, list and show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,6 +34,7 @@ Precision = Annotated[
     ),
 ]
 MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Nothing of less similarity is shown.")]
+AllEchoes = Annotated[bool, typer.Option("--no-fold", help="Show near-equal memories one by one.")]
 FromFile = Annotated[
     Path | None,
     typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
@@ -60,6 +61,7 @@ def recall(
     names: Names = False,
     precision: Precision = None,
     min_similarity: MinSimilarity = None,
+    no_fold: AllEchoes = False,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
@@ -69,6 +71,8 @@ def recall(
     options |= {"precision": precision, "min_similarity": min_similarity}
     if names:
         options["match"] = "names"
+    if no_fold:
+        options["fold"] = False
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
     if from_file is not None:
@@ -82,7 +86,7 @@ def recall(
     if json:
         as_json(answer)
     else:
-        _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True)
+        _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True, folded=answer.folded)
         if answer.explained:
             from openbrain_cli.memories.display import rendering
 
@@ -112,11 +116,17 @@ async def _pages(brain: "OpenBrain", limit: int, filters: dict[str, Any]) -> "li
     return memories
 
 
-def _print(memories: "Sequence[MemoryAnswer]", otherwise: str, *, scored: bool = False) -> None:
+def _print(
+    memories: "Sequence[MemoryAnswer]",
+    otherwise: str,
+    *,
+    scored: bool = False,
+    folded: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     from openbrain_cli.memories.display import rendering
 
     if memories:
-        rendering.listed(memories, scored=scored)
+        rendering.listed(memories, scored=scored, folded=folded or {})
     else:
         say(otherwise)
 

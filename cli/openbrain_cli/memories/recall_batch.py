@@ -92,7 +92,7 @@ def _print(question: Question, result: "Recalled | RefusedQuestion") -> None:
         print(plain(f"refused: {result.message}\n"))
         return
     if result.memories:
-        rendering.listed(result.memories, scored=True)
+        rendering.listed(result.memories, scored=True, folded=result.folded)
     else:
         print(f"{NOTHING_CLOSE if result.nothing_close else NOTHING}\n")
     if result.explained:

@@ -108,6 +108,10 @@ class Recall(Group):
     name_lift: float = Field(
         0.15, ge=0, le=1, description="What it adds to a score that a name of the memory stands in the question."
     )
+    project_margin: float = Field(
+        0.08, ge=0, le=1, description="How far what is not of the asked project is put back behind what is."
+    )
+    fold: bool = Field(True, description="Whether near-equal memories are folded into the first of them.")
     precision: Literal["exact", "balanced", "recall"] = Field(
         "balanced",
         description="Of a request that names none: `exact` shows what is near, `balanced` nothing where even the best "

@@ -110,7 +110,7 @@ async def test_ties_go_to_the_narrower_scope(brain: Brain, ada: httpx.AsyncClien
         await remembered(ada, "we deploy at noon", memory_scope=scope, session_id="s1")
     await brain.settle()
 
-    body = (await ada.post(RECALL, json={"query": "when do we deploy", "session_id": "s1"})).json()
+    body = (await ada.post(RECALL, json={"query": "when do we deploy", "session_id": "s1", "fold": False})).json()
 
     assert [each["memory_scope"] for each in body["memories"]] == ["agent", "project", "shared", "session"]
 

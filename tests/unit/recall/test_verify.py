@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.memory import HALF_LIFE_DAYS, Memory
 from openbrain.ports.store.memories import Memories
+from openbrain_api.recall.hits.verify import SPARE, Candidates, verify
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Question
-from openbrain_api.recall.verify import SPARE, Candidates, verify
 from tests.support.indexes.entries import memory
 
 NOW = 1_750_000_000_000_000

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from openbrain_cli.memories.display.short_ids import shown_id
@@ -17,12 +18,23 @@ _LINES = 2
 _ID_CHARS = 36
 
 
-def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
-    """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed."""
+def listed(
+    memories: "Sequence[MemoryAnswer]",
+    *,
+    scored: bool = False,
+    folded: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> None:
+    """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed and
+    what says the same."""
     width = max(20, console().width - 14)
     if scored:
         rows = (
-            (at, f"{each.score or 0:.2f}", f"{each.similarity or 0:.2f}", _cell(each, width - 14))
+            (
+                at,
+                f"{each.score or 0:.2f}",
+                f"{each.similarity or 0:.2f}",
+                _cell(each, width - 14, folded.get(each.id, ())),
+            )
             for at, each in enumerate(memories, 1)
         )
         show(table("#", "score", "similarity", "memory", rows=rows))
@@ -30,11 +42,14 @@ def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
     show(table("created", "memory", rows=((day(memory.created_at), _cell(memory, width)) for memory in memories)))
 
 
-def _cell(memory: "MemoryAnswer", width: int) -> "Text":
+def _cell(memory: "MemoryAnswer", width: int, folded: Sequence[str] = ()) -> "Text":
     from rich.text import Text
 
     cell = Text(shortened(memory.content, width * _LINES))
     cell.append(f"\n{plain(filed(memory))}", style="dim")
+    if folded:
+        ids = ", ".join(shown_id(each, console().width) for each in folded)
+        cell.append(f"\n{len(folded)} more near-equal: {ids}", style="dim")
     return cell
 
 
@@ -109,7 +124,7 @@ def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanati
 def _reasons(part: "Explanation") -> str:
     found = f"keywords {_share(part.text)} + vectors {_share(part.vectors)} = {part.fused:.3f}"
     late = f"word by word {_share(part.late)}"
-    beside = f"neighbours {part.neighbours:.3f}, name {part.named:.3f}"
+    beside = f"neighbours {part.neighbours:.3f}, name {part.named:.3f}, project {part.project:.3f}"
     details = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
     return "\n".join((found, f"{late}, {beside}", details))
 

@@ -21,12 +21,13 @@ from openbrain_api.recall.comparing.late import LateInteraction, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
+from openbrain_api.recall.hits.echoes import Folding
+from openbrain_api.recall.hits.verify import Candidates, verify
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, in_steps, ordered
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
-from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000
 REFILL = 4
@@ -48,10 +49,9 @@ class _Judged:
     names: Sequence[Hit] | None
     candidates: Candidates
 
-    def short(self, top_k: int, limit: int) -> bool:
-        """Whether the dead took places that asking for more may fill."""
-        few = len(self.candidates.verified) < top_k and self.candidates.dropped
-        return few and self.hits.full(limit) and limit < MOST_CANDIDATES
+    def short(self, limit: int) -> bool:
+        """Whether the dead, or echoes, took places that asking for more may fill."""
+        return self.hits.full(limit) and limit < MOST_CANDIDATES and self.candidates.lacking()
 
 
 class Recaller:
@@ -90,7 +90,7 @@ class Recaller:
             limits = {
                 number: min(limit * REFILL, MOST_CANDIDATES)
                 for number, limit in limits.items()
-                if judged[number].short(questions[number].top_k, limit)
+                if judged[number].short(limit)
             }
         for index in (name for each in judged.values() for name in each.hits.degraded):
             RECALL_DEGRADED.labels(index).inc()
@@ -125,6 +125,8 @@ class Recaller:
                 sees=sees[queries[number].condition],
                 now=now,
                 width=width,
+                margin=self._settings.project_margin,
+                folding=Folding() if self._folds(question) else None,
             )
             for number, question in questions.items()
         }
@@ -195,7 +197,7 @@ class Recaller:
     def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
         found = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
-        return found[: max(question.top_k, JUDGED)]
+        return list(judged.candidates.without_echoes(found)[: max(question.top_k, JUDGED)])
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
         """By question, of the memories of its answer that have token states."""
@@ -241,6 +243,9 @@ class Recaller:
     def _late_weight(self, question: Question) -> float:
         return self._settings.late_weight if question.late_weight is None else question.late_weight
 
+    def _folds(self, question: Question) -> bool:
+        return self._settings.fold if question.fold is None else question.fold
+
     def _names(self, question: Question) -> tuple[str, ...]:
         weight = self._weight(question)
         return tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
@@ -259,6 +264,8 @@ class Recaller:
             neighbours=judged.neighbours,
             named=frozenset(hit.memory_id for hit in judged.names or ()),
             name_lift=self._settings.name_lift,
+            project=question.criteria.project,
+            project_margin=self._settings.project_margin,
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,
             width=self._settings.tuning.bucket_width,

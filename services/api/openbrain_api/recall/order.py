@@ -21,6 +21,8 @@ class RankedMemory:
     score: float
     similarity: float | None = None
     """Of the memory and the question by themselves; filled in for an answer."""
+    folded: tuple[str, ...] = ()
+    """Ids of those behind it that say the same, best first."""
 
 
 def bucket(top: float, score: float, width: float) -> int:

@@ -52,6 +52,9 @@ class Question:
     neighbours: bool | None = None
     """Whether turns beside a turn count; None takes the setting."""
 
+    fold: bool | None = None
+    """Whether near-equal memories are folded into the first of them; None takes the setting."""
+
     @property
     def reads_content(self) -> bool:
         """Whether scores depend on the rows, so that every candidate's row is needed."""

@@ -4,8 +4,9 @@ Coding agents hand a model the structured result alone where there is one. So wh
 and nothing else; a structured result has no word in it that anybody wrote.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult, TextContent
@@ -139,7 +140,7 @@ def found(recalled: "Recalled") -> CallToolResult:
     silent = " and ".join(str(part) for part in recalled.degraded)
     head = f"The search by {silent} did not answer: there may be more." if silent else ""
     named = f"recall_id for brain_feedback: {recalled.recall_id}" if recalled.memories else ""
-    return text(head, named, _memories(recalled.memories, RECALLED_CHARS))
+    return text(head, named, _memories(recalled.memories, RECALLED_CHARS, recalled.folded))
 
 
 def judged(given: "FeedbackGiven") -> CallToolResult:
@@ -257,8 +258,11 @@ def both(summary: str, fields: BaseModel) -> CallToolResult:
     return made
 
 
-def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
-    return fence.fenced([fence.memory_block(memory) for memory in found], each=each)
+def _memories(
+    found: "Iterable[memories.MemoryAnswer]", each: int, folded: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> str:
+    blocks = [fence.memory_block(memory, folded=folded.get(memory.id, ())) for memory in found]
+    return fence.fenced(blocks, each=each)
 
 
 def _messages(found: "Iterable[messages.MessageAnswer]") -> str:

@@ -72,6 +72,11 @@ Query = Annotated[
 Match = Annotated[
     Literal["meaning", "names"] | None, Field(description="names: only what is called something in the question.")
 ]
+Precision = Annotated[
+    Literal["exact", "balanced", "recall"] | None,
+    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: far ones too."}),
+]
+Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,
     Field(max_length=limits.QUERY_CHARS, description='Any of these words; "quoted words" follow each other.'),

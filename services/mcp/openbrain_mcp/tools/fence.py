@@ -31,11 +31,19 @@ class Block:
     kind: str = "memory"
 
 
-def memory_block(memory: "MemoryAnswer", more: Sequence[str] = (), content: str | None = None) -> Block:
-    """A memory under its provenance, and `more` of its fields."""
+FOLDED = 5
+"""Ids of near-equal memories that are told; how many there are is told of all."""
+
+
+def memory_block(
+    memory: "MemoryAnswer", more: Sequence[str] = (), content: str | None = None, folded: Sequence[str] = ()
+) -> Block:
+    """A memory under its provenance, `more` of its fields, and those that say the same."""
     names = (*_LABELS, *more)
     fields = memory.model_dump(mode="json", include={*names})
     labels = {name: fields.get(name) for name in names}
+    if folded:
+        labels["near_equal"] = f"{len(folded)}: {', '.join(folded[:FOLDED])}{', …' if len(folded) > FOLDED else ''}"
     return Block({**labels, "tags": ", ".join(memory.tags)}, memory.content if content is None else content)
 
 

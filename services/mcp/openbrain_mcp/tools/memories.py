@@ -52,6 +52,8 @@ async def brain_recall(
     boost_keywords: arguments.Boost = None,
     min_confidence: arguments.MinConfidence = None,
     match: arguments.Match = None,
+    precision: arguments.Precision = None,
+    fold: arguments.Fold = None,
     session_id: arguments.Session = None,
     agent_id: arguments.Agent = None,
     workspace_id: arguments.Workspace = None,  # noqa: ARG001 - clients of the original send it
@@ -62,6 +64,7 @@ async def brain_recall(
     narrowed = arguments.filters(filter, org=org, project=project, type=type, min_confidence=min_confidence)
     narrowed |= arguments.given(keywords=keywords, boost_keywords=boost_keywords, session_id=session_id)
     narrowed |= arguments.given(agent_id=agent_id, include_scopes=include_scopes, match=match)
+    narrowed |= arguments.given(precision=precision, fold=fold)
     return answers.found(await brain.recall(query, top_k=limit or top_k, **narrowed))
 
 
@@ -134,7 +137,9 @@ async def brain_feedback(
 
 TOOLS = (
     ToolSpec(brain_remember, "Remember", WRITES, untold=("agent_id", "source", "workspace_id")),
-    ToolSpec(brain_recall, "Recall", READS, untold=("limit", "filter", "boost_keywords", "agent_id", "workspace_id")),
+    ToolSpec(
+        brain_recall, "Recall", READS, untold=("limit", "filter", "boost_keywords", "fold", "agent_id", "workspace_id")
+    ),
     ToolSpec(brain_forget, "Forget", ENDS, untold=("session_id",)),
     ToolSpec(brain_list, "List memories", READS, untold=("workspace_id",)),
     ToolSpec(brain_get, "Read a memory", READS),

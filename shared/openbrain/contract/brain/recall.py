@@ -74,6 +74,10 @@ class RecallBody(Filters):
             "otherwise: nothing where even the best is not (0.52 of many, less of few). recall: whatever was found."
         ),
     ] = None
+    fold: Annotated[
+        bool | None,
+        Field(strict=True, description="Whether near-equal memories are folded into the first; false shows all."),
+    ] = None
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
@@ -134,6 +138,7 @@ class Explanation(Answer):
         description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
     )
     named: float = Field(default=0.0, description="What it adds that one of its names stands in the question.")
+    project: float = Field(default=0.0, description="How far it is put back where it is not of the asked project.")
     boosted: float = Field(description="With the keywords of the request. The score of the answer is in whole buckets.")
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
     scope: Scope
@@ -147,6 +152,10 @@ class Recalled(Answer):
     memories: tuple[MemoryAnswer, ...]
     scores: dict[str, float] = Field(description="In steps of a bucket's width, so that no later hit has a higher one.")
     count: int
+    folded: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="By the id of a memory that is shown, the ids of those left out because they say the same.",
+    )
     nothing_close: bool = Field(
         default=False, description="Something was found, and nothing of it is near enough: nobody remembers."
     )

@@ -79,6 +79,7 @@ def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) 
         "memories": _rendered(result.ranked, shown, scores),
         "scores": scores,
         "count": len(scores),
+        "folded": {hit.memory.id: hit.folded for hit in result.ranked if hit.folded},
         "nothing_close": result.nothing_close,
         "recall_id": uuid7(result.now),
         "degraded": result.degraded,
@@ -146,5 +147,6 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         neighbours=body.neighbours,
         precision=body.precision and Precision(body.precision),
         min_similarity=body.min_similarity,
+        fold=body.fold,
         explain=body.explain,
     )

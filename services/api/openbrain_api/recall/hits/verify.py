@@ -1,0 +1,118 @@
+"""Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from openbrain.domain.memory import Memory
+from openbrain.ports.store.memories import Memories
+from openbrain_api.recall.boost import boosted
+from openbrain_api.recall.fuse import Scores
+from openbrain_api.recall.hits.chain_heads import read_heads
+from openbrain_api.recall.hits.echoes import Folding
+from openbrain_api.recall.order import RankedMemory, bucket
+from openbrain_api.recall.question import Question
+
+SPARE = 3
+"""Rows read above what is wanted, for the dead."""
+
+
+class Candidates:
+    """What one question found, best first, and how much of it stands.
+
+    Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
+    come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted. What
+    is not of the asked project is put back by `margin`; with a `folding` echoes don't count.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        question: Question,
+        *,
+        sees: Callable[[Memory], bool],
+        now: int,
+        width: float,
+        margin: float = 0.0,
+        folding: Folding | None = None,
+    ) -> None:
+        self.verified: list[RankedMemory] = []
+        self.dropped = False
+        """Whether any did not stand."""
+        self._margin = margin if question.criteria.project else 0.0
+        self._folding = folding
+        self._seen: set[str] = set()
+        self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
+        self._ranked = [
+            memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())
+        ]
+        self._start, self._end = 0, self._first_part()
+
+    def wanted(self) -> Sequence[str]:
+        """The ids whose rows decide next; none: it is decided."""
+        if self._start >= len(self._ranked) or self._enough():
+            return ()
+        return self._ranked[self._start : self._end]
+
+    def verify(self, rows: Mapping[str, Memory], heads: Mapping[str, Memory]) -> None:
+        """Against the rows of those wanted; in the place of a superseded one its head."""
+        part = self._ranked[self._start : self._end]
+        for memory_id in part:
+            memory = self._standing(rows.get(memory_id), heads)
+            if memory is None or memory.id in self._seen:
+                self.dropped = True
+            else:
+                self._seen.add(memory.id)
+                self.verified.append(RankedMemory(memory, self._score(memory, self._scores[memory_id])))
+        self._start, self._end = self._end, self._end + SPARE + self._question.top_k
+
+    def without_echoes(self, hits: Sequence[RankedMemory]) -> Sequence[RankedMemory]:
+        """In the same order."""
+        return hits if self._folding is None else self._folding.fold(hits)
+
+    def lacking(self) -> bool:
+        """Whether there are fewer than wanted, and some took places for nothing."""
+        new = self._distinct()
+        return len(new) < self._question.top_k and (self.dropped or len(new) < len(self.verified))
+
+    def _distinct(self) -> Sequence[RankedMemory]:
+        return self.without_echoes(sorted(self.verified, key=lambda hit: (-hit.score, hit.memory.id)))
+
+    def _standing(self, row: Memory | None, heads: Mapping[str, Memory]) -> Memory | None:
+        if row is None or not self._sees(row):
+            return None
+        memory = heads.get(row.id, row)
+        return memory if memory.alive(self._now) and self._sees(memory) else None
+
+    def _first_part(self) -> int:
+        """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
+        ranked, wanted = self._ranked, self._question.top_k
+        if len(ranked) <= wanted or self._question.reads_content:
+            return len(ranked)
+        last = self._bucket(self._scores[ranked[wanted - 1]] - self._margin)
+        beyond = (at for at in range(wanted, len(ranked)) if self._bucket(self._scores[ranked[at]]) > last)
+        return SPARE + next(beyond, len(ranked))
+
+    def _bucket(self, score: float) -> int:
+        return bucket(self._scores[self._ranked[0]], score, self._width)
+
+    def _score(self, memory: Memory, score: float) -> float:
+        score = boosted(score, memory, self._question) if self._question.reads_content else score
+        return score if memory.project == self._question.criteria.project else max(0.0, score - self._margin)
+
+    def _enough(self) -> bool:
+        found, wanted, width = self.verified, self._question.top_k, self._width
+        if len(found) < wanted or len(found := self._distinct()) < wanted:
+            return False
+        top, following = found[0].score, self._scores[self._ranked[self._start]]
+        return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)
+
+
+async def verify(questions: Sequence[Candidates], memories: Memories) -> None:
+    """Hold all of them against the truth, in as few reads as the one that needs most."""
+    while True:
+        wanted = [(candidates, ids) for candidates in questions if (ids := candidates.wanted())]
+        if not wanted:
+            return
+        rows = await memories.rows(list(dict.fromkeys(memory_id for _, ids in wanted for memory_id in ids)))
+        heads = await read_heads(rows.values(), memories)
+        for candidates, _ in wanted:
+            candidates.verify(rows, heads)

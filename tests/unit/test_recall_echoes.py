@@ -1,0 +1,117 @@
+"""What says the same as what is shown before it, and what only looks like it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.domain.memory import DAY, Scope
+from openbrain_api.recall.hits.echoes import Folding, Wording, says_all
+from openbrain_api.recall.order import RankedMemory
+from tests.support.indexes.entries import memory
+
+PAIRS = json.loads((Path(__file__).parents[2] / "benchmarks/questions/echo_pairs.json").read_text(encoding="utf-8"))
+WORDS = (
+    "port",
+    "5433",
+    "5434",
+    "not",
+    "staging",
+    "stagings",
+    "deploys",
+    "Ana",
+    "the",
+    "if",
+    "-2",
+    "slowly",
+    "is",
+    "of",
+)
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
+
+
+def same(one: str, other: str) -> bool:
+    return either(memory(content=one), memory(content=other))
+
+
+def either(one: object, other: object) -> bool:
+    wordings = Wording.of(one), Wording.of(other)  # type: ignore[arg-type]
+    return says_all(*wordings) or says_all(*reversed(wordings))
+
+
+def test_pairs_that_say_the_same() -> None:
+    missed = [pair for pair in PAIRS["same"] if not same(*pair)]
+
+    assert len(missed) <= 0.1 * len(PAIRS["same"]), missed
+
+
+@pytest.mark.parametrize("pair", PAIRS["different"], ids=" | ".join)
+def test_pairs_that_differ(pair: list[str]) -> None:
+    assert not same(*pair)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"speaker": "Melanie"},
+        {"org": "acme"},
+        {"project": "web"},
+        {"title": "Another thing"},
+        {"session_id": "s2", "turn": 4},
+        {"content": "we met today", "occurred_at": 30 * DAY},
+    ],
+    ids=repr,
+)
+def test_what_they_are_about_must_agree(other: dict[str, object]) -> None:
+    alike: dict[str, object] = {
+        "content": "we met today" if "content" in other else "ok",
+        "project": "shop",
+        "session_id": "s1",
+        "turn": 4 if "turn" in other else None,
+        "occurred_at": DAY,
+    }
+
+    assert either(memory(**alike), memory(**alike))
+    assert not either(memory(**alike), memory(**{**alike, **other}))
+
+
+def test_what_is_of_every_project_says_the_same_as_what_is_of_one() -> None:
+    of_one = memory(content="ok", project="shop")
+
+    assert either(of_one, memory(content="ok"))
+    assert either(of_one, memory(content="ok", project="web", memory_scope=Scope.SHARED))
+
+
+def test_one_that_says_more_is_shown() -> None:
+    short = memory(content="The staging database listens on port 5433")
+    long = memory(content="The staging database here listens on port 5433")
+
+    assert says_all(Wording.of(long), Wording.of(short))
+    assert not says_all(Wording.of(short), Wording.of(long))
+    assert len(Folding().fold([RankedMemory(short, 1), RankedMemory(long, 1)])) == 2
+    assert len(Folding().fold([RankedMemory(long, 1), RankedMemory(short, 1)])) == 1
+
+
+@given(st.lists(texts, max_size=12))
+def test_nothing_is_lost_and_nothing_is_told_twice(some: list[str]) -> None:
+    hits = [RankedMemory(memory(content=each), 1.0) for each in some]
+    folded = Folding().fold(hits)
+    told = [each for hit in folded for each in (hit.memory.id, *hit.folded)]
+
+    assert sorted(told) == sorted(hit.memory.id for hit in hits)
+    behind = {each for hit in folded for each in hit.folded}
+    assert [hit.memory.id for hit in folded] == [each.memory.id for each in hits if each.memory.id not in behind]
+    assert [hit.memory.id for hit in Folding().fold(folded)] == [hit.memory.id for hit in folded]
+
+
+@given(one=texts, other=texts)
+def test_what_is_folded_holds_no_other_number_or_negation(one: str, other: str) -> None:
+    shown, wording = Wording.of(memory(content=one)), Wording.of(memory(content=other))
+
+    assert says_all(shown, shown)
+    if says_all(shown, wording):
+        for word in ("5433", "5434", "not", "-2", "Ana"):
+            assert other.split().count(word) <= one.split().count(word)
+        assert {"5433", "5434", "not", "-2"} & {*one.split()} == {"5433", "5434", "not", "-2"} & {*other.split()}
