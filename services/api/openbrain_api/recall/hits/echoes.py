@@ -104,10 +104,9 @@ def says_all(shown: Wording, other: Wording) -> bool:
     """Whether `shown` says all that `other` does, in nearly the same words."""
     if shown.about != other.about or shown.org != other.org or not _same_project(shown.projects, other.projects):
         return False
-    more, less = shown.tokens, other.tokens
-    if len(less) > len(more) or len(less) < SHARE * len(more):
+    if not SHARE * len(shown.tokens) <= len(other.tokens) <= len(shown.tokens):
         return False
-    more, less = _trimmed(more, less)
+    more, less = _trimmed(shown.tokens, other.tokens)
     if not less:
         return not any(token.exact for token in more)
     return len(more) <= MOST_WORDS and _held_in_order(more, less)

@@ -99,8 +99,9 @@ class Candidates:
         return score if memory.project == self._question.criteria.project else max(0.0, score - self._margin)
 
     def _enough(self) -> bool:
-        found, wanted, width = self.verified, self._question.top_k, self._width
-        if len(found) < wanted or len(found := self._distinct()) < wanted:
+        wanted, width = self._question.top_k, self._width
+        found = self._distinct() if len(self.verified) >= wanted else ()
+        if len(found) < wanted:
             return False
         top, following = found[0].score, self._scores[self._ranked[self._start]]
         return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)

@@ -52,7 +52,7 @@ async def test_nobody_is_told_of_echoes_that_they_may_not_see(brain: Brain) -> N
     app = brain.app()
     async with http(app, keys[0]) as ada, http(app, keys[1]) as bob, http(app, keys[2]) as eve:
         (seen,) = await remembered(bob, PORT)
-        hidden = await remembered(ada, f"{PORT}!", memory_scope="agent")
+        hidden = [*await remembered(ada, f"{PORT}!", memory_scope="agent")]
         hidden += await remembered(ada, f"note: {PORT}", memory_scope="session", session_id="s1")
         hidden += await remembered(eve, f"{PORT}.")
         await brain.settle()

@@ -1,18 +1,19 @@
 """What says the same as what is shown before it, and what only looks like it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.domain.memory import DAY, Scope
+from openbrain.domain.memory import DAY, Memory, Scope
 from openbrain_api.recall.hits.echoes import Folding, Wording, says_all
 from openbrain_api.recall.order import RankedMemory
 from tests.support.indexes.entries import memory
 
-PAIRS = json.loads((Path(__file__).parents[2] / "benchmarks/questions/echo_pairs.json").read_text(encoding="utf-8"))
+PAIRS = json.loads((Path(__file__).parents[3] / "benchmarks/questions/echo_pairs.json").read_text(encoding="utf-8"))
 WORDS = (
     "port",
     "5433",
@@ -36,8 +37,8 @@ def same(one: str, other: str) -> bool:
     return either(memory(content=one), memory(content=other))
 
 
-def either(one: object, other: object) -> bool:
-    wordings = Wording.of(one), Wording.of(other)  # type: ignore[arg-type]
+def either(one: Memory, other: Memory) -> bool:
+    wordings = Wording.of(one), Wording.of(other)
     return says_all(*wordings) or says_all(*reversed(wordings))
 
 
@@ -73,8 +74,9 @@ def test_what_they_are_about_must_agree(other: dict[str, object]) -> None:
         "occurred_at": DAY,
     }
 
-    assert either(memory(**alike), memory(**alike))
-    assert not either(memory(**alike), memory(**{**alike, **other}))
+    one = replace(memory(), **alike)  # type: ignore[arg-type]  # the values are named above
+    assert either(one, one)
+    assert not either(one, replace(one, **other))  # type: ignore[arg-type]  # by the cases
 
 
 def test_what_is_of_every_project_says_the_same_as_what_is_of_one() -> None:
