@@ -16,6 +16,7 @@ from openbrain_cli.output import as_json, say
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
+    from openbrain.contract.brain.memories import Related as Linked
 
 _PAGE = 100
 
@@ -34,6 +35,8 @@ Precision = Annotated[
     ),
 ]
 MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Nothing of less similarity is shown.")]
+Turns = Annotated[int, typer.Option("--around", min=0, max=10, help="So many turns before and after each hit, too.")]
+Related = Annotated[bool, typer.Option("--related", help="Also what is near it, of its session, called the same.")]
 AllEchoes = Annotated[bool, typer.Option("--no-fold", help="Show near-equal memories one by one.")]
 FromFile = Annotated[
     Path | None,
@@ -48,6 +51,7 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
     'openbrain recall "deploy steps" --explain',
     'openbrain recall "who paid for the licence?" --precision recall',
     'openbrain recall "what do we know of the billing service?" --names',
+    'openbrain recall "what did she say of the trip?" --around 2',
     "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
 )
 def recall(
@@ -62,6 +66,7 @@ def recall(
     precision: Precision = None,
     min_similarity: MinSimilarity = None,
     no_fold: AllEchoes = False,
+    around: Turns = 0,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
@@ -73,6 +78,8 @@ def recall(
         options["match"] = "names"
     if no_fold:
         options["fold"] = False
+    if around:
+        options["around"] = around
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
     if from_file is not None:
@@ -87,6 +94,10 @@ def recall(
         as_json(answer)
     else:
         _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True, folded=answer.folded)
+        if answer.around:
+            from openbrain_cli.memories.display import rendering
+
+            rendering.around(answer.around)
         if answer.explained:
             from openbrain_cli.memories.display import rendering
 
@@ -131,24 +142,36 @@ def _print(
         say(otherwise)
 
 
-@command("openbrain show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --history")
+@command(
+    "openbrain show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --history",
+    "openbrain show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --related",
+)
 def show(
-    memory_id: MemoryId, to: Speaking, history: History = False, session: Session = "", json: AsJson = False
+    memory_id: MemoryId,
+    to: Speaking,
+    history: History = False,
+    related: Related = False,
+    session: Session = "",
+    json: AsJson = False,
 ) -> None:
     """Show one memory whole, dead or alive."""
     from openbrain_cli.memories.display import rendering
 
-    async def ask_for(brain: "OpenBrain") -> "MemoryDetail":
+    async def ask_for(brain: "OpenBrain") -> "tuple[MemoryDetail, Linked | None]":
         whole = await whole_id(brain, memory_id, session_id=session)
         read = brain.memory_whole if history else brain.memory
-        return await read(whole, session_id=session)
+        shown = await read(whole, session_id=session)
+        return shown, await brain.related(whole, session_id=session) if related else None
 
-    memory = to.ask(ask_for)
+    memory, links = to.ask(ask_for)
     if json:
-        as_json(memory)
+        shown = memory.model_dump(mode="json")
+        as_json({**shown, "related": links.model_dump(mode="json")} if links else memory)
         return
     rendering.detail(memory)
     if memory.history:
         rendering.history(memory.history)
     if memory.lineage:
         rendering.lineage(memory.lineage)
+    if links:
+        rendering.related(links)

@@ -95,6 +95,8 @@ def _print(question: Question, result: "Recalled | RefusedQuestion") -> None:
         rendering.listed(result.memories, scored=True, folded=result.folded)
     else:
         print(f"{NOTHING_CLOSE if result.nothing_close else NOTHING}\n")
+    if result.around:
+        rendering.around(result.around)
     if result.explained:
         rendering.explained(result.memories, result.explained)
     if result.degraded:

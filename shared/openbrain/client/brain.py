@@ -29,7 +29,15 @@ from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.brain.feedback import FeedbackGiven, Review
-from openbrain.contract.brain.memories import Forgotten, Listed, MemoryAnswer, MemoryDetail, Remembered, RememberedBatch
+from openbrain.contract.brain.memories import (
+    Forgotten,
+    Listed,
+    MemoryAnswer,
+    MemoryDetail,
+    Related,
+    Remembered,
+    RememberedBatch,
+)
 from openbrain.contract.brain.recall import Recalled, RecalledBatch
 from openbrain.contract.system import Health
 from openbrain.domain.access.credentials import from_environment
@@ -156,6 +164,7 @@ class OpenBrain(
         precision: Literal["exact", "balanced", "recall"] | None = None,
         min_similarity: float | None = None,
         fold: bool | None = None,
+        around: int | None = None,
         agent_id: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
@@ -163,14 +172,17 @@ class OpenBrain(
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `precision`: exact shows what is near alone, recall whatever was found; `min_similarity` sets the floor itself.
         `match` "names" asks only for memories of which a name stands in it. `fold` False shows near-equal memories one
-        by one. `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
+        by one; `around` gives so many turns before and after each hit. `agent_id` asks as that agent, where the key
+        may; `explain` tells how each score came about."""
         beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
         body = self._placed({"query": query, **beside})
         if agent_id:
             body["agent_id"] = agent_id
         if boost_keywords is not None:
             body["boost_keywords"] = boost_keywords
-        body |= _given(text_weight=text_weight, precision=precision, min_similarity=min_similarity, fold=fold)
+        body |= _given(
+            text_weight=text_weight, precision=precision, min_similarity=min_similarity, fold=fold, around=around
+        )
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
@@ -183,16 +195,22 @@ class OpenBrain(
         precision: Literal["exact", "balanced", "recall"] | None = None,
         min_similarity: float | None = None,
         fold: bool | None = None,
+        around: int | None = None,
         explain: bool = False,
         **filters: Unpack[Filters],
     ) -> RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
-        common |= _given(precision=precision, min_similarity=min_similarity, fold=fold)
+        common |= _given(precision=precision, min_similarity=min_similarity, fold=fold, around=around)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
+
+    async def related(self, memory_id: str, *, limit: int | None = None, session_id: str = "") -> Related:
+        """What a memory is linked with: nearest, of its session, of the same name, its chain."""
+        query = _given(limit=limit, session_id=session_id or None)
+        return await self._wire.ask(Related, "GET", f"/v1/brain/memories/{_part(memory_id)}/related", query=query)
 
     async def feedback(
         self,

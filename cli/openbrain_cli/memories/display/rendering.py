@@ -11,8 +11,8 @@ from openbrain_cli.output import console, day, moment, one_line, plain, show, ta
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.contract.brain.memories import HistoryLine, Lineage, MemoryAnswer, MemoryDetail
-    from openbrain.contract.brain.recall import Explanation, IndexShare
+    from openbrain.contract.brain.memories import HistoryLine, Lineage, MemoryAnswer, MemoryDetail, Related
+    from openbrain.contract.brain.recall import Explanation, IndexShare, TurnBeside
 
 _LINES = 2
 _ID_CHARS = 36
@@ -109,6 +109,25 @@ def lineage(chain: "Lineage") -> None:
     if chain.parents or chain.children:
         print(f"before it: {', '.join(chain.parents) or 'nothing'}")
         print(f"after it:  {', '.join(chain.children) or 'nothing'}")
+
+
+def related(links: "Related") -> None:
+    """What a memory is linked with, kind by kind."""
+    width = max(20, console().width - 14)
+    kinds = (("nearest", links.nearest), ("same session", links.session), ("same name", links.named))
+    rows = [(kind, _cell(memory, width)) for kind, memories in kinds for memory in memories]
+    if rows:
+        show(table("link", "memory", rows=rows))
+    lineage(links.chain)
+
+
+def around(turns: "Mapping[str, Sequence[TurnBeside]]") -> None:
+    """What was said beside hits."""
+    for hit, beside in turns.items():
+        print(f"beside {shown_id(hit, console().width)}:")
+        for turn in beside:
+            speaker = f" {one_line(turn.speaker)}:" if turn.speaker else ""
+            print(textwrap.indent(plain(f"{turn.turn}{speaker} {shortened(turn.content, 400)}"), "  "))
 
 
 def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:

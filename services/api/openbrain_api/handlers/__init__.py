@@ -11,6 +11,7 @@ from openbrain_api.handlers.brain import (
     forgetting,
     memories,
     recall,
+    related,
     sessions,
     subscriptions,
     transfer,
@@ -19,7 +20,7 @@ from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
 from openbrain_api.http.route import Route
 
 _RESOURCES = (
-    *(memories, recall, forgetting, discovery, brief, context, sessions, feedback, subscriptions, transfer),
+    *(memories, related, recall, forgetting, discovery, brief, context, sessions, feedback, subscriptions, transfer),
     *(access, operations, indexes, models, streams, dead_letters),
     messages,
     thoughts,

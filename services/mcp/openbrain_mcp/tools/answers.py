@@ -4,9 +4,8 @@ Coding agents hand a model the structured result alone where there is one. So wh
 and nothing else; a structured result has no word in it that anybody wrote.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult, TextContent
@@ -140,7 +139,7 @@ def found(recalled: "Recalled") -> CallToolResult:
     silent = " and ".join(str(part) for part in recalled.degraded)
     head = f"The search by {silent} did not answer: there may be more." if silent else ""
     named = f"recall_id for brain_feedback: {recalled.recall_id}" if recalled.memories else ""
-    return text(head, named, _memories(recalled.memories, RECALLED_CHARS, recalled.folded))
+    return text(head, named, fence.fenced(list(_hits(recalled)), each=RECALLED_CHARS))
 
 
 def judged(given: "FeedbackGiven") -> CallToolResult:
@@ -258,11 +257,26 @@ def both(summary: str, fields: BaseModel) -> CallToolResult:
     return made
 
 
-def _memories(
-    found: "Iterable[memories.MemoryAnswer]", each: int, folded: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> str:
-    blocks = [fence.memory_block(memory, folded=folded.get(memory.id, ())) for memory in found]
-    return fence.fenced(blocks, each=each)
+def _hits(recalled: "Recalled") -> Iterator[Block]:
+    """Each with what was said beside it."""
+    for memory in recalled.memories:
+        yield fence.memory_block(memory, folded=recalled.folded.get(memory.id, ()))
+        if beside := (recalled.around or {}).get(memory.id):
+            lines = "\n".join(f"{turn.turn} {turn.speaker or ''}: {turn.content}" for turn in beside)
+            yield Block({"beside": memory.id}, lines, "turns")
+
+
+def linked(links: "memories.Related") -> CallToolResult:
+    """Memories by the kind of the link; each once."""
+    kinds = {"nearest": links.nearest, "session": links.session, "name": links.named}
+    once = {memory.id: (kind, memory) for kind, found in reversed(kinds.items()) for memory in reversed(found)}
+    blocks = [fence.memory_block(memory, link=kind) for kind, memory in reversed(once.values())]
+    chain = ", ".join((*links.chain.parents, *links.chain.children))
+    return text(f"Its chain: {chain}" if chain else "", fence.fenced(blocks, each=LISTED_CHARS))
+
+
+def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
+    return fence.fenced([fence.memory_block(memory) for memory in found], each=each)
 
 
 def _messages(found: "Iterable[messages.MessageAnswer]") -> str:

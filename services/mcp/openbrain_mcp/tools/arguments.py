@@ -76,6 +76,8 @@ Precision = Annotated[
     Literal["exact", "balanced", "recall"] | None,
     WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: far ones too."}),
 ]
+Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
+Linked = Annotated[bool | None, Field(description="Instead what it is linked with.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,

@@ -36,12 +36,18 @@ FOLDED = 5
 
 
 def memory_block(
-    memory: "MemoryAnswer", more: Sequence[str] = (), content: str | None = None, folded: Sequence[str] = ()
+    memory: "MemoryAnswer",
+    more: Sequence[str] = (),
+    content: str | None = None,
+    folded: Sequence[str] = (),
+    link: str = "",
 ) -> Block:
     """A memory under its provenance, `more` of its fields, and those that say the same."""
     names = (*_LABELS, *more)
     fields = memory.model_dump(mode="json", include={*names})
     labels = {name: fields.get(name) for name in names}
+    if link:
+        labels["link"] = link
     if folded:
         labels["near_equal"] = f"{len(folded)}: {', '.join(folded[:FOLDED])}{', …' if len(folded) > FOLDED else ''}"
     return Block({**labels, "tags": ", ".join(memory.tags)}, memory.content if content is None else content)

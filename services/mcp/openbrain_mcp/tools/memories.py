@@ -54,6 +54,7 @@ async def brain_recall(
     match: arguments.Match = None,
     precision: arguments.Precision = None,
     fold: arguments.Fold = None,
+    around: arguments.Turns = None,
     session_id: arguments.Session = None,
     agent_id: arguments.Agent = None,
     workspace_id: arguments.Workspace = None,  # noqa: ARG001 - clients of the original send it
@@ -64,7 +65,7 @@ async def brain_recall(
     narrowed = arguments.filters(filter, org=org, project=project, type=type, min_confidence=min_confidence)
     narrowed |= arguments.given(keywords=keywords, boost_keywords=boost_keywords, session_id=session_id)
     narrowed |= arguments.given(agent_id=agent_id, include_scopes=include_scopes, match=match)
-    narrowed |= arguments.given(precision=precision, fold=fold)
+    narrowed |= arguments.given(precision=precision, fold=fold, around=around)
     return answers.found(await brain.recall(query, top_k=limit or top_k, **narrowed))
 
 
@@ -95,9 +96,15 @@ async def brain_forget(
 
 
 async def brain_get(
-    brain: "OpenBrain", id: arguments.Id, history: arguments.History = None, session_id: arguments.Session = None
+    brain: "OpenBrain",
+    id: arguments.Id,
+    history: arguments.History = None,
+    related: arguments.Linked = None,
+    session_id: arguments.Session = None,
 ) -> CallToolResult:
     """Read one memory whole, dead or alive: where an answer shortened it, or a text names its id."""
+    if related:
+        return answers.linked(await brain.related(id, session_id=session_id or ""))
     return answers.whole(await brain.memory(id, history=history or False, session_id=session_id or ""))
 
 

@@ -111,6 +111,12 @@ class MemoryQuery(SessionQuery):
     )
 
 
+class RelatedQuery(SessionQuery):
+    """How many of each kind."""
+
+    limit: Annotated[int, Field(ge=1, le=limits.RELATED)] = limits.RELATED_DEFAULT
+
+
 class ForgetQuery(SessionQuery):
     """As the body, for clients that send none with DELETE."""
 
@@ -254,6 +260,17 @@ class MemoryDetail(MemoryAnswer):
     history: tuple[HistoryLine, ...] | None = Field(default=None, description="Oldest first.")
     next_cursor: str | None = Field(default=None, description="Where the audit goes on; only where it does.")
     lineage: Lineage | None = None
+
+
+class Related(Answer):
+    """What a memory is linked with, as far as the one who asks may see it; the memory itself is not among it."""
+
+    id: str
+    nearest: tuple[MemoryAnswer, ...] = Field(description="By meaning and words, each with its similarity.")
+    session: tuple[MemoryAnswer, ...] = Field(description="Of the same session, those that stand nearest first.")
+    named: tuple[MemoryAnswer, ...] = Field(description="With a name that it has, too.")
+    chain: Lineage
+    degraded: tuple[Literal["vectors", "text"], ...] = Field(description="Indexes that did not answer.")
 
 
 class Forgotten(MemoryAnswer):

@@ -1,5 +1,6 @@
 """Recall: one question, or several at once."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -78,6 +79,10 @@ class RecallBody(Filters):
         bool | None,
         Field(strict=True, description="Whether near-equal memories are folded into the first; false shows all."),
     ] = None
+    around: Annotated[
+        int,
+        Field(strict=True, ge=0, le=limits.AROUND, description="So many turns before and after each hit, too."),
+    ] = 0
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
@@ -145,6 +150,17 @@ class Explanation(Answer):
     effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")
 
 
+class TurnBeside(Answer):
+    """A turn beside a hit in its session."""
+
+    id: str
+    turn: int
+    speaker: str | None
+    content: str
+    clipped: bool = Field(description="Whether there is more of it, behind its id.")
+    occurred_at: datetime
+
+
 class Recalled(Answer):
     """Best first."""
 
@@ -155,6 +171,11 @@ class Recalled(Answer):
     folded: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="By the id of a memory that is shown, the ids of those left out because they say the same.",
+    )
+    around: dict[str, tuple[TurnBeside, ...]] | None = Field(
+        default=None,
+        description="By the id of a hit, the turns beside it in the order in which they were said, each once and none "
+        "that is a hit: 2,000 characters of one and 20,000 in all, for the best hits first. Where it was asked for.",
     )
     nothing_close: bool = Field(
         default=False, description="Something was found, and nothing of it is near enough: nobody remembers."

@@ -120,6 +120,10 @@ class Memories(Protocol):
         """Of those of these memories that live, are within the condition and have a turn in a session, which; and of
         what stands so many turns behind them (before them: negative) in the same session. By memory id."""
 
+    async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
+        """Living memories of the session of this one, within the condition: by how many turns lie between, then by the
+        time between."""
+
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
         `TryLater` where too many look at once."""

@@ -100,6 +100,7 @@ def _recall(memory: Memory, session: str) -> Sequence[Ask]:
         {"keywords": memory.content.split(), "boost_keywords": 10},
         {"workspace_id": memory.workspace_id, "boost_keywords": memory.content.split()},
         {"since": "2000-01-01T00:00:00Z", "min_confidence": 0},
+        {"fold": False, "around": 10, "explain": True},
     ]
     ask = {"query": memory.content, **_session(session)}
     return [Ask(method="POST", path="/v1/brain/recall", json={**ask, **each}) for each in filters]
@@ -234,6 +235,14 @@ def _memory(memory: Memory, session: str) -> Sequence[Ask]:
     ]
 
 
+def _related(memory: Memory, session: str) -> Sequence[Ask]:
+    path = f"/v1/brain/memories/{memory.id}/related"
+    return [
+        Ask(method="GET", path=path, params={**more, **_session(session)}, hit=False, like_unknown=True)
+        for more in ({}, {"limit": 50})
+    ]
+
+
 def _update(memory: Memory, session: str) -> Sequence[Ask]:
     path, params = f"/v1/brain/memories/{memory.id}", _session(session)
     changes: list[dict[str, Any]] = [{"tags": ["touched"]}, {"confirm": True}]
@@ -287,6 +296,7 @@ def _thoughts(method: str, path: str) -> Probe:
 
 
 PROBES: Mapping[Route, Probe] = {
+    ("GET", "/v1/brain/memories/{id}/related"): _related,
     ("POST", "/v1/brain/recall"): _recall,
     ("POST", "/v1/brain/recall:batch"): _recall_batch,
     ("GET", "/v1/brain/list"): _list,

@@ -10,16 +10,18 @@ from pydantic import ValidationError
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody, Recalled, RecalledBatch
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Memory
 from openbrain.ports.store.memories import RecallRecord
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import NOTHING
-from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.memories.rendering import Json, memory_json, to_iso
 from openbrain_api.recall.comparing.similarity import Precision
+from openbrain_api.recall.hits.around import TURN_CHARS, Around, read_around
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Match, Question, RecallResult
 
@@ -55,7 +57,10 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
     started = time.perf_counter()
     results = await call.api.recaller.recall([question for _, question in items])
     shown = await _shown(call, results, {question.viewer for _, question in items})
-    contents = [_content(body, result, shown) for (body, _), result in zip(items, results, strict=True)]
+    around = await _around(call, items, results)
+    contents = [
+        _content(body, result, shown, beside) for (body, _), result, beside in zip(items, results, around, strict=True)
+    ]
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     for (body, _), content, result in zip(items, contents, results, strict=True):
         content["took_ms"] = took_ms
@@ -73,7 +78,32 @@ async def _shown(
     return {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories.values()}
 
 
-def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) -> Json:
+async def _around(
+    call: Call[Any, Any], items: Sequence[Item], results: Sequence[RecallResult]
+) -> Sequence[Mapping[str, Sequence[Memory]]]:
+    """Of each question, the turns beside its hits."""
+    now = results[0].now
+    asked = [
+        Around([hit.memory for hit in result.ranked], body.around, visible(question.viewer, Criteria(), now))
+        for (body, question), result in zip(items, results, strict=True)
+    ]
+    return await read_around(asked, call.api.store.memories, now)
+
+
+def _turn(row: Memory) -> Json:
+    return {
+        "id": row.id,
+        "turn": row.turn,
+        "speaker": row.speaker or None,
+        "content": row.content[:TURN_CHARS],
+        "clipped": len(row.content) > TURN_CHARS,
+        "occurred_at": to_iso(row.occurred_at),
+    }
+
+
+def _content(
+    body: RecallBody, result: RecallResult, shown: Mapping[str, Json], beside: Mapping[str, Sequence[Memory]]
+) -> Json:
     scores = {hit.memory.id: round(hit.score, 4) for hit in result.ranked}
     content: Json = {
         "memories": _rendered(result.ranked, shown, scores),
@@ -84,6 +114,8 @@ def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) 
         "recall_id": uuid7(result.now),
         "degraded": result.degraded,
     }
+    if body.around:
+        content["around"] = {hit: [_turn(row) for row in rows] for hit, rows in beside.items()}
     if body.explain:
         content["explained"] = result.explained
     return content

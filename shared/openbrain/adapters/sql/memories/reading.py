@@ -13,7 +13,7 @@ from openbrain.adapters.sql.memories.counting import counted
 from openbrain.adapters.sql.memories.keyword_search import keyword_hits
 from openbrain.adapters.sql.memories.recalls import purge, record
 from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
-from openbrain.adapters.sql.memories.session_turns import read_turns
+from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
 from openbrain.domain.access.visibility import Condition
@@ -81,6 +81,10 @@ class SqlMemories:
         if not known:
             return {}
         return await self._database.read(lambda connection: read_turns(connection, known, condition, around))
+
+    async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
+        """One statement over the session."""
+        return await self._database.read(lambda connection: read_beside(connection, memory, condition, limit))
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""

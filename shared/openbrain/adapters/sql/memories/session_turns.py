@@ -9,10 +9,14 @@ from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.access.visibility import Condition, matcher
+from openbrain.domain.memory import Memory
 from openbrain.ports.store.memories import Turn
 
 SESSIONS_AT_ONCE = 16
 """Per statement: its seeks are sessions times turns."""
+
+_NO_TURN = 2**40
+"""Where one without a turn stands: behind all that have one."""
 
 _table = memories.c
 _TURNS = select(_table.id, _table.session_id, _table.turn, func.char_length(_table.content)).where(
@@ -49,6 +53,15 @@ def read_places(connection: Connection, places: Places, within: ColumnElement[bo
         for memory_id, session_id, number, chars in connection.execute(_TURNS.where(within, there))
         if number in places[session_id]
     }
+
+
+def read_beside(connection: Connection, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
+    """As `Memories.beside`."""
+    turn = _NO_TURN if memory.turn is None else memory.turn
+    distance = func.abs(func.coalesce(_table.turn, _NO_TURN) - turn), func.abs(_table.occurred_at - memory.occurred_at)
+    others = and_(_table.session_id == memory.session_id, _table.id != memory.id)
+    statement = select(_table.id).where(LIVING, others, compiled(condition)).order_by(*distance, _table.id).limit(limit)
+    return list(connection.execute(statement).scalars())
 
 
 def _beside(turns: Mapping[str, Turn], around: Collection[int]) -> Places:

@@ -1,0 +1,48 @@
+"""What one memory is linked with."""
+
+from collections.abc import Mapping, Sequence
+
+from openbrain.contract.brain.memories import Related, RelatedQuery
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import NotFound
+from openbrain.domain.memory import Memory
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, respond
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.chains import NOTHING, Behind, may_see
+from openbrain_api.memories.related import read_related
+from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.recall.order import RankedMemory
+
+
+@Route("GET", "/v1/brain/memories/{id}/related", permission=Permission.BRAIN_READ, response=Related, problems=(404,))
+async def related(call: Call[Nothing, RelatedQuery]) -> Response:
+    """What is near a memory, of its session, called the same, or of its chain."""
+    memory_id, now, store = parsing.memory_id(call.path), call.api.clock.now(), call.api.store
+    viewer = await call.viewer(call.query.session_id)
+    row = (await store.memories.rows((memory_id,))).get(memory_id)
+    if row is None or not may_see(viewer, row):
+        raise NotFound("no memory with this id")
+    found = await read_related(
+        row, viewer, call.query.limit, memories=store.memories, recaller=call.api.recaller, now=now
+    )
+    every = [*(hit.memory for hit in found.near), *found.session, *found.named]
+    behind = await call.api.chains.behind(every, viewer)
+    content = {
+        "id": memory_id,
+        "nearest": [_near(hit, now, behind) for hit in found.near],
+        "session": _shown(found.session, now, behind),
+        "named": _shown(found.named, now, behind),
+        "chain": {"parents": found.chain.parents, "children": found.chain.children},
+        "degraded": found.degraded,
+    }
+    return respond(content, content)
+
+
+def _near(hit: RankedMemory, now: int, behind: Mapping[str, Behind]) -> Json:
+    shown = memory_json(hit.memory, now, behind.get(hit.memory.id, NOTHING), round(hit.score, 4))
+    return {**shown, "similarity": None if hit.similarity is None else round(hit.similarity, 4)}
+
+
+def _shown(rows: Sequence[Memory], now: int, behind: Mapping[str, Behind]) -> list[Json]:
+    return [memory_json(row, now, behind.get(row.id, NOTHING)) for row in rows]
