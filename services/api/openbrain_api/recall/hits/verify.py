@@ -1,18 +1,22 @@
 """Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
-from openbrain.domain.memory import Memory
+from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.memories import Memories
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
-from openbrain_api.recall.hits.chain_heads import read_heads
 from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Question
 
 SPARE = 3
 """Rows read above what is wanted, for the dead."""
+MOST_HEADS = 20
+"""Superseded memories of one read that are looked at for what stands in their place."""
+LONGEST = 50
 
 
 class Candidates:
@@ -117,3 +121,14 @@ async def verify(questions: Sequence[Candidates], memories: Memories) -> None:
         heads = await read_heads(rows.values(), memories)
         for candidates, _ in wanted:
             candidates.verify(rows, heads)
+
+
+async def read_heads(rows: Iterable[Memory], memories: Memories) -> Mapping[str, Memory]:
+    """By the id of a superseded one, which an index still holds, the last of its chain, alive or not."""
+    superseded = list(islice((row.id for row in rows if row.reason is Reason.SUPERSEDED), MOST_HEADS))
+    if not superseded:
+        return {}
+    chains = await asyncio.gather(*(memories.ancestry(each, LONGEST) for each in superseded))
+    last = {old: chain.children[-1] for old, chain in zip(superseded, chains, strict=True) if chain.children}
+    heads = await memories.rows(sorted(set(last.values())))
+    return {old: heads[head] for old, head in last.items() if head in heads}
