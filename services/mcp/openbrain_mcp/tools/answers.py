@@ -4,7 +4,7 @@ Coding agents hand a model the structured result alone where there is one. So wh
 and nothing else; a structured result has no word in it that anybody wrote.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
