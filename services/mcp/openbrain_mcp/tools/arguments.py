@@ -77,7 +77,7 @@ Precision = Annotated[
     WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: far ones too."}),
 ]
 Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
-Linked = Annotated[bool | None, Field(description="Instead what it is linked with.")]
+Linked = Annotated[bool | None, Field(description="What it is linked with instead.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,

@@ -145,7 +145,10 @@ async def brain_feedback(
 TOOLS = (
     ToolSpec(brain_remember, "Remember", WRITES, untold=("agent_id", "source", "workspace_id")),
     ToolSpec(
-        brain_recall, "Recall", READS, untold=("limit", "filter", "boost_keywords", "fold", "agent_id", "workspace_id")
+        brain_recall,
+        "Recall",
+        READS,
+        untold=("limit", "filter", "boost_keywords", "fold", "around", "agent_id", "workspace_id"),
     ),
     ToolSpec(brain_forget, "Forget", ENDS, untold=("session_id",)),
     ToolSpec(brain_list, "List memories", READS, untold=("workspace_id",)),
