@@ -74,10 +74,10 @@ Match = Annotated[
 ]
 Precision = Annotated[
     Literal["exact", "balanced", "recall"] | None,
-    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: far ones too."}),
+    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: also far."}),
 ]
 Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
-Linked = Annotated[bool | None, Field(description="What it is linked with instead.")]
+Linked = Annotated[bool | None, Field(description="Its links instead.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,
