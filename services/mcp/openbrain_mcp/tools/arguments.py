@@ -74,10 +74,10 @@ Match = Annotated[
 ]
 Precision = Annotated[
     Literal["exact", "balanced", "recall"] | None,
-    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"], "description": "recall: also far."}),
+    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"]}),
 ]
 Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
-Linked = Annotated[bool | None, Field(description="Its links instead.")]
+Linked = Annotated[bool | None, Field(description="Links instead.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,
