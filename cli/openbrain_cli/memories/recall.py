@@ -36,6 +36,10 @@ Precision = Annotated[
 ]
 MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Nothing of less similarity is shown.")]
 Turns = Annotated[int, typer.Option("--around", min=0, max=10, help="So many turns before and after each hit, too.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="What was remembered at that time: 2026-03-01T12:00:00Z.")
+]
+ByTime = Annotated[bool, typer.Option("--by-time", help="In the order in which they happened.")]
 Related = Annotated[bool, typer.Option("--related", help="Also what is near it, of its session, called the same.")]
 AllEchoes = Annotated[bool, typer.Option("--no-fold", help="Show near-equal memories one by one.")]
 FromFile = Annotated[
@@ -67,6 +71,8 @@ def recall(
     min_similarity: MinSimilarity = None,
     no_fold: AllEchoes = False,
     around: Turns = 0,
+    as_of: AsOf = None,
+    by_time: ByTime = False,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
@@ -80,6 +86,10 @@ def recall(
         options["fold"] = False
     if around:
         options["around"] = around
+    if as_of:
+        options["as_of"] = as_of
+    if by_time:
+        options["order"] = "time"
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
     if from_file is not None:

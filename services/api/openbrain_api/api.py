@@ -29,6 +29,7 @@ from openbrain_api.memories.chains import Chains
 from openbrain_api.memories.committing import Committer
 from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.recording import Recorder
 
@@ -47,6 +48,7 @@ class Api:
     rate_limiter: RateLimiter
     committer: Committer
     recaller: Recaller
+    past_recaller: PastRecaller
     recorder: Recorder
     discovery: Discovery
     chains: Chains

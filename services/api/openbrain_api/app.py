@@ -39,6 +39,7 @@ from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.openapi.document import document
 from openbrain_api.recall.comparing.late import LateInteraction
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
@@ -118,6 +119,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
             settings=settings.recall,
             late=LateInteraction(store.vectors, container.token_encoder) if container.token_encoder else None,
         ),
+        past_recaller=PastRecaller(store.memories, clock, settings.recall),
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
         chains=Chains(store.memories),

@@ -60,6 +60,7 @@ class RecallTuning(Group):
         0.1, ge=0, le=1, description="By how much one agent moves a memory's confidence in a day, in one direction."
     )
     feedback_day: float = Field(0.2, ge=0, le=1, description="The same for all agents together.")
+    as_of_days: int = Field(3650, ge=0, le=36_500, description="How far back `as_of` may ask; beyond it is refused.")
     degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
     index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
 

@@ -55,6 +55,9 @@ class Question:
     fold: bool | None = None
     """Whether near-equal memories are folded into the first of them; None takes the setting."""
 
+    as_of: int | None = None
+    """Asked of that time, microseconds; None of now."""
+
     @property
     def reads_content(self) -> bool:
         """Whether scores depend on the rows, so that every candidate's row is needed."""

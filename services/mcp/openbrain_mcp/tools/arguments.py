@@ -77,6 +77,7 @@ Precision = Annotated[
     WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"]}),
 ]
 Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
+AsOf = Annotated[str | None, Field(description="As it was at that time: 2026-03-01T12:00:00Z.")]
 Linked = Annotated[bool | None, Field(description="Links instead.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[

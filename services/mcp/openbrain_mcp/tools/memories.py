@@ -55,6 +55,7 @@ async def brain_recall(
     precision: arguments.Precision = None,
     fold: arguments.Fold = None,
     around: arguments.Turns = None,
+    as_of: arguments.AsOf = None,
     session_id: arguments.Session = None,
     agent_id: arguments.Agent = None,
     workspace_id: arguments.Workspace = None,  # noqa: ARG001 - clients of the original send it
@@ -65,7 +66,7 @@ async def brain_recall(
     narrowed = arguments.filters(filter, org=org, project=project, type=type, min_confidence=min_confidence)
     narrowed |= arguments.given(keywords=keywords, boost_keywords=boost_keywords, session_id=session_id)
     narrowed |= arguments.given(agent_id=agent_id, include_scopes=include_scopes, match=match)
-    narrowed |= arguments.given(precision=precision, fold=fold, around=around)
+    narrowed |= arguments.given(precision=precision, fold=fold, around=around, as_of=as_of)
     return answers.found(await brain.recall(query, top_k=limit or top_k, **narrowed))
 
 
@@ -148,7 +149,7 @@ TOOLS = (
         brain_recall,
         "Recall",
         READS,
-        untold=("limit", "filter", "boost_keywords", "fold", "around", "agent_id", "workspace_id"),
+        untold=("limit", "filter", "boost_keywords", "fold", "around", "as_of", "agent_id", "workspace_id"),
     ),
     ToolSpec(brain_forget, "Forget", ENDS, untold=("session_id",)),
     ToolSpec(brain_list, "List memories", READS, untold=("workspace_id",)),

@@ -1,7 +1,7 @@
 """Recall: one question, or several at once."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -18,7 +18,7 @@ from openbrain.contract.brain.filters import (
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.events.submission import Agent, Confidence, Keyword, Project, Query
+from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Project, Query
 from openbrain.domain.memory import Scope
 
 
@@ -83,10 +83,26 @@ class RecallBody(Filters):
         int,
         Field(strict=True, ge=0, le=limits.AROUND, description="So many turns before and after each hit, too."),
     ] = 0
+    as_of: Annotated[
+        Moment | None,
+        Field(
+            description="What was remembered, valid and visible at that time, as it read then; ended memories too, but "
+            "none that was forgotten or erased. By words alone, from the database: slower, and exact."
+        ),
+    ] = None
+    order: Annotated[
+        Literal["relevance", "time"], Field(description="time: the same memories by when they happened, oldest first.")
+    ] = "relevance"
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
     _empty = model_validator(mode="before")(without_empty)
+
+    @model_validator(mode="after")
+    def _past_is_searched_by_words(self) -> Self:
+        if self.as_of is not None and (self.around or self.match == "names"):
+            raise ValueError("as_of excludes around and match names")
+        return self
 
     def narrowing(self) -> Criteria:
         """The filters and the nested ones, where they say nothing."""

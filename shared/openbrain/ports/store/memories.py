@@ -124,6 +124,11 @@ class Memories(Protocol):
         """Living memories of the session of this one, within the condition: by how many turns lie between, then by the
         time between."""
 
+    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+        """As they were at that time (microseconds), newest first: those within the condition today, made until then,
+        and neither forgotten nor erased since. Whether one lived then is told by it. `TryLater` where too many look at
+        once."""
+
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
         `TryLater` where too many look at once."""

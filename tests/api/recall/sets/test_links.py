@@ -79,7 +79,7 @@ async def test_turns_around_a_hit(brain: Brain) -> None:
     assert [(each.turn, each.content) for each in one.around[hit.id]] == [(0, SAID[0]), (2, SAID[2])]
     assert [each.turn for each in two.around[hit.id]] == [0, 2, 3]
     assert {each.id for each in two.around[hit.id]} <= {*mine}
-    assert batch[1]["around"] == one.model_dump(mode="json")["around"]
+    assert Recalled.model_validate(batch[1]).around == one.around
     assert [each.turn for each in links.session] == [0, 2, 3]
 
 

@@ -63,3 +63,17 @@ async def test_more_sessions_than_one_statement_takes(store: SqlStore, database:
 async def test_nothing_is_asked_for_no_ids(store: SqlStore) -> None:
     assert await store.memories.turns([], SEEN, (-1, 1)) == {}
     assert await store.memories.turns(["no id"], SEEN, (-1, 1)) == {}
+
+
+async def test_what_stands_beside_one_memory(store: SqlStore, database: Database) -> None:
+    session = [turn(number) for number in (1, 2, 4, 8)]
+    loose = [turn(None, occurred_at=START + DAY), turn(None, occurred_at=START + 3 * DAY)]
+    hidden = [turn(3, deleted_at=START, reason=Reason.FORGOTTEN), turn(3, workspace_id="w2"), turn(3, session_id="t")]
+    await put(database, *session, *loose, *hidden)
+
+    of_turn = await store.memories.beside(session[2], SEEN, 10)
+    of_loose = await store.memories.beside(loose[0], SEEN, 1)
+
+    assert of_turn[:3] == [session[1].id, session[0].id, session[3].id]
+    assert {*of_turn[3:]} == {each.id for each in loose}
+    assert of_loose == [loose[1].id]

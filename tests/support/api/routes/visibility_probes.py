@@ -101,6 +101,7 @@ def _recall(memory: Memory, session: str) -> Sequence[Ask]:
         {"workspace_id": memory.workspace_id, "boost_keywords": memory.content.split()},
         {"since": "2000-01-01T00:00:00Z", "min_confidence": 0},
         {"fold": False, "around": 10, "explain": True},
+        {"as_of": "2027-01-15T08:00:00Z", "explain": True, "order": "time"},
     ]
     ask = {"query": memory.content, **_session(session)}
     return [Ask(method="POST", path="/v1/brain/recall", json={**ask, **each}) for each in filters]

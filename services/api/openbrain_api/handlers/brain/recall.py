@@ -1,7 +1,7 @@
 """Recall: one question, or several at once."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody, Recalled, RecalledBatch
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Criteria, Viewer, visible
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory
+from openbrain.domain.times import from_datetime
 from openbrain.ports.store.memories import RecallRecord
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
@@ -26,12 +27,15 @@ from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Match, Question, RecallResult
 
 Item = tuple[RecallBody, Question]
+Answered = tuple[RecallBody, Question, RecallResult]
 
 
 @Route("POST", "/v1/brain/recall", permission=Permission.BRAIN_READ, response=Recalled)
 async def recall(call: Call[RecallBody, Nothing]) -> Response:
     """Find what bears on a question."""
     (content,) = await _recalled(call, [(call.body, await _question(call, call.body))])
+    if isinstance(content, OpenBrainError):
+        raise content
     return respond(content, {name: content[name] for name in ("memories", "scores", "count")})
 
 
@@ -47,47 +51,66 @@ async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     items = [await _parsed(call, item) for item in call.body.queries]
     asked = [item for item in items if not isinstance(item, OpenBrainError)]
     recalled = iter(await _recalled(call, asked) if asked else ())
-    results = [problem_fields(item) if isinstance(item, OpenBrainError) else next(recalled) for item in items]
-    content = {"results": orjson.Fragment(orjson.dumps(results)), "count": len(asked)}
-    return respond(content)
+    answers = [item if isinstance(item, OpenBrainError) else next(recalled) for item in items]
+    results = [problem_fields(item) if isinstance(item, OpenBrainError) else item for item in answers]
+    count = sum(not isinstance(item, OpenBrainError) for item in answers)
+    return respond({"results": orjson.Fragment(orjson.dumps(results)), "count": count})
 
 
-async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Json]:
+async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Json | OpenBrainError]:
     """The members of `Recalled` of each, recorded; `took_ms` is that of them together."""
     started = time.perf_counter()
-    results = await call.api.recaller.recall([question for _, question in items])
-    shown = await _shown(call, results, {question.viewer for _, question in items})
-    around = await _around(call, items, results)
+    found = await _found(call, [question for _, question in items])
+    answered = [(*item, each) for item, each in zip(items, found, strict=True) if isinstance(each, RecallResult)]
+    shown = await _shown(call, answered)
+    around = await _around(call, answered)
     contents = [
-        _content(body, result, shown, beside) for (body, _), result, beside in zip(items, results, around, strict=True)
+        _content(body, result, shown[question.as_of], beside)
+        for (body, question, result), beside in zip(answered, around, strict=True)
     ]
     took_ms = round((time.perf_counter() - started) * 1000, 3)
-    for (body, _), content, result in zip(items, contents, results, strict=True):
+    for (body, _, result), content in zip(answered, contents, strict=True):
         content["took_ms"] = took_ms
         call.api.recorder.add(await _record(call, body, content, result.now))
-    return contents
+    told = iter(contents)
+    return [each if isinstance(each, OpenBrainError) else next(told) for each in found]
 
 
-async def _shown(
-    call: Call[Any, Any], results: Sequence[RecallResult], viewers: Collection[Viewer]
-) -> Mapping[str, Json]:
-    """Each memory once, however many results hold it, as all these viewers may see it; scores are still to come."""
-    memories = {hit.memory.id: hit.memory for result in results for hit in result.ranked}
-    behind = await call.api.chains.behind(memories.values(), *viewers)
-    now = results[0].now
-    return {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories.values()}
+async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequence[RecallResult | OpenBrainError]:
+    """Those of now together; of the past each by itself, which may be refused for what it would have to read."""
+    of_now = [question for question in questions if question.as_of is None]
+    recalled = iter(await call.api.recaller.recall(of_now) if of_now else ())
+    found: list[RecallResult | OpenBrainError] = []
+    for question in questions:
+        try:
+            past, at = call.api.past_recaller, question.as_of
+            found.append(next(recalled) if at is None else await past.recall(question, at))
+        except OpenBrainError as error:
+            found.append(error)
+    return found
 
 
-async def _around(
-    call: Call[Any, Any], items: Sequence[Item], results: Sequence[RecallResult]
-) -> Sequence[Mapping[str, Sequence[Memory]]]:
+async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[int | None, Mapping[str, Json]]:
+    """By the time that was asked of, each memory once, however many results hold it, as all who ask may see it; scores
+    are still to come."""
+    viewers = {question.viewer for _, question, _ in answered}
+    shown: dict[int | None, Mapping[str, Json]] = {}
+    for at in dict.fromkeys(question.as_of for _, question, _ in answered):
+        results = [result for _, question, result in answered if question.as_of == at]
+        memories = {hit.memory.id: hit.memory for result in results for hit in result.ranked}
+        behind = await call.api.chains.behind(memories.values(), *viewers)
+        now = results[0].now if at is None else at
+        shown[at] = {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories.values()}
+    return shown
+
+
+async def _around(call: Call[Any, Any], answered: Sequence[Answered]) -> Sequence[Mapping[str, Sequence[Memory]]]:
     """Of each question, the turns beside its hits."""
-    now = results[0].now
     asked = [
-        Around([hit.memory for hit in result.ranked], body.around, visible(question.viewer, Criteria(), now))
-        for (body, question), result in zip(items, results, strict=True)
+        Around([hit.memory for hit in result.ranked], body.around, visible(question.viewer, Criteria(), result.now))
+        for body, question, result in answered
     ]
-    return await read_around(asked, call.api.store.memories, now)
+    return await read_around(asked, call.api.store.memories, call.api.clock.now())
 
 
 def _turn(row: Memory) -> Json:
@@ -104,9 +127,10 @@ def _turn(row: Memory) -> Json:
 def _content(
     body: RecallBody, result: RecallResult, shown: Mapping[str, Json], beside: Mapping[str, Sequence[Memory]]
 ) -> Json:
-    scores = {hit.memory.id: round(hit.score, 4) for hit in result.ranked}
+    hits = result.ranked if body.order == "relevance" else sorted(result.ranked, key=_when)
+    scores = {hit.memory.id: round(hit.score, 4) for hit in hits}
     content: Json = {
-        "memories": _rendered(result.ranked, shown, scores),
+        "memories": _rendered(hits, shown, scores),
         "scores": scores,
         "count": len(scores),
         "folded": {hit.memory.id: hit.folded for hit in result.ranked if hit.folded},
@@ -119,6 +143,10 @@ def _content(
     if body.explain:
         content["explained"] = result.explained
     return content
+
+
+def _when(hit: RankedMemory) -> tuple[int, str]:
+    return hit.memory.occurred_at, hit.memory.id
 
 
 def _rendered(hits: Sequence[RankedMemory], shown: Mapping[str, Json], scores: Mapping[str, float]) -> orjson.Fragment:
@@ -180,5 +208,6 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         precision=body.precision and Precision(body.precision),
         min_similarity=body.min_similarity,
         fold=body.fold,
+        as_of=None if body.as_of is None else from_datetime(body.as_of),
         explain=body.explain,
     )

@@ -68,8 +68,11 @@ def _known(hit: RankedMemory) -> float:
     return hit.similarity or 0.0
 
 
-def _share_held(words: frozenset[str], memory: Memory) -> float:
-    if not words:
-        return 0.0
+def held_words(words: frozenset[str], memory: Memory) -> frozenset[str]:
+    """Those that stand in it, or in what is said of it."""
     there = frozenset(WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
-    return sum(holds(there, word) for word in words) / len(words)
+    return frozenset(word for word in words if holds(there, word))
+
+
+def _share_held(words: frozenset[str], memory: Memory) -> float:
+    return len(held_words(words, memory)) / len(words) if words else 0.0

@@ -11,6 +11,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.counting import counted
 from openbrain.adapters.sql.memories.keyword_search import keyword_hits
+from openbrain.adapters.sql.memories.past_rows import read_past
 from openbrain.adapters.sql.memories.recalls import purge, record
 from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
 from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
@@ -85,6 +86,11 @@ class SqlMemories:
     async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """One statement over the session."""
         return await self._database.read(lambda connection: read_beside(connection, memory, condition, limit))
+
+    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+        """Rows, and the audit behind that time."""
+        async with self._scans.place():
+            return await self._database.read(lambda connection: read_past(connection, condition, at, limit))
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""

@@ -1,0 +1,109 @@
+"""What was remembered at an earlier time, searched in the database: slower than an index, and exact.
+
+Words alone count. They are compared with the memories as they read then, so that a later edit or end makes no
+difference.
+"""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from openbrain.domain.access.visibility import Criteria, matcher, visible
+from openbrain.domain.errors import Invalid
+from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, Memory
+from openbrain.ports.clock import Clock
+from openbrain.ports.index import Hit
+from openbrain.ports.store.memories import Memories
+from openbrain.settings import Recall
+from openbrain_api.recall.boost import boosted
+from openbrain_api.recall.comparing.similarity import Precision, close, held_words, with_similarities, words_of
+from openbrain_api.recall.explanation import explained
+from openbrain_api.recall.fuse import normalise
+from openbrain_api.recall.hits.echoes import Folding
+from openbrain_api.recall.order import RankedMemory, in_steps, ordered
+from openbrain_api.recall.question import Json, Question, RecallResult
+
+
+class PastRecaller:
+    """Answers questions that name a time."""
+
+    def __init__(self, memories: Memories, clock: Clock, settings: Recall) -> None:
+        self._memories, self._clock, self._settings = memories, clock, settings
+        self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
+
+    async def recall(self, question: Question, at: int) -> RecallResult:
+        """`Invalid` for a time to come, one too long ago, and where more would have to be read than may be."""
+        now = self._clock.now()
+        self._check(at, now)
+        most = self._settings.tuning.degraded_scan
+        criteria = question.criteria
+        fixed = Criteria(org=criteria.org, since=criteria.since, until=criteria.until)
+        # Who may not see a memory today is not shown what it was, and who might not then is not shown it either.
+        rows = await self._memories.past(visible(question.viewer, fixed, now=0), at, most + 1)
+        if len(rows) > most:
+            raise Invalid("as_of", f"would look through more than {most} memories: narrow it by org, since or until")
+        return await asyncio.to_thread(self._answer, question, rows, at, now)
+
+    def _check(self, at: int, now: int) -> None:
+        if at > now:
+            raise Invalid("as_of", "lies in the future: leave it out to ask of now")
+        days = self._settings.tuning.as_of_days
+        if at < now - days * DAY:
+            raise Invalid("as_of", f"lies more than {days} days back, beyond what is kept for such questions")
+
+    def _answer(self, question: Question, rows: Sequence[Memory], at: int, now: int) -> RecallResult:
+        sees, width = matcher(visible(question.viewer, question.criteria, at)), self._settings.tuning.bucket_width
+        then = {row.id: row for row in rows if row.alive(at) and sees(row)}
+        hits = _by_words(words_of(question.query), then.values())
+        scores = normalise(hits)
+        ranked = [RankedMemory(then[each], self._score(question, then[each], score)) for each, score in scores.items()]
+        best = ordered(ranked, now=at, width=width, half_life_days=self._half_life_days)
+        folds = self._settings.fold if question.fold is None else question.fold
+        best = with_similarities(Folding().fold(best) if folds else best, words_of(question.query), {})
+        precision = question.precision or Precision(self._settings.precision)
+        near = close(best, precision, question.min_similarity, compared=len(then), certain=False)
+        shown, top = near[: question.top_k], max((hit.score for hit in ranked), default=0.0)
+        return RecallResult(
+            ranked=tuple(in_steps(shown, top, width)),
+            degraded=(),
+            now=now,
+            nothing_close=bool(best) and not shown,
+            explained=self._explained(question, shown, hits, at, top) if question.explain else {},
+        )
+
+    def _score(self, question: Question, memory: Memory, score: float) -> float:
+        score = boosted(score, memory, question) if question.reads_content else score
+        own = question.criteria.project in ("", memory.project)
+        return score if own else max(0.0, score - self._settings.project_margin)
+
+    def _explained(
+        self, question: Question, shown: Sequence[RankedMemory], hits: Sequence[Hit], at: int, top: float
+    ) -> Mapping[str, Json]:
+        return explained(
+            shown,
+            text=hits,
+            vectors=None,
+            fused=normalise(hits),
+            late={},
+            late_weight=0.0,
+            neighbours={},
+            named=(),
+            name_lift=0.0,
+            project=question.criteria.project,
+            project_margin=self._settings.project_margin,
+            text_weight=1.0,
+            now=at,
+            width=self._settings.tuning.bucket_width,
+            top=top,
+            half_life_days=self._half_life_days,
+        )
+
+
+def _by_words(words: frozenset[str], memories: Collection[Memory]) -> Sequence[Hit]:
+    """Those that hold any of the words, by the rarity of those that they hold."""
+    held = {memory.id: held_words(words, memory) for memory in memories}
+    counts = Counter(word for some in held.values() for word in some)
+    rarity = {word: math.log(1 + len(held) / count) for word, count in counts.items()}
+    # In one order always, so that sums of floats come out the same.
+    return [Hit(each, sum(rarity[word] for word in sorted(some))) for each, some in held.items() if some]

@@ -1,0 +1,59 @@
+"""Memories as they were at an earlier time: the rows of today, and the audit read backwards."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, and_, func, select
+
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.schema.tables import memories, memory_history
+from openbrain.domain.access.visibility import Condition
+from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+
+_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
+_HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
+_ENDINGS = frozenset(reason.value for reason in Reason)
+_PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
+
+Line = tuple[str, Mapping[str, Any]]
+"""What was done, and what stood before it."""
+
+
+def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
+    """As `Memories.past`."""
+    known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
+    statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*_NEWEST).limit(limit)
+    rows = to_memories(connection, connection.execute(statement))
+    later = _lines_after(connection, [row.id for row in rows], at)
+    return [as_it_was(row, later.get(row.id, ())) for row in rows]
+
+
+def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:
+    """Newest first."""
+    table = memory_history.c
+    found: defaultdict[str, list[Line]] = defaultdict(list)
+    for some in chunks(ids):
+        statement = select(table.memory_id, table.action, table.before).where(table.memory_id.in_(some), table.at > at)
+        for memory_id, action, before in connection.execute(statement.order_by(table.id.desc())):
+            found[memory_id].append((action, orjson.loads(before) if before else {}))
+    return found
+
+
+def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
+    """Before these lines were written, the newest of which comes first."""
+    for action, before in later:
+        if action in _ENDINGS:
+            memory = replace(memory, reason=None, deleted_at=None, archived_at=None)
+        else:
+            memory = replace(memory, **{name: _value(name, value) for name, value in before.items()})
+    return memory
+
+
+def _value(name: str, value: Any) -> Any:
+    parse = _PARSED.get(name)
+    return value if parse is None or value is None else parse(value)
