@@ -12,12 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from openbrain.domain.access.visibility import Criteria, matcher, visible
 from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, Memory
+from openbrain.domain.text.words import words_of
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.comparing.similarity import Precision, close, held_words, with_similarities, words_of
+from openbrain_api.recall.comparing.similarity import Precision, close, held_words, with_similarities
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import normalise
 from openbrain_api.recall.hits.echoes import Folding
