@@ -23,7 +23,7 @@ async def test_as_it_read_and_lived_then(brain: Brain) -> None:
     async with http(brain.app(), await brain.key()) as ada:
         made = brain.clock.now()
         (edited,) = await remembered(ada, "Kestrel listens on port 1")
-        (short,) = await remembered(ada, "Kestrel listens on port 2", expires_in=24)
+        await remembered(ada, "Kestrel listens on port 2", expires_in=24)
         brain.clock.advance(2 * DAY)
         await ada.patch(f"/v1/brain/memories/{edited}", json={"content": "Kestrel listens on port 3", "tags": ["new"]})
         brain.clock.advance(DAY)
@@ -33,7 +33,6 @@ async def test_as_it_read_and_lived_then(brain: Brain) -> None:
         brain.clock.advance(DAY)
         then = brain.clock.now()
         await ada.delete(f"/v1/brain/forget/{forgotten}")
-        await ada.delete(f"/v1/brain/forget/{short}")
         brain.clock.advance(DAY)
         await brain.settle()
         answers = [await asked(ada, made + days * DAY + 1) for days in (0, 2, 3)]
@@ -41,10 +40,10 @@ async def test_as_it_read_and_lived_then(brain: Brain) -> None:
         at_last, of_now = await asked(ada, then - 1), await asked(ada)
         whole = await ada.post(RECALL, json={"query": QUESTION, "as_of": to_iso(made + 2 * DAY + 1), "explain": True})
 
-    assert answers[0] == ["Kestrel listens on port 1"], "what was forgotten is not shown for a time before"
+    assert sorted(answers[0]) == ["Kestrel listens on port 1", "Kestrel listens on port 2"]
     assert answers[1:] == [["Kestrel listens on port 3"], ["Kestrel listens on port 4"]]
     assert tagged == [[], ["Kestrel listens on port 3"]]
-    assert at_last == of_now == ["Kestrel listens on port 4"]
+    assert at_last == of_now == ["Kestrel listens on port 4"], "what was forgotten is not shown of a time before"
     (memory,) = whole.json()["memories"]
     assert (memory["id"], memory["deleted_at"], memory["reason"], memory["tags"]) == (edited, None, None, ["new"])
     assert whole.json()["explained"][edited]["text"]["rank"] == 1
