@@ -119,7 +119,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
             settings=settings.recall,
             late=LateInteraction(store.vectors, container.token_encoder) if container.token_encoder else None,
         ),
-        past_recaller=PastRecaller(store.memories, clock, settings.recall),
+        past_recaller=PastRecaller(store.past, clock, settings.recall),
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
         chains=Chains(store.memories),

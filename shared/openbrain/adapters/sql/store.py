@@ -40,7 +40,7 @@ from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
-from openbrain.ports.store.memories import Memories, Usage
+from openbrain.ports.store.memories import Memories, Past, Usage
 from openbrain.ports.store.operations import Leases, Operations
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.signals import Broadcasts, Halts, Signals
@@ -69,7 +69,9 @@ class SqlStore:
     ) -> None:
         quotas, recent = Quotas(clock), RecentRows()
         self._database, self._clock = database, clock
-        self.memories: Memories = SqlMemories(database, degraded_scan, recent)
+        memories = SqlMemories(database, degraded_scan, recent)
+        self.memories: Memories = memories
+        self.past: Past = memories
         self.writes: MemoryWrites = SqlMemoryWrites(database, clock, quotas, recent)
         self.vectors: Vectors = SqlVectors(database, clock)
         self.generations: Generations = SqlGenerations(database, clock)

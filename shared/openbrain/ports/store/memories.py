@@ -96,6 +96,15 @@ class Usage(Protocol):
         and id of one) lists those that follow it."""
 
 
+class Past(Protocol):
+    """Rows as they stood."""
+
+    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+        """As they were at that time (microseconds), newest first: those within the condition today, made until then,
+        and neither forgotten nor erased since. Whether one lived then is told by it. `TryLater` where too many look at
+        once."""
+
+
 class Memories(Protocol):
     """Rows as they stand, and which of them recalls found."""
 
@@ -123,11 +132,6 @@ class Memories(Protocol):
     async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """Living memories of the session of this one, within the condition: by how many turns lie between, then by the
         time between."""
-
-    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
-        """As they were at that time (microseconds), newest first: those within the condition today, made until then,
-        and neither forgotten nor erased since. Whether one lived then is told by it. `TryLater` where too many look at
-        once."""
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.

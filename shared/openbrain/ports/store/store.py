@@ -10,7 +10,7 @@ from typing import Protocol
 from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
-from openbrain.ports.store.memories import Memories, Usage
+from openbrain.ports.store.memories import Memories, Past, Usage
 from openbrain.ports.store.operations import Leases, Operations
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.signals import Broadcasts, Halts, Signals
@@ -27,6 +27,7 @@ class Store(Protocol):
     """All parts together. A function that needs one part asks for that part."""
 
     memories: Memories
+    past: Past
     writes: MemoryWrites
     vectors: Vectors
     generations: Generations

@@ -80,7 +80,7 @@ async def test_turns_around_a_hit(brain: Brain) -> None:
     assert [each.turn for each in two.around[hit.id]] == [0, 2, 3]
     assert {each.id for each in two.around[hit.id]} <= {*mine}
     assert Recalled.model_validate(batch[1]).around == one.around
-    assert [each.turn for each in links.session] == [0, 2, 3]
+    assert sorted(each.turn or 0 for each in links.session) == [0, 2, 3]
 
 
 async def test_no_link_leads_to_what_may_not_be_seen(brain: Brain) -> None:

@@ -1,4 +1,4 @@
-"""Contract of `Memories.past`: rows as they were at an earlier time."""
+"""Contract of `Past.past`: rows as they were at an earlier time."""
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
@@ -18,6 +18,6 @@ async def test_newest_first_and_nothing_that_is_gone(store: SqlStore, database: 
     other = memory("of another tenant", workspace_id="w2")
     await put(database, old, new, ended, later, other, *gone)
 
-    assert [row.content for row in await store.memories.past(SEEN, START, 10)] == ["new", "old", "ended"]
-    assert [row.content for row in await store.memories.past(SEEN, START, 1)] == ["new"]
-    assert await store.memories.past(SEEN, START - 9, 10) == []
+    assert [row.content for row in await store.past.past(SEEN, START, 10)] == ["new", "old", "ended"]
+    assert [row.content for row in await store.past.past(SEEN, START, 1)] == ["new"]
+    assert await store.past.past(SEEN, START - 9, 10) == []

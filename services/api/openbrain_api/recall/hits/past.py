@@ -15,7 +15,7 @@ from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, Memory
 from openbrain.domain.text.words import words_of
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
-from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.memories import Past
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.similarity import Precision, close, held_words, with_similarities
@@ -29,8 +29,8 @@ from openbrain_api.recall.question import Json, Question, RecallResult
 class PastRecaller:
     """Answers questions that name a time."""
 
-    def __init__(self, memories: Memories, clock: Clock, settings: Recall) -> None:
-        self._memories, self._clock, self._settings = memories, clock, settings
+    def __init__(self, past: Past, clock: Clock, settings: Recall) -> None:
+        self._past, self._clock, self._settings = past, clock, settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
 
     async def recall(self, question: Question, at: int) -> RecallResult:
@@ -41,7 +41,7 @@ class PastRecaller:
         criteria = question.criteria
         fixed = Criteria(org=criteria.org, since=criteria.since, until=criteria.until)
         # Who may not see a memory today is not shown what it was, and who might not then is not shown it either.
-        rows = await self._memories.past(visible(question.viewer, fixed, now=0), at, most + 1)
+        rows = await self._past.past(visible(question.viewer, fixed, now=0), at, most + 1)
         if len(rows) > most:
             raise Invalid("as_of", f"would look through more than {most} memories: narrow it by org, since or until")
         return await asyncio.to_thread(self._answer, question, rows, at, now)
