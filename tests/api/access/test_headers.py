@@ -51,6 +51,10 @@ async def test_lists_may_come_in_several_headers(module_brain: Brain) -> None:
         assert (await client.get("/openapi.json", headers=again)).status_code == 304
 
 
+UNASKED = ("stream", "message_stream", "remove_workspace")
+"""Of no end, and of too much of one."""
+
+
 @pytest.mark.asyncio(loop_scope="module")
 async def test_nobody_keeps_an_answer_but_the_document(module_brain: Brain) -> None:
     key = await module_brain.key("system", permissions=frozenset(Permission))
@@ -58,7 +62,7 @@ async def test_nobody_keeps_an_answer_but_the_document(module_brain: Brain) -> N
     seen = set()
     for secret in (key, ""):
         async with http(made, secret) as client:
-            for route in (each for each in ROUTES if each.handler.__name__ not in ("stream", "remove_workspace")):
+            for route in (each for each in ROUTES if each.handler.__name__ not in UNASKED):
                 response = await client.request(route.method, path(route))
                 kept = "no-cache" if route.path == "/openapi.json" else "no-store"
                 assert response.headers.get_list("cache-control") == [kept], route.path

@@ -48,6 +48,7 @@ NOT_KEPT = {
     "SearchQuery.cursor",
     # Its members are fields here; unknown ones are passed over.
     "RecallBody.filter",
+    "SubscriptionBody.filter",
     # Taken apart and checked one by one, as the models that stand beside them here.
     "BatchBody.memories",
     "RecallBatchBody.queries",
