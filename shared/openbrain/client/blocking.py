@@ -87,6 +87,7 @@ class SyncOpenBrain:
     memories = blocking(OpenBrain.memories)
     memory = blocking(OpenBrain.memory)
     memory_whole = blocking(OpenBrain.memory_whole)
+    related = blocking(OpenBrain.related)
     update = blocking(OpenBrain.update)
     forget = blocking(OpenBrain.forget)
     restore = blocking(OpenBrain.restore)

@@ -71,7 +71,7 @@ def test_remember_recall_list_show_forget(terminal: Terminal) -> None:
     found = terminal.run("recall", "what must a cache key hold?", "--project", "shop", "--json")
     assert [each["id"] for each in found.json["memories"]] == [memory]
     told = terminal.run("recall", "what must a cache key hold?", "--project", "shop", "--explain")
-    assert "0.60 x 1.000 (#1)" in told.out
+    assert "0.65 x 1.000 (#1)" in told.out
     shown = terminal.run("recall", "what must a cache key hold?")
     assert memory in shown.out
     assert "The cache key must hold the tenant." in shown.out

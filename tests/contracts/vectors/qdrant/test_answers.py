@@ -70,7 +70,7 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
     assert indexes["workspace_id"] == {"type": "keyword", "is_tenant": True}
     assert {field: schema["type"] for field, schema in indexes.items()} == {
         **dict.fromkeys(("workspace_id", "org", "project", "agent_id", "memory_scope"), "keyword"),
-        **dict.fromkeys(("audience", "type", "tags", "source"), "keyword"),
+        **dict.fromkeys(("audience", "type", "tags", "source", "metadata_pairs"), "keyword"),
         "confidence": "float",
         **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), "integer"),
     }
