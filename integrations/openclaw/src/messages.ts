@@ -1,0 +1,64 @@
+/** Messages of the host, as far as the engine looks at them. */
+
+export interface Part {
+  readonly type: string;
+  readonly text?: string;
+  readonly name?: string;
+  readonly id?: string;
+  readonly arguments?: unknown;
+}
+
+export interface Message {
+  readonly role: string;
+  readonly content?: string | readonly Part[];
+  readonly timestamp?: number;
+  readonly toolName?: string;
+  readonly toolCallId?: string;
+}
+
+const CHARS_PER_TOKEN = 3;
+const TOKENS_PER_MESSAGE = 8;
+const INJECTED = /<(openbrain-(?:recalled|summary|parent)|relevant-memories)\b[^>]*>[\s\S]*?<\/\1>\s*/g;
+
+/** An estimate that errs to the safe side: hosts count four characters a token. */
+export function tokens(message: Message): number {
+  return TOKENS_PER_MESSAGE + Math.ceil(JSON.stringify(message.content ?? "").length / CHARS_PER_TOKEN);
+}
+
+/** What is said, with tool calls and results in words; reasoning and what was injected are left out. */
+export function textOf(message: Message): string {
+  const { content } = message;
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  const said = parts.map(partText).filter((text) => text !== "");
+  const body = said.join("\n").replace(INJECTED, "").trim();
+  return message.role === "toolResult" && body ? `[result of ${message.toolName ?? "a tool"}]\n${body}` : body;
+}
+
+function partText(part: Part): string {
+  switch (part.type) {
+    case "text":
+      return part.text ?? "";
+    case "toolCall":
+      return `[call of ${part.name ?? "a tool"} ${JSON.stringify(part.arguments ?? {})}]`;
+    case "image":
+      return "[image]";
+    default:
+      return "";
+  }
+}
+
+/** Messages from one of the user to that before the next: tool calls and their results never part. */
+export function turns(messages: readonly Message[]): Message[][] {
+  const groups: Message[][] = [];
+  for (const message of messages) {
+    const last = groups.at(-1);
+    if (last === undefined || message.role === "user") groups.push([message]);
+    else last.push(message);
+  }
+  return groups;
+}
+
+/** When the last message of a turn was, in milliseconds; 0 where the host does not say. */
+export function endedAt(turn: readonly Message[]): number {
+  return Math.max(0, ...turn.map((message) => message.timestamp ?? 0));
+}
