@@ -1,0 +1,105 @@
+"""The context engine on the real OpenClaw, offline, with a scripted model: each turn is stored once, and comes back."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.plugin import need
+from tests.servers.tools.npm_clients import NODE, OPENCLAW
+from tests.support.api.brain import Brain, http
+from tests.support.api.served import served
+from tests.support.cli.coding_agents.scripted_model import MODEL, ScriptedModel
+from tests.support.processes.finished import finished
+
+PLUGIN = Path(__file__).parents[2] / "integrations" / "openclaw"
+ENGINE = "openclaw-openbrain-context"
+NOWHERE = "http://127.0.0.1:9"
+TURN_S = 300
+
+
+class Host:
+    """An OpenClaw in a home of its own."""
+
+    def __init__(self, home: Path, model_url: str, key: str) -> None:
+        self.home, self._model_url, self._key = home, model_url, key
+        self._settings = home / ".openclaw" / "openclaw.json"
+        self._settings.parent.mkdir(parents=True)
+
+    def points_to(self, brain_url: str) -> None:
+        """The plugin is chosen, and asks the OpenBrain there."""
+        costs = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
+        model = {"id": MODEL, "name": MODEL, "contextWindow": 32_000, "maxTokens": 2_000, "input": ["text"]}
+        model |= {"reasoning": False, "cost": costs}
+        provider = {
+            "baseUrl": f"{self._model_url}/v1",
+            "apiKey": "none",
+            "api": "openai-completions",
+            "models": [model],
+        }
+        entry = {"enabled": True, "config": {"baseUrl": brain_url, "apiKey": self._key, "timeoutMs": 10_000}}
+        plugins = {
+            "load": {"paths": [str(PLUGIN)]},
+            "entries": {ENGINE: entry},
+            "slots": {"contextEngine": ENGINE},
+        }
+        settings = {
+            "models": {"providers": {"scripted": provider}},
+            "agents": {"defaults": {"model": {"primary": f"scripted/{MODEL}"}}},
+            "plugins": plugins,
+        }
+        self._settings.write_text(json.dumps(settings))
+
+    async def says(self, text: str, session: str = "agent:main:t1") -> str:
+        """One turn; what the host printed."""
+        go = [NODE.program, OPENCLAW.program, "agent", "--local", "--agent", "main", "-m", text, "--json"]
+        return await finished([*go, "--session-key", session], self.home, TURN_S)
+
+
+async def thoughts(client: Any, session: str = "agent:main:t1") -> list[dict[str, Any]]:
+    """Oldest first."""
+    response = await client.get("/v1/thoughts", params={"metadata.sessionId": session, "limit": 100})
+    assert response.status_code == 200, response.text
+    rows: list[dict[str, Any]] = response.json()
+    return rows[::-1]
+
+
+def said(rows: Sequence[dict[str, Any]], role: str) -> list[str]:
+    return [row["content"] for row in rows if row["metadata"]["role"] == role]
+
+
+@pytest.mark.servers("node", "openclaw")
+@pytest.mark.timeout(1800)
+async def test_each_turn_is_stored_once_and_comes_back(brain: Brain, tmp_path: Path) -> None:
+    """Some turns of a quarter of a minute each; while OpenBrain is away too."""
+    need("node")
+    need("openclaw")
+    assert (PLUGIN / "dist" / "index.js").exists(), "run `make test-openclaw`, which builds the plugin"
+    key, model = await brain.key(agent="main"), ScriptedModel(())
+    async with http(brain.app(), key) as client, served(brain.app()) as url, served(model.app()) as model_url:
+        host = Host(tmp_path / "home", model_url, key)
+        host.points_to(url)
+        printed = await host.says("The code of the depot is 4711.")
+        assert "degraded to legacy" not in printed, printed
+        first = await thoughts(client)
+        assert len(said(first, "user")) == len(said(first, "assistant")) == 1, printed
+        assert "4711" in said(first, "user")[0]
+
+        host.points_to(NOWHERE)
+        await host.says("While it is away: bring a lamp.")
+        assert len(await thoughts(client)) == 2, "OpenBrain was away"
+        host.points_to(url)
+        await host.says("And now it is back.")
+        rows = await thoughts(client)
+        assert [len(said(rows, role)) for role in ("user", "assistant")] == [3, 3], rows
+        assert [part in text for part, text in zip(("4711", "lamp", "back"), said(rows, "user"), strict=True)] == [
+            True
+        ] * 3
+        assert len({row["id"] for row in rows}) == 6
+
+        await brain.settle()
+        model.requests.clear()
+        await host.says("What is the code of the depot?", session="agent:main:t2")
+        assert any("openbrain-recalled" in request and "4711" in request for request in model.requests)
