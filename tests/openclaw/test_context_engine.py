@@ -1,6 +1,8 @@
 """The context engine on the real OpenClaw, offline, with a scripted model: each turn is stored once, and comes back."""
 
 import json
+import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from tests.support.api.served import served
 from tests.support.cli.coding_agents.scripted_model import MODEL, ScriptedModel
 from tests.support.processes.finished import finished
 
-PLUGIN = Path(__file__).parents[2] / "integrations" / "openclaw"
+SOURCES = Path(__file__).parents[2] / "integrations" / "openclaw"
 ENGINE = "openclaw-openbrain-context"
 NOWHERE = "http://127.0.0.1:9"
 TURN_S = 300
@@ -23,8 +25,8 @@ TURN_S = 300
 class Host:
     """An OpenClaw in a home of its own."""
 
-    def __init__(self, home: Path, model_url: str, key: str) -> None:
-        self.home, self._model_url, self._key = home, model_url, key
+    def __init__(self, home: Path, plugin: Path, model_url: str, key: str) -> None:
+        self.home, self._plugin, self._model_url, self._key = home, plugin, model_url, key
         self._settings = home / ".openclaw" / "openclaw.json"
         self._settings.parent.mkdir(parents=True)
 
@@ -41,7 +43,7 @@ class Host:
         }
         entry = {"enabled": True, "config": {"baseUrl": brain_url, "apiKey": self._key, "timeoutMs": 10_000}}
         plugins = {
-            "load": {"paths": [str(PLUGIN)]},
+            "load": {"paths": [str(self._plugin)]},
             "entries": {ENGINE: entry},
             "slots": {"contextEngine": ENGINE},
         }
@@ -70,16 +72,29 @@ def said(rows: Sequence[dict[str, Any]], role: str) -> list[str]:
     return [row["content"] for row in rows if row["metadata"]["role"] == role]
 
 
-@pytest.mark.servers("node", "openclaw")
-@pytest.mark.timeout(1800)
-async def test_each_turn_is_stored_once_and_comes_back(brain: Brain, tmp_path: Path) -> None:
-    """Some turns of a quarter of a minute each; while OpenBrain is away too."""
+@pytest.fixture
+async def plugin(tmp_path: Path) -> Path:
+    """The plugin as it is installed: built, with nothing else beside it than it asks for."""
     need("node")
     need("openclaw")
-    assert (PLUGIN / "dist" / "index.js").exists(), "run `make test-openclaw`, which builds the plugin"
+    built = tmp_path / "plugin"
+    shutil.copytree(SOURCES, built, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    npm, path = shutil.which("npm") or "npm", f"{Path(NODE.program).parent}:/usr/bin:/bin"
+    as_here = {**os.environ, "PATH": path}  # the registry and its certificates are the machine's
+    await finished([npm, "ci", "--ignore-scripts", "--omit=peer", "--no-audit", "--no-fund"], built, TURN_S, **as_here)
+    await finished([npm, "run", "build"], built, TURN_S, **as_here)
+    await finished([npm, "run", "check"], built, TURN_S, **as_here)
+    await finished([npm, "test"], built, TURN_S, **as_here)
+    return built
+
+
+@pytest.mark.servers("node", "openclaw")
+@pytest.mark.timeout(1800)
+async def test_each_turn_is_stored_once_and_comes_back(brain: Brain, plugin: Path, tmp_path: Path) -> None:
+    """Some turns of a quarter of a minute each; while OpenBrain is away too."""
     key, model = await brain.key(agent="main"), ScriptedModel(())
     async with http(brain.app(), key) as client, served(brain.app()) as url, served(model.app()) as model_url:
-        host = Host(tmp_path / "home", model_url, key)
+        host = Host(tmp_path / "home", plugin, model_url, key)
         host.points_to(url)
         printed = await host.says("The code of the depot is 4711.")
         assert "degraded to legacy" not in printed, printed

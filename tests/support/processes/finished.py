@@ -12,7 +12,7 @@ async def finished(command: Sequence[str], home: Path, patience_s: float = PATIE
     running = await asyncio.create_subprocess_exec(
         *command,
         cwd=home,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin", **environment},
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"} | environment,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
