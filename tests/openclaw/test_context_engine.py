@@ -61,11 +61,11 @@ class Host:
 
 
 async def thoughts(client: Any, session: str = "agent:main:t1") -> list[dict[str, Any]]:
-    """Oldest first."""
+    """In the order of the host's own times."""
     response = await client.get("/v1/thoughts", params={"metadata.sessionId": session, "limit": 100})
     assert response.status_code == 200, response.text
     rows: list[dict[str, Any]] = response.json()
-    return rows[::-1]
+    return sorted(rows, key=lambda row: int(row["metadata"]["timestamp"]))
 
 
 def said(rows: Sequence[dict[str, Any]], role: str) -> list[str]:
