@@ -17,7 +17,7 @@ comma  := ,
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := help
-.PHONY: help up env k8s-secrets test test-clients test-servers test-faults test-long test-k8s check servers kubernetes bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
+.PHONY: help up env k8s-secrets test test-clients test-openclaw test-servers test-faults test-long test-k8s check servers kubernetes bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding a
 	  tests/mcp/test_coding_agents.py tests/mcp/test_inspector.py tests/mcp/test_surfaces.py \
 	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py \
 	  tests/api/clients/test_typescript_client.py $(ARGS)
+
+test-openclaw: $(VENV)/.installed-dev ## build the context engine and run turns of the real OpenClaw on it (cached in .servers)
+	@$(BIN)/python -m tests.servers.install --only node --only openclaw
+	@OPENBRAIN_REQUIRE_SERVERS=node,openclaw $(PYTEST) tests/openclaw $(ARGS)
 
 servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
 	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))

@@ -54,6 +54,7 @@ class ScriptedModel:
 
     async def _completions(self, request: Request) -> Response:
         asked = orjson.loads(await request.body())
+        self.requests.append((await request.body()).decode())
         results = [_text(message["content"]) for message in asked["messages"] if message["role"] == "tool"]
         tools = [tool["function"] for tool in asked.get("tools", ())]
         lines = [f"data: {orjson.dumps(chunk).decode()}\n\n" for chunk in _completion(self._turn(results, tools))]
