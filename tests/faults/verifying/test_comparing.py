@@ -94,7 +94,10 @@ CASES: dict[str, tuple[Callable[[Case], object], set[str]]] = {
         lambda case: case.oracle.memories[A].contents.__init__(("else",)),  # type: ignore[misc]
         {findings.LOST},
     ),
-    "a forgotten memory lives": (lambda case: case.change_row(B, reason=""), {findings.LOST, findings.GAP}),
+    "a forgotten memory lives": (
+        lambda case: case.change_row(B, reason=""),
+        {findings.LOST, findings.GAP, findings.STALE},
+    ),
     "a row that nobody was told of": (lambda case: case.oracle.memories.pop(B), {findings.DUPLICATE}),
     "no text entry": (lambda case: case.text.pop(A), {findings.GAP}),
     "a text tombstone of the living": (lambda case: case.change(case.text, A, tombstone=True), {findings.GAP}),
