@@ -1,4 +1,4 @@
-"""What a cron job does: ask for the ticks that are due."""
+"""Request the ticks that are due: called by the cron job of Kubernetes."""
 
 from typing import TYPE_CHECKING
 

@@ -213,7 +213,7 @@ class OpenBrain(
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def related(self, memory_id: str, *, limit: int | None = None, session_id: str = "") -> Related:
-        """What a memory is linked with: nearest, of its session, of the same name, its chain."""
+        """Linked memories: the nearest, those of its session and of the same name, and its chain."""
         query = _given(limit=limit, session_id=session_id or None)
         return await self._wire.ask(Related, "GET", f"/v1/brain/memories/{_part(memory_id)}/related", query=query)
 

@@ -112,7 +112,7 @@ def lineage(chain: "Lineage") -> None:
 
 
 def related(links: "Related") -> None:
-    """What a memory is linked with, kind by kind."""
+    """Print the linked memories by kind of link."""
     width = max(20, console().width - 14)
     kinds = (("nearest", links.nearest), ("same session", links.session), ("same name", links.named))
     rows = [(kind, _cell(memory, width)) for kind, memories in kinds for memory in memories]
@@ -122,7 +122,7 @@ def related(links: "Related") -> None:
 
 
 def around(turns: "Mapping[str, Sequence[TurnBeside]]") -> None:
-    """What was said beside hits."""
+    """Print the turns before and after each hit."""
     for hit, beside in turns.items():
         print(f"beside {shown_id(hit, console().width)}:")
         for turn in beside:

@@ -260,7 +260,7 @@ def memory_id(path: Mapping[str, str]) -> str:
 
 
 def thought_id(path: Mapping[str, str]) -> str:
-    """The same for a thought."""
+    """The id of a thought in the path; `NotFound` for what can't be an id."""
     given = path["id"].lower()
     if not is_uuid(given):
         raise NotFound("no thought with this id")

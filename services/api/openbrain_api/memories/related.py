@@ -1,4 +1,4 @@
-"""What a memory is linked with: what is near it, of its session, called the same, or of its chain."""
+"""Linked memories: the nearest, those of its session and of the same name, and its chain."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ def thought_writes(offer: ThoughtOffer, api: Api) -> Sequence[Write]:
 
 
 def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
-    """The same, each made later than the one before, and the first later than `last` (microseconds): lists go by it."""
+    """Writes with strictly rising `created_at`, all after `last` (microseconds), because lists are ordered by it."""
     ordered = []
     for write in writes:
         last = max(write.memory.created_at, last + 1)
@@ -134,7 +134,7 @@ def thought_criteria(
     metadata_id: str | None = None,
     project: str | None = None,
 ) -> Criteria:
-    """The same for whoever narrows memories."""
+    """Criteria for thoughts: type and scopes, narrowed by source, project and metadata."""
     pairs = [pair(key, value) for key, value in (metadata or {}).items()]
     pairs += [pair("id", metadata_id)] if metadata_id is not None else []
     return replace(

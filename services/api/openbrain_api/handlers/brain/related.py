@@ -1,4 +1,4 @@
-"""What one memory is linked with."""
+"""Linked memories of one memory."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ from openbrain_api.recall.order import RankedMemory
 
 @Route("GET", "/v1/brain/memories/{id}/related", permission=Permission.BRAIN_READ, response=Related, problems=(404,))
 async def related(call: Call[Nothing, RelatedQuery]) -> Response:
-    """What is near a memory, of its session, called the same, or of its chain."""
+    """List the memories that are near one, of its session, of the same name, or of its chain."""
     memory_id, now, store = parsing.memory_id(call.path), call.api.clock.now(), call.api.store
     viewer = await call.viewer(call.query.session_id)
     row = (await store.memories.rows((memory_id,))).get(memory_id)
