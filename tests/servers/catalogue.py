@@ -8,6 +8,7 @@ from tests.servers.availability import NAMES, Available, Missing, State
 from tests.servers.places import program
 from tests.servers.processes.process import Recipe, ServerError, ServerProcess
 from tests.servers.tools import (
+    bge_model,
     crds,
     faketime,
     go_tools,
@@ -49,6 +50,7 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "kustomize": go_tools.kustomize_state,
     "crds": crds.state,
     "mpnet": mpnet_model.state,
+    "bge": bge_model.state,
     "agentihooks": python_clients.AGENTIHOOKS.state,
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,
     "hatchling": python_clients.HATCHLING.state,

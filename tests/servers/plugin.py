@@ -14,7 +14,7 @@ from tests.servers.availability import SERVERS, Missing, asked, required
 from tests.servers.catalogue import available, server
 from tests.servers.processes.keeper import Address, Keeper, ask, outer
 from tests.servers.processes.process import Server, ServerProcess
-from tests.servers.tools import mpnet_model
+from tests.servers.tools import bge_model, mpnet_model
 
 _KEEPER = pytest.StashKey[Keeper]()
 _LEFT_OUT = "no server for this test: "
@@ -100,6 +100,13 @@ def mpnet_models() -> Path:
     """The folder of models in which all-mpnet-base-v2 is installed."""
     need("mpnet")
     return mpnet_model.MODELS
+
+
+@pytest.fixture(scope="session")
+def bge_weights() -> Path:
+    """The file of bge-small-en-v1.5."""
+    need("bge")
+    return bge_model.WEIGHTS
 
 
 @pytest.fixture

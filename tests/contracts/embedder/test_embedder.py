@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from openbrain.adapters.embedding import bge
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.embedding.mpnet import MPNet
 from openbrain.adapters.embedding.ollama import Ollama
@@ -40,7 +41,7 @@ def opened() -> Iterator[dict[str, OnnxSentences]]:
         asyncio.run(model.close())
 
 
-@pytest.fixture(params=["minilm", "mpnet", "ollama"])
+@pytest.fixture(params=["minilm", "bge", "mpnet", "ollama"])
 async def embedder(request: pytest.FixtureRequest, opened: dict[str, OnnxSentences]) -> AsyncIterator[Embedder]:
     if request.param == "ollama":
         ollama = Ollama(request.getfixturevalue("ollama_server").url, "all-minilm", batch=8)
@@ -49,6 +50,9 @@ async def embedder(request: pytest.FixtureRequest, opened: dict[str, OnnxSentenc
         return
     if request.param not in opened and request.param == "mpnet":
         opened["mpnet"] = MPNet(request.getfixturevalue("mpnet_models") / "all-mpnet-base-v2")
+    elif request.param not in opened and request.param == "bge":
+        weights = request.getfixturevalue("bge_weights")
+        opened["bge"] = OnnxSentences(bge.KIND, lambda: weights)
     elif request.param not in opened:
         opened["minilm"] = MiniLM()
     yield opened[request.param]
@@ -201,7 +205,7 @@ async def test_identity_is_stable_and_its_key_fits_a_column(embedder: Embedder) 
 async def test_check_names_product_and_version_and_finds_nothing_wrong(embedder: Embedder) -> None:
     checked = await embedder.check()
 
-    assert re.search("minilm|mpnet", checked.product.lower())
+    assert re.search("minilm|bge|mpnet", checked.product.lower())
     assert checked.version[0].isdigit()
     assert checked.problems == ()
 

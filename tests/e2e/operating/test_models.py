@@ -17,15 +17,16 @@ def terminal(tmp_path: Path) -> Terminal:
 
 
 def test_models_are_listed_with_what_is_known_of_them(terminal: Terminal) -> None:
-    small, large = terminal.run("models", "list", "--json").json["models"]
+    small, better, large = terminal.run("models", "list", "--json").json["models"]
 
     assert (small["name"], small["dimensions"], small["state"], small["used"]) == ("all-minilm", 384, "ready", True)
     assert (large["name"], large["dimensions"], large["state"], large["used"]) == (MPNET, 768, "missing", False)
     assert f"openbrain models install {MPNET}" in large["problem"]
+    assert (better["name"], better["dimensions"], better["licence"]) == ("bge-small-en-v1.5", 384, "MIT")
     assert {small["licence"], large["licence"]} == {"Apache-2.0"}
     assert not terminal.data.exists(), "a look makes nothing"
 
-    for_people = terminal.run("models", "list", environment={"OPENBRAIN_EMBEDDING__MODEL": "quality"}).out
+    for_people = terminal.run("models", "list", environment={"OPENBRAIN_EMBEDDING__MODEL": "mpnet"}).out
     assert "missing, in use" in " ".join(for_people.split())
 
 
@@ -44,16 +45,16 @@ def test_a_damaged_file_is_told_and_removed(terminal: Terminal) -> None:
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(b"half of it")
 
-    assert terminal.run("models", "list", "--json").json["models"][1]["state"] == "damaged"
-    refused = terminal.run("models", "remove", MPNET, environment={"OPENBRAIN_EMBEDDING__MODEL": "quality"})
+    assert terminal.run("models", "list", "--json").json["models"][2]["state"] == "damaged"
+    refused = terminal.run("models", "remove", MPNET, environment={"OPENBRAIN_EMBEDDING__MODEL": "mpnet"})
     assert (refused.code, "is in use" in refused.err) == (1, True)
     assert terminal.run("models", "remove", MPNET, "--dry-run", "--json").json["bytes"] == 10
     assert folder.exists()
 
-    removed = terminal.run("models", "remove", "quality")
+    removed = terminal.run("models", "remove", "mpnet")
     assert removed.code == 0
     assert not folder.exists()
-    assert "nothing of" in terminal.run("models", "remove", "quality").out
+    assert "nothing of" in terminal.run("models", "remove", "mpnet").out
 
 
 @pytest.mark.parametrize("command", ["install", "remove"])
@@ -61,10 +62,13 @@ def test_what_can_not_be_done_is_said(terminal: Terminal, command: str) -> None:
     unknown, shipped = terminal.run("models", command, "gpt"), terminal.run("models", command, "minilm")
 
     assert (unknown.code, "all-minilm" in unknown.err, MPNET in unknown.err) == (6, True, True)
-    assert (shipped.code, "comes with OpenBrain" in shipped.err) == (1, True)
+    assert (shipped.code, "it is pip that installs" in shipped.err) == (1, True)
 
 
-@pytest.mark.parametrize(("model", "told"), [("gpt", "no embedded model 'gpt'"), ("quality", "models install")])
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [("gpt", "no embedded model 'gpt'"), ("mpnet", "models install"), ("quality", "quality-profile.md")],
+)
 def test_a_start_without_the_model_says_what_to_do(terminal: Terminal, model: str, told: str) -> None:
     done = terminal.run("up", "--port", "0", environment={"OPENBRAIN_EMBEDDING__MODEL": model})
 
@@ -78,7 +82,7 @@ def test_the_model_changes_by_setting_until_something_is_stored_and_then_by_comm
     terminal: Terminal, mpnet_models: Path
 ) -> None:
     folder = {"OPENBRAIN_EMBEDDING__MODELS_DIR": str(mpnet_models)}
-    settings = {"OPENBRAIN_EMBEDDING__MODEL": "quality", **folder}
+    settings = {"OPENBRAIN_EMBEDDING__MODEL": "mpnet", **folder}
     quality = Terminal(home=terminal.home, data=terminal.data, environment=settings)
     with up(terminal):
         assert terminal.run("list", "--json").json["memories"] == []
@@ -99,7 +103,7 @@ def test_the_model_changes_by_setting_until_something_is_stored_and_then_by_comm
         assert (done.code, done.json["operation"]["status"]) == (0, "done"), done.err
         wait_until(lambda: _finds(plain))
 
-        back = plain.run("models", "change", "quality")
+        back = plain.run("models", "change", "mpnet")
         assert (back.code, "nothing is embedded" in back.out) == (0, True), back.err
         assert plain.run("models", "list", "--json").json["serving"] == f"{MPNET}-int8"
         wait_until(lambda: _finds(plain))

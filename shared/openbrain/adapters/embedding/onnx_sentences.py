@@ -35,6 +35,19 @@ Texts = Sequence[list[list[int]]]
 """The rows of each text: one, or where it is alone maybe several."""
 
 
+def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
+    """The mean of each row's states, padding left out: (rows, dimensions)."""
+    mask = (tokens != PADDING).astype(np.float32)
+    found: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
+    return found
+
+
+def firsts(states: "NDArray[Any]", _tokens: "NDArray[Any]") -> "NDArray[Any]":
+    """The state of each row's first token, which some models were trained to put all into."""
+    found: NDArray[Any] = states[:, 0]
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceModel:
     """Which model, and how its tokens are numbered. `identity.digest` is the sha256 of the one file of weights."""
@@ -45,6 +58,10 @@ class SentenceModel:
     numbering: Numbering
     remedy: str
     """What to do where the file is missing or another."""
+    pooled: Callable[["NDArray[Any]", "NDArray[Any]"], "NDArray[Any]"] = means
+    """A row's vector, of its states and tokens."""
+    batches: bool = True
+    """False where a row's numbers depend on what else is in its batch: then each is run alone."""
 
 
 class OnnxSentences:
@@ -109,7 +126,8 @@ class OnnxSentences:
     ) -> dict[str, T]:
         """Run by run, so that others who wait for the thread come in between."""
         done: dict[str, T] = {}
-        for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, tokens):
+        most = tokens if self._kind.batches else 0
+        for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, most):
             found = await self._on(pool, work, [pieces[text] for text in batch])
             done.update(zip(batch, found, strict=True))
         for text in pieces.keys() - done.keys():
@@ -126,7 +144,7 @@ class OnnxSentences:
 
     def _vectors(self, texts: Texts) -> "list[array[float]]":
         if len(texts) > 1 or len(texts[0]) == 1:
-            return unit_vectors(means(*self._run([pieces[0] for pieces in texts])))
+            return unit_vectors(self._kind.pooled(*self._run([pieces[0] for pieces in texts])))
         # An input beyond the window counts with all its parts: the direction between their vectors.
         return [mean_direction([self._vectors([[piece]])[0] for piece in texts[0]])]
 
@@ -192,15 +210,8 @@ def run(session: Any, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[A
     return states, tokens
 
 
-def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
-    """The mean of each row's states, padding left out: (rows, dimensions)."""
-    mask = (tokens != PADDING).astype(np.float32)
-    found: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
-    return found
-
-
 def _batches(rows: dict[str, list[int]], tokens: int) -> Iterator[dict[str, list[int]]]:
-    """Rows in rising order of length, as many at once as `tokens` allows when padded to the longest."""
+    """Rows in rising order of length, as many at once as `tokens` allows when padded to the longest; at least one."""
     batch: dict[str, list[int]] = {}
     for text, row in sorted(rows.items(), key=lambda item: len(item[1])):
         if batch and (len(batch) + 1) * len(row) > tokens:

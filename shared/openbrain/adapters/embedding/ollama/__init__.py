@@ -8,7 +8,7 @@ import numpy as np
 import structlog
 
 from openbrain.adapters.embedding.models import SPLITTER_VERSION, model, server_name
-from openbrain.adapters.embedding.ollama_http import OllamaHttp, RunnerDied, TooLong
+from openbrain.adapters.embedding.ollama.http import OllamaHttp, RunnerDied, TooLong
 from openbrain.adapters.embedding.passages import break_words, passages
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.domain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
