@@ -125,7 +125,7 @@ def _installable(name: str) -> "EmbeddedModel":
 
 def _row(model: "EmbeddedModel", data: Path | None, in_use: "ModelInUse") -> dict[str, Any]:
     problem = model.problem(_models(data))
-    there = model.weights(model.folder(_models(data))).exists() if problem else True
+    there = model.there(_models(data))
     return {
         "name": model.name,
         "aliases": list(model.aliases),

@@ -33,6 +33,13 @@ class EmbeddedModel:
         """Where it is installed, below the folder of all models."""
         return models / self.name
 
+    def there(self, models: Path) -> bool:
+        """Whether it has a file, whichever it is."""
+        try:
+            return self.weights(self.folder(models)).exists()
+        except SetupError:
+            return False
+
     def problem(self, models: Path) -> str:
         """Why it can't be used; '' where its file is there and is the one that was checked."""
         try:
