@@ -25,6 +25,7 @@ from openbrain_cli.importers.locations.scanning import (
 from openbrain_cli.importers.records.mapping import FIELDS
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.export import import_export
+from openbrain_cli.memories.transfer.tables import import_table, tables
 from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
 from openbrain_cli.output import as_json, console, say
 from openbrain_cli.system.shell import exit_codes
@@ -46,6 +47,19 @@ Everything = Annotated[bool, typer.Option("--all", help="Import everything that 
 Incomplete = Annotated[
     bool, typer.Option("--incomplete", help="Of our own export: take one in that was cut off, as far as it goes.")
 ]
+Database = Annotated[
+    str,
+    typer.Option(
+        envvar="OPENBRAIN_IMPORT_DATABASE",
+        show_envvar=True,
+        metavar="URL",
+        help="The database of an OpenBrain before this one: mysql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. "
+        "Only read. In the environment the password is not seen by others.",
+    ),
+]
+SourceWorkspace = Annotated[
+    str, typer.Option(metavar="ID", help="Of a table with several workspaces: the one whose rows to take.")
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
@@ -59,6 +73,9 @@ Columns = Annotated[
     "openbrain import ~/.claude/projects/-home-ada-src-shop/memory --project shop",
     "openbrain import notes.csv --map content=Note --map tags=Labels",
     "openbrain import backup.ndjson",
+    "openbrain import brain_memories.sql --source-workspace 1 --dry-run",
+    "openbrain import --database mysql://reader@db.example.org/brain",
+    "openbrain import thoughts.ndjson --agent main",
 )
 def import_files(
     paths: Paths = None,
@@ -68,6 +85,8 @@ def import_files(
     columns: Columns = None,
     org: Org = None,
     project: Project = None,
+    database: Database = "",
+    source_workspace: SourceWorkspace = "",
     discover: Discover = False,
     everything: Everything = False,
     incomplete: Incomplete = False,
@@ -81,13 +100,21 @@ def import_files(
     back as long as its section is in the file. Without a path nothing is imported, only listed.
 
     A file that `openbrain export` wrote is taken in by ids: with an admin's key into an empty workspace as it was, else
-    each living memory like any other. Sent again it does the rest.
+    each living memory like any other. Sent again it does the rest. The tables `brain_memories` and `thoughts` of an
+    OpenBrain before this one, as a dump (.sql), a database, CSV or NDJSON, are taken in the same way, row by row.
     """
     if paths and not discover and (own := _own_exports(paths)):
         if len(own) < len(paths) or org or project or columns:
             raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
         refused = [import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json) for path in own]
         if any(refused):
+            raise typer.Exit(exit_codes.REFUSED)
+        return
+    if not discover and (found := tables(paths or [], database, client)):
+        if len(found) < len(paths or []) + bool(database) or org or project or columns:
+            raise Invalid("", "import tables of other stores by themselves, without --org, --project and --map")
+        ends = [import_table(each, to, source_workspace=source_workspace, dry_run=dry_run, json=json) for each in found]
+        if any(ends):
             raise typer.Exit(exit_codes.REFUSED)
         return
     wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))

@@ -29,6 +29,8 @@ class Client(StrEnum):
     HINDSIGHT = "hindsight"
     CSV = "csv"
     NDJSON = "ndjson"
+    BRAIN_MEMORIES = "brain-memories"
+    THOUGHTS = "thoughts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

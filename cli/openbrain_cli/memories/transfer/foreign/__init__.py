@@ -1,0 +1,1 @@
+"""Tables of other memory stores, made into the lines of an export."""

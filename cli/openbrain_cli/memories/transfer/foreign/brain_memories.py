@@ -1,0 +1,58 @@
+"""The table `brain_memories` of an OpenBrain before this one: a memory a row, chains by `supersedes_id`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain_cli.importers.memory_types import declared_type
+from openbrain_cli.memories.transfer.foreign import fields
+from openbrain_cli.memories.transfer.foreign.rows import Row
+
+STORE = "brain_memories"
+_CONFIDENCE = 0.8
+"""What a row without one was stored with."""
+
+
+def workspace(row: Row) -> str:
+    """Whose row it is."""
+    return fields.text(row.get("workspace_id"))
+
+
+def line(row: Row, _agent: str) -> Mapping[str, Any]:
+    """A line of an export, but for what its chain says."""
+    metadata = fields.as_object(row.get("metadata"))
+    declared = fields.text(row.get("type"))
+    kind = declared_type(declared)
+    if kind is None and declared:
+        metadata["original_type"] = declared
+    confidence = fields.confidence(row.get("confidence"))
+    created = fields.moment(row.get("created_at"))
+    updated = fields.moment(row.get("updated_at")) or created
+    return {
+        "id": fields.memory_id(STORE, row.get("id")),
+        "content": fields.text(row.get("content")),
+        "type": kind or MemoryType.OBSERVATION,
+        "memory_scope": _scope(row),
+        "org": row.get("org"),
+        "project": row.get("project"),
+        "agent_id": row.get("agent_id"),
+        "session_id": row.get("session_id"),
+        "tags": fields.as_tags(row.get("tags")),
+        "metadata": metadata,
+        "source": fields.text(row.get("source")) or "manual",
+        "confidence": _CONFIDENCE if confidence is None else confidence,
+        "occurred_at": created,
+        "confirmed_at": updated,
+        "created_at": created,
+        "updated_at": updated,
+        "expires_at": fields.moment(row.get("expires_at")),
+        "deleted_at": fields.moment(row.get("deleted_at")),
+        "reason": "forgotten" if row.get("deleted_at") else None,
+    }
+
+
+def _scope(row: Row) -> Scope:
+    given = fields.text(row.get("memory_scope")).strip().lower()
+    if given in set(Scope) and (given != Scope.SESSION or row.get("session_id")):
+        return Scope(given)
+    return Scope.PROJECT if row.get("project") else Scope.SHARED

@@ -1,0 +1,202 @@
+"""A table of another store as a file of an export: what can't be a memory is told row by row."""
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from openbrain.domain.errors import Invalid
+from openbrain.domain.times import from_datetime
+from openbrain.usecases.transfer.lines import MemoryLine, parse_line
+from openbrain.usecases.transfer.writing import as_line, footer_line, header_line
+from openbrain_cli.importers.records.mapping import when
+from openbrain_cli.memories.transfer.foreign import brain_memories, fields, thoughts
+from openbrain_cli.memories.transfer.foreign.chains import Chains, chains
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
+
+REFUSALS = 1000
+_NOTHING: tuple[Any, ...] = (None, "", [], {}, False)
+_NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
+
+
+class Format(Protocol):
+    """What one kind of table means."""
+
+    STORE: str
+
+    def workspace(self, row: Row, /) -> str:
+        """Whose row it is; '' where the store knows no workspaces."""
+        ...
+
+    def line(self, row: Row, agent: str, /) -> Mapping[str, Any]:
+        """The members of a memory's line, without what its chain says."""
+        ...
+
+
+FORMATS: Mapping[str, Any] = {brain_memories.STORE: brain_memories, thoughts.STORE: thoughts}
+
+
+@dataclass(slots=True)
+class Converted:
+    """What became of the rows on this side."""
+
+    rows: int = 0
+    memories: int = 0
+    links: int = 0
+    refused: int = 0
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def refuse(self, number: int, reason: str) -> None:
+        """A row that is no memory here."""
+        self.refused += 1
+        if len(self.refusals) < REFUSALS:
+            self.refusals.append({"row": number, "message": reason})
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What is to be known of a table before its first row is written."""
+
+    workspaces: frozenset[str]
+    chains: Chains
+    digest: str
+    created: Mapping[str, str]
+    latest: str
+
+
+def convert(
+    table: Table, target: Path, *, agent: str, source_workspace: str = "", progress: Callable[[int], None]
+) -> Converted:
+    """Write the rows of one workspace of that table to a file as `openbrain export` would.
+
+    `Invalid` where the table is of several workspaces and none was named, or where an agent is needed.
+    """
+    form = FORMATS[table.name]
+    if form is thoughts and not agent:
+        raise Invalid("--agent", "is needed: a thought belongs to an agent, and the table does not say to which")
+    survey = _survey(table, form, source_workspace)
+    if len(survey.workspaces) > 1 and not source_workspace:
+        names = ", ".join(sorted(survey.workspaces)[:10])
+        raise Invalid("--source-workspace", f"is needed: the table is of {len(survey.workspaces)} workspaces: {names}")
+    if source_workspace and survey.workspaces and source_workspace not in survey.workspaces:
+        raise Invalid("--source-workspace", "has no row in the table")
+    done = Converted()
+    with target.open("wb") as file:
+        digest = _Digesting(file)
+        at = when(survey.latest)
+        export_id = str(uuid.uuid5(_NAMESPACE, f"{table.name}\0{survey.digest}"))
+        digest.write(
+            header_line(
+                export_id=export_id,
+                exported_at=from_datetime(at) if at else 0,
+                workspace_id=source_workspace or next(iter(survey.workspaces), ""),
+                whole=True,
+                filters={},
+            )
+        )
+        _write(table, form, survey, digest, done, agent=agent, workspace=source_workspace, progress=progress)
+        file.write(footer_line(memories=done.memories, history=0, lineage=done.links, digest=digest.hexdigest()))
+    return done
+
+
+class _Digesting:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+
+    def write(self, line: bytes) -> None:
+        self._digest.update(line)
+        self._file.write(line)
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def _survey(table: Table, form: Any, workspace: str) -> _Survey:
+    workspaces: set[str] = set()
+    links: dict[str, str] = {}
+    created: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for row in table.rows():
+        if isinstance(row, BrokenRow):
+            continue
+        whose = form.workspace(row)
+        workspaces.update({whose} - {""})
+        if workspace and whose != workspace:
+            continue
+        own = fields.memory_id(form.STORE, row.get("id"))
+        created[own] = fields.moment(row.get("created_at") or row.get("createdAt")) or ""
+        digest.update(own.encode())
+        if parent := fields.text(row.get("supersedes_id")):
+            links[own] = fields.memory_id(form.STORE, parent)
+    latest = max(created.values(), default="")
+    return _Survey(frozenset(workspaces), chains(links, created), digest.hexdigest(), created, latest)
+
+
+def _write(
+    table: Table,
+    form: Any,
+    survey: _Survey,
+    out: _Digesting,
+    done: Converted,
+    *,
+    agent: str,
+    workspace: str,
+    progress: Callable[[int], None],
+) -> None:
+    known: set[str] = set()
+    for number, row in enumerate(table.rows(), 1):
+        done.rows += 1
+        progress(1)
+        if isinstance(row, BrokenRow):
+            done.refuse(number, row.reason)
+            continue
+        if workspace and form.workspace(row) != workspace:
+            done.refuse(number, "is of another workspace than --source-workspace")
+            continue
+        if not fields.text(row.get("id")).strip():
+            done.refuse(number, "has no id")
+            continue
+        written = {"kind": "memory", **_chained(form.line(row, agent), survey.chains)}
+        own = str(written["id"])
+        if own in known:
+            done.refuse(number, "has the id of a row before it")
+            continue
+        raw = as_line({name: value for name, value in written.items() if value not in _NOTHING})
+        try:
+            line = parse_line(raw)
+            if isinstance(line, MemoryLine):
+                line.check()
+        except Invalid as error:
+            done.refuse(number, str(error))
+            continue
+        known.add(own)
+        out.write(raw)
+        done.memories += 1
+        _note_link(number, own, survey.chains, done)
+    for child, parent in survey.chains.parents.items():
+        if child in known and parent in known:
+            at = survey.created[child]
+            named = {"child_id": child, "parent_id": parent, "relation": "superseded"}
+            out.write(as_line({"kind": "lineage", **named, "created_at": at}))
+            done.links += 1
+
+
+def _chained(line: Mapping[str, Any], links: Chains) -> dict[str, Any]:
+    chained = {**line, "supersedes_id": links.parents.get(str(line["id"]))}
+    if (at := links.replaced.get(str(line["id"]))) is not None:
+        chained |= {"reason": "superseded", "deleted_at": line.get("deleted_at") or at}
+    return chained
+
+
+def _note_link(number: int, own: str, links: Chains, done: Converted) -> None:
+    reason = ""
+    if own in links.circular:
+        reason = "its link goes round in a circle of rows that supersede each other: taken without it"
+    elif own in links.missing:
+        reason = "it supersedes a row that is not in the table: taken without the link"
+    if reason and len(done.notes) < REFUSALS:
+        done.notes.append(f"row {number}: {reason}")

@@ -1,0 +1,87 @@
+"""The rows of a table in a living database: MariaDB, MySQL, or a file of SQLite. Only ever read."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from openbrain.domain.errors import Invalid, SetupError
+from openbrain_cli.memories.transfer.foreign.rows import Rows, Table
+
+_SERVERS = {"mysql", "mariadb"}
+_MAGIC = b"SQLite format 3\0"
+_FETCHED = 500
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is a database of SQLite."""
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def sqlite_tables(path: Path) -> set[str]:
+    """The names of its tables."""
+    with closing(_opened(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def sqlite_rows(path: Path, query: str) -> Rows:
+    """What a query of ours gives."""
+    with closing(_opened(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        for row in connection.execute(query):
+            yield dict(row)
+
+
+def table_at(url: str, name: str) -> Table:
+    """A table behind `mysql://user:password@host:port/database` or `sqlite:///path`."""
+    parts = urlsplit(url)
+    scheme = parts.scheme.partition("+")[0]
+    query = f"SELECT * FROM {name}"  # noqa: S608 - the name is one of ours
+    rows: Callable[[], Rows]
+    if scheme == "sqlite":
+        path = Path(unquote(parts.path.removeprefix("/")))
+        if not path.is_file() or not is_sqlite(path):
+            raise Invalid("--database", "names no file of SQLite: sqlite:///relative/path or sqlite:////absolute/path")
+        return Table(name, path.name, lambda: sqlite_rows(path, query))
+    if scheme not in _SERVERS:
+        raise Invalid("--database", "must begin with mysql://, mariadb:// or sqlite://")
+    if not parts.hostname or not parts.path.strip("/"):
+        raise Invalid("--database", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+    rows = lambda: _server_rows(url, query)  # noqa: E731 - reads anew each time
+    return Table(name, f"{parts.hostname}{parts.path}", rows)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise SetupError(f"{path} can't be opened: {error}") from None
+
+
+def _server_rows(url: str, query: str) -> Rows:
+    import pymysql
+    from pymysql.cursors import SSDictCursor
+
+    parts = urlsplit(url)
+    named: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": parts.port or 3306,
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "database": unquote(parts.path.strip("/")),
+    }
+    try:
+        connection = pymysql.connect(**named, charset="utf8mb4", cursorclass=SSDictCursor, connect_timeout=10)
+    except pymysql.Error as error:
+        raise SetupError(f"the database can't be reached: {error.args[-1]}") from None
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        try:
+            cursor.execute(query)
+        except pymysql.Error as error:
+            raise SetupError(f"the table can't be read: {error.args[-1]}") from None
+        while some := cursor.fetchmany(_FETCHED):
+            yield from some

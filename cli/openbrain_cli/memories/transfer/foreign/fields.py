@@ -1,0 +1,60 @@
+"""Cells of other stores as values of a memory."""
+
+import json
+import uuid
+from datetime import datetime
+from typing import Any
+
+from openbrain.domain.ids import is_uuid
+from openbrain_cli.importers.json_safe import that_fit
+from openbrain_cli.importers.records.mapping import confidence, when
+
+__all__ = ["as_object", "as_tags", "confidence", "memory_id", "moment", "text"]
+
+_NAMESPACE = uuid.UUID("6f1b6e2a-9a52-5b0e-8a4c-3f0f2f1f7d11")
+
+
+def text(value: object) -> str:
+    """A cell as text; '' for none."""
+    return "" if value is None else str(value)
+
+
+def memory_id(store: str, value: object) -> str:
+    """A row's own id where it is one of ours in form, else one that is always the same for it."""
+    given = text(value).strip().lower()
+    return given if is_uuid(given) else str(uuid.uuid5(_NAMESPACE, f"{store}\0{given}"))
+
+
+def moment(value: object) -> str | None:
+    """A time as ISO 8601; without a zone it is UTC."""
+    given = value.isoformat() if isinstance(value, datetime) else value
+    at = when(_with_minutes(given))
+    return at.isoformat() if at else None
+
+
+def _with_minutes(value: object) -> object:
+    """PostgreSQL writes a zone as +00."""
+    return f"{value}:00" if isinstance(value, str) and len(value) > 19 and value[-3] in "+-" else value
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """A cell of JSON as an object of plain values that fit a memory's metadata."""
+    parsed = _parsed(value)
+    return that_fit(parsed)[0] if isinstance(parsed, dict) else {}
+
+
+def as_tags(value: object) -> list[str]:
+    """A cell of JSON, of PostgreSQL's array, or of words with commas."""
+    parsed = _parsed(value)
+    if isinstance(parsed, str):
+        parsed = [word.strip().strip('"') for word in parsed.strip("{}").split(",")]
+    return list(dict.fromkeys(str(tag).strip() for tag in parsed if str(tag).strip())) if parsed else []
+
+
+def _parsed(value: object) -> Any:
+    if not isinstance(value, str | bytes):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

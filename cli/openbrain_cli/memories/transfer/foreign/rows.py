@@ -1,0 +1,27 @@
+"""What a table is read as: rows, and places where none could be read."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A place that holds no row that can be read, and why; never says what stands there."""
+
+    reason: str
+
+
+Rows = Iterator[Row | BrokenRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a store; `rows` may be read again and again."""
+
+    name: str
+    origin: str
+    """Which store it is of; without a user or a password."""
+    rows: Callable[[], Rows]

@@ -1,0 +1,145 @@
+"""The rows of one table in an SQL dump, read as a stream. Nothing of it is ever executed."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+from openbrain_cli.memories.transfer.foreign.sql_values import NoValue, tuples
+
+STATEMENT_CHARS = 256 * 1024 * 1024
+"""Above this a statement is refused."""
+_NAME = r"(?:[`\"\[]?\w+[`\"\]]?\.)?[`\"\[]?(?P<table>\w+)[`\"\]]?"
+_INSERT = re.compile(
+    rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}\s*(?:\((?P<columns>[^)]*)\))?\s*VALUES\s*", re.IGNORECASE
+)
+_CREATE = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
+_COPY = re.compile(rf"\s*COPY\s+{_NAME}\s*\((?P<columns>[^)]*)\)\s+FROM\s+stdin", re.IGNORECASE)
+_COLUMN = re.compile(r"[`\"\[]?(\w+)")
+_NO_COLUMNS = {"PRIMARY", "KEY", "UNIQUE", "CONSTRAINT", "INDEX", "FOREIGN", "CHECK", "FULLTEXT", "SPATIAL"}
+_COMMENT = ("--", "/*", "#")
+_COPY_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_COPY_ESCAPE = re.compile(r"\\(.)")
+
+
+def tables(path: Path) -> set[str]:
+    """The names of the tables that it makes or fills."""
+    return {found["table"] for text in _statements(path) if (found := _named(text)) is not None}
+
+
+def rows(path: Path, table: str) -> Rows:
+    """In the order of the file."""
+    columns: list[str] = []
+    statements = _statements(path)
+    for text in statements:
+        found = _named(text)
+        if found is None or found["table"] != table:
+            continue
+        if _CREATE.match(text):
+            columns = _created(text, found.end())
+        elif _COPY.match(text):
+            yield from _copied(statements, _columns(found["columns"]))
+        else:
+            names = _columns(found["columns"]) if found["columns"] else columns
+            yield from _inserted(text, found.end(), names)
+
+
+def _named(text: str) -> re.Match[str] | None:
+    head = text[:4096]
+    return _INSERT.match(head) or _CREATE.match(head) or _COPY.match(head)
+
+
+def _statements(path: Path) -> Iterator[str]:
+    """One after the other; the lines below a COPY come one by one."""
+    mysql: bool | None = None
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        lines: list[str] = []
+        size, open_text = 0, False
+        for line in _lines(file):
+            if not lines and (not line.strip() or line.startswith(_COMMENT)):
+                continue
+            if not lines and mysql is None and "`" in line:
+                mysql = True
+            lines.append(line)
+            size += len(line)
+            if size > STATEMENT_CHARS:
+                raise Invalid("PATHS", f"{path.name} holds a statement of more than {STATEMENT_CHARS} characters")
+            open_text ^= _opens(line, mysql=bool(mysql))
+            if not open_text and line.rstrip().endswith(";"):
+                text = "".join(lines)
+                lines, size = [], 0
+                yield text
+                if _COPY.match(text):
+                    yield from _block(file)
+        if lines:
+            yield "".join(lines)
+
+
+def _lines(file: IO[str]) -> Iterator[str]:
+    return iter(lambda: file.readline(STATEMENT_CHARS), "")
+
+
+def _block(file: IO[str]) -> Iterator[str]:
+    for line in _lines(file):
+        yield line
+        if line.startswith("\\."):
+            return
+
+
+def _opens(line: str, *, mysql: bool) -> bool:
+    """Whether a text that is open at its beginning is closed at its end, or the other way round."""
+    plain = re.sub(r"\\.", "", line) if mysql else line
+    return plain.count("'") % 2 == 1
+
+
+def _columns(listed: str) -> list[str]:
+    return [name.strip().strip('`"[]') for name in listed.split(",")]
+
+
+def _created(text: str, at: int) -> list[str]:
+    """The names of a CREATE TABLE's columns."""
+    parts, depth, begin = [], 0, at
+    for mark in re.finditer(r"'(?:[^']|'')*'|[(),]", text[at:]):
+        if mark[0] == "(":
+            depth += 1
+        elif mark[0] == ")":
+            depth -= 1
+        if depth < 0 or (mark[0] == "," and not depth):
+            parts.append(text[begin : at + mark.start()])
+            begin = at + mark.end()
+        if depth < 0:
+            break
+    names = (found[1] for part in parts if (found := _COLUMN.match(part.strip())))
+    return [name for name in names if name.upper() not in _NO_COLUMNS]
+
+
+def _inserted(text: str, at: int, columns: list[str]) -> Iterator[Row | BrokenRow]:
+    mysql = "`" in text[:at]
+    if not columns:
+        yield BrokenRow("the dump does not name the columns of this table: make it with its CREATE TABLE")
+        return
+    try:
+        for values in tuples(text, at, mysql=mysql):
+            if len(values) == len(columns):
+                yield dict(zip(columns, values, strict=True))
+            else:
+                yield BrokenRow(f"has {len(values)} values for {len(columns)} columns")
+    except NoValue:
+        yield BrokenRow("can't be read, and with it what follows it in its statement")
+
+
+def _copied(lines: Iterator[str], columns: list[str]) -> Iterator[Row | BrokenRow]:
+    for line in lines:
+        if line.startswith("\\."):
+            return
+        cells = line.rstrip("\n").split("\t")
+        if len(cells) != len(columns):
+            yield BrokenRow(f"has {len(cells)} values for {len(columns)} columns")
+            continue
+        yield {name: None if cell == "\\N" else _plain(cell) for name, cell in zip(columns, cells, strict=True)}
+
+
+def _plain(cell: str) -> str:
+    return _COPY_ESCAPE.sub(lambda found: _COPY_ESCAPES.get(found[1], found[1]), cell)

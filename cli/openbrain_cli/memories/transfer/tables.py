@@ -1,0 +1,90 @@
+"""The part of import that takes in the tables of other stores."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.importers.locations.source import Client
+from openbrain_cli.memories.transfer import upload
+from openbrain_cli.options import Speaking
+from openbrain_cli.output import as_json, console, one_line, say
+
+if TYPE_CHECKING:
+    from openbrain_cli.memories.transfer.foreign.conversion import Converted
+    from openbrain_cli.memories.transfer.foreign.rows import Table
+
+TABLES = {Client.BRAIN_MEMORIES: "brain_memories", Client.THOUGHTS: "thoughts"}
+_SHOWN = 50
+
+
+def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]":
+    """The known tables in these files and behind that address; other files are left to other importers."""
+    from openbrain_cli.memories.transfer.foreign.databases import table_at
+    from openbrain_cli.memories.transfer.foreign.locations import table_in
+
+    named = TABLES.get(client, "")
+    found = []
+    if database:
+        found.append(table_at(database, named or "brain_memories"))
+    if client is not Client.AUTO and not named:
+        return found
+    for path in paths:
+        table = table_in(path.expanduser(), named)
+        if table is None and (named or path.suffix.lower() == ".sql"):
+            wanted = named or " or ".join(TABLES.values())
+            raise Invalid("PATHS", f"{path} holds no table {wanted}")
+        if table is not None:
+            found.append(table)
+    return found
+
+
+def import_table(table: "Table", to: Speaking, *, source_workspace: str, dry_run: bool, json: bool) -> int:
+    """Take in one table, and say what became of each row; returns how many were refused."""
+    from openbrain_cli.memories.transfer.export_file import check
+    from openbrain_cli.memories.transfer.foreign.conversion import convert
+
+    with tempfile.TemporaryDirectory(prefix="openbrain-import-") as folder:
+        path = Path(folder) / "rows.ndjson"
+        with _progress("reading: {task.completed} rows", quiet=json) as advance:
+            converted = convert(table, path, agent=to.speaker, source_workspace=source_workspace, progress=advance)
+        checked = check(path)
+        with _progress("importing: {task.completed} bytes", quiet=json) as advance:
+            totals = to.ask(
+                lambda brain: upload.send(brain, path, checked.header.export_id, dry_run=dry_run, progress=advance)
+            )
+    if json:
+        as_json({"table": table.name, "from": table.origin, "source": asdict(converted), **totals.as_data()})
+    else:
+        _show(table, converted, totals)
+    return converted.refused + totals.refused
+
+
+def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None:
+    say(f"{one_line(table.origin)}: {table.name}, {converted.rows} rows")
+    told = [f"refused: row {each['row']}: {each['message']}" for each in converted.refusals]
+    told += converted.notes
+    told += [f"refused by the server: {each['message']}" for each in totals.refusals]
+    for text in told[:_SHOWN]:
+        say(one_line(text))
+    if len(told) > _SHOWN:
+        say(f"and {len(told) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
+    refused = f", {converted.refused} rows refused" if converted.refused else ""
+    print(f"{totals.summary()}{refused}")
+    if totals.dry_run:
+        print("nothing was changed: leave out --dry-run to do it")
+
+
+@contextmanager
+def _progress(text: str, *, quiet: bool) -> Iterator[Callable[[int], Any]]:
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    hidden = quiet or not sys.stderr.isatty()
+    columns = SpinnerColumn(), TextColumn(text)
+    with Progress(*columns, console=console(stderr=True), disable=hidden, transient=True) as progress:
+        task = progress.add_task(text, total=None)
+        yield lambda number: progress.update(task, advance=number)

@@ -1,0 +1,132 @@
+"""Tables of other stores into a real API, as a person types it: each row accounted for, twice is once, chains kept."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from openbrain.domain.errors import Invalid, SetupError
+from openbrain_cli.main import app
+from tests.support.api.brain import Brain, http
+from tests.support.api.served import served
+from tests.support.api.transfer import EVERYTHING, brain_database_url
+from tests.support.cli import foreign_samples as samples
+
+__all__ = ["brain_database_url"]
+
+
+class Terminal:
+    """Where commands are typed, with some key."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url = url
+        self._folder = folder
+
+    async def run(self, key: str, *words: str, **env: str) -> tuple[int, dict[str, Any], str]:
+        """What it ended with, printed as JSON, and said."""
+        file = self._folder / "key"
+        file.write_text(key, encoding="ascii")
+        file.chmod(0o600)
+        typed = [*words, "--json", "--url", self._url, "--key-file", str(file)]
+        done = await asyncio.to_thread(lambda: CliRunner().invoke(app, typed, env=env))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+@pytest.fixture
+async def terminal(brain: Brain, tmp_path: Path) -> AsyncIterator[Terminal]:
+    async with served(brain.app()) as url:
+        yield Terminal(url, tmp_path)
+
+
+def counts(answer: dict[str, Any]) -> dict[str, int]:
+    names = ("created", "present", "skipped", "lineage", "refused")
+    return {name: answer[name] for name in names if answer[name]}
+
+
+async def test_a_whole_table_with_its_chains_and_what_ended(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    key = await brain.key("w1", "ada", permissions=EVERYTHING)
+    path = str(samples.mysql(tmp_path / "dump.sql"))
+    command = ("import", path, "--source-workspace", "1")
+
+    _, dry, _ = await terminal.run(key, *command, "--dry-run")
+    code, first, _ = await terminal.run(key, *command)
+    assert counts(dry) == counts(first) == {"created": 7, "lineage": 2}
+    assert (code, first["exact"], first["source"]["rows"], first["source"]["refused"]) == (1, True, 10, 3)
+
+    _, again, _ = await terminal.run(key, *command)
+    assert counts(again) in ({"present": 7}, {"present": 4, "skipped": 3})
+
+    async with http(brain.app(), key) as client:
+        new = (await client.get(f"/v1/brain/memories/{samples.NEW}", params={"history": "1"})).json()
+        gone = (await client.get(f"/v1/brain/memories/{samples.GONE}")).json()
+        listed = (await client.get("/v1/brain/list", params={"limit": "100"})).json()["memories"]
+        assert (await client.get(f"/v1/brain/memories/{samples.FOREIGN}")).status_code == 404
+    assert (new["supersedes_id"], new["org"], new["project"], new["agent_id"]) == (
+        samples.OLD,
+        "core",
+        "shop",
+        "virgil",
+    )
+    assert (new["confidence"], new["created_at"][:10]) == (0.7, "2026-03-04")
+    assert (gone["state"], gone["deleted_at"][:10]) == ("deleted", "2026-03-05")
+    assert {each["id"] for each in listed} == {samples.NEW, samples.ALONE, samples.LOOP_B, samples.ODD}
+
+
+async def test_an_agent_takes_in_what_lives_as_its_own(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    key = await brain.key("w1", "eve")
+    path = str(samples.database(tmp_path / "brain.db"))
+
+    code, answer, _ = await terminal.run(key, "import", path, "--source-workspace", "1")
+
+    assert (code, counts(answer)) == (1, {"created": 4, "skipped": 3})
+    async with http(brain.app(), key) as client:
+        listed = (await client.get("/v1/brain/list")).json()["memories"]
+    assert {each["agent_id"] for each in listed} == {"eve"}
+
+
+async def test_thoughts_that_the_agent_has_already_stored(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    key = await brain.key("w1", "ada")
+    turn = {"content": "Deploy on Fridays? No.", "source": "openclaw:main", "metadata": {"sessionId": "s1", "turn": 3}}
+    async with http(brain.app(), key) as client:
+        await client.post("/v1/thoughts", json=turn)
+    more = {"id": "8", "content": "A note.", "source": "manual", "metadata": {}, "created_at": "2026-03-01 10:00:00+00"}
+    path = tmp_path / "thoughts.ndjson"
+    path.write_text("\n".join(json.dumps(each) for each in ({**more, **turn, "id": "7"}, more)), encoding="utf-8")
+    command = ("import", str(path), "--agent", "ada")
+
+    _, first, _ = await terminal.run(key, *command)
+    code, again, _ = await terminal.run(key, *command)
+
+    assert counts(first) == {"created": 1, "present": 1}
+    assert (code, counts(again)) == (0, {"present": 2})
+
+
+async def test_a_living_database_is_read_and_its_password_never_told(
+    brain: Brain, terminal: Terminal, tmp_path: Path
+) -> None:
+    key = await brain.key("w1", "ada", permissions=EVERYTHING)
+    path = samples.database(tmp_path / "brain.db")
+    before = path.read_bytes()
+
+    _, answer, _ = await terminal.run(
+        key, "import", "--source-workspace", "1", OPENBRAIN_IMPORT_DATABASE=f"sqlite:///{os.fspath(path)}"
+    )
+    assert counts(answer) == {"created": 7, "lineage": 2}
+    assert path.read_bytes() == before
+    with pytest.raises(SetupError, match="can't be reached") as unreached:
+        await terminal.run(key, "import", "--database", "mysql://u:hunter2@127.0.0.1:1/brain")
+    assert "hunter2" not in str(unreached.value)
+
+
+async def test_a_table_goes_in_by_itself(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    path = str(samples.database(tmp_path / "brain.db"))
+
+    with pytest.raises(Invalid, match="by themselves"):
+        await terminal.run(await brain.key(), "import", path, "--project", "shop")
