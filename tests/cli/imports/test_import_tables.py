@@ -16,6 +16,7 @@ from tests.support.api.brain import Brain, http
 from tests.support.api.served import served
 from tests.support.api.transfer import EVERYTHING, brain_database_url
 from tests.support.cli import foreign_samples as samples
+from tests.support.cli.foreign_stores import STORES
 
 __all__ = ["brain_database_url"]
 
@@ -123,6 +124,22 @@ async def test_a_living_database_is_read_and_its_password_never_told(
     with pytest.raises(SetupError, match="can't be reached") as unreached:
         await terminal.run(key, "import", "--database", "mysql://u:hunter2@127.0.0.1:1/brain")
     assert "hunter2" not in str(unreached.value)
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_every_store_twice(store: str, brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    make, memories, refused = STORES[store]
+    key = await brain.key("w1", "ada", permissions=EVERYTHING)
+    await brain.key("w2", "eve")
+    command = ("import", str(make(tmp_path)), "--from", store)
+
+    _, dry, _ = await terminal.run(key, *command, "--dry-run")
+    code, first, _ = await terminal.run(key, *command)
+    again = (await terminal.run(key, *command))[1]
+
+    assert counts(dry) == counts(first) == {"created": memories}
+    assert counts(again) == {"present": memories}
+    assert (code, first["source"]["refused"]) == (int(refused > 0), refused)
 
 
 async def test_a_table_goes_in_by_itself(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:

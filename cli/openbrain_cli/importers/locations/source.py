@@ -31,6 +31,11 @@ class Client(StrEnum):
     NDJSON = "ndjson"
     BRAIN_MEMORIES = "brain-memories"
     THOUGHTS = "thoughts"
+    GRAPHITI = "graphiti"
+    LETTA = "letta"
+    CLAUDE_MEM = "claude-mem"
+    OPENCLAW_SESSIONS = "openclaw-sessions"
+    LOSSLESS_CLAW = "lossless-claw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

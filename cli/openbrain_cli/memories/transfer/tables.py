@@ -18,26 +18,25 @@ if TYPE_CHECKING:
     from openbrain_cli.memories.transfer.foreign.conversion import Converted
     from openbrain_cli.memories.transfer.foreign.rows import Table
 
-TABLES = {Client.BRAIN_MEMORIES: "brain_memories", Client.THOUGHTS: "thoughts"}
+STORES = {
+    *(Client.BRAIN_MEMORIES, Client.THOUGHTS, Client.GRAPHITI, Client.LETTA, Client.CLAUDE_MEM),
+    *(Client.OPENCLAW_SESSIONS, Client.LOSSLESS_CLAW),
+}
 _SHOWN = 50
 
 
 def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]":
     """The known tables in these files and behind that address; other files are left to other importers."""
-    from openbrain_cli.memories.transfer.foreign.databases import table_at
-    from openbrain_cli.memories.transfer.foreign.locations import table_in
+    from openbrain_cli.memories.transfer.foreign.locations import table_at, table_in
 
-    named = TABLES.get(client, "")
-    found = []
-    if database:
-        found.append(table_at(database, named or "brain_memories"))
+    named = client.value if client in STORES else ""
+    found = [table_at(database, named)] if database else []
     if client is not Client.AUTO and not named:
         return found
     for path in paths:
         table = table_in(path.expanduser(), named)
         if table is None and (named or path.suffix.lower() == ".sql"):
-            wanted = named or " or ".join(TABLES.values())
-            raise Invalid("PATHS", f"{path} holds no table {wanted}")
+            raise Invalid("PATHS", f"{path} holds no {named or 'table that is known: --from names one'}")
         if table is not None:
             found.append(table)
     return found

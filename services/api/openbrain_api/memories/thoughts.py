@@ -11,8 +11,9 @@ from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, matches, visible
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.submission import Submission
-from openbrain.domain.ids import is_uuid, joined_hash, transfer_id
+from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.text.thought_parts import MOST_PARTS, PART, PARTS, WHOLE, part_id, split
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Origin, Write
@@ -20,9 +21,6 @@ from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import HOUR, Offer, prepare
 from openbrain_api.api import Api
 
-PART, PARTS, WHOLE = "part", "parts", "partOf"
-"""Members of the metadata of a part: its number from 1, how many there are, and a name that they share."""
-MOST_PARTS = limits.THOUGHT_CHARS // (limits.CONTENT_CHARS // 2) + 1
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
 
 
@@ -38,7 +36,7 @@ class ThoughtOffer:
 
 def thought_writes(offer: ThoughtOffer, api: Api) -> Sequence[Write]:
     """The memory that is stored, or where it is long its parts in order: they belong into one transaction."""
-    first, *others = _parts(offer.body.content)
+    first, *others = split(offer.body.content)
     write = _write(offer, api, first, 1, {})
     if not others:
         return (write,)
@@ -60,11 +58,6 @@ def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
         later = last > write.memory.created_at
         ordered.append(replace(write, memory=replace(write.memory, created_at=last)) if later else write)
     return ordered
-
-
-def part_id(first_id: str, number: int) -> str:
-    """The id of a part, where the first one has this id."""
-    return first_id if number == 1 else transfer_id(str(number), first_id)
 
 
 def _write(offer: ThoughtOffer, api: Api, text: str, number: int, shared: Mapping[str, object]) -> Write:
@@ -101,18 +94,6 @@ def _write(offer: ThoughtOffer, api: Api, text: str, number: int, shared: Mappin
 def _speaker(role: object) -> str | None:
     role = role.strip() if isinstance(role, str) else ""
     return role if role and len(role) <= limits.SPEAKER_CHARS and role.isprintable() else None
-
-
-def _parts(content: str) -> list[str]:
-    """Together the content, each short enough for a memory; cut behind a line or a word where there is one."""
-    texts, rest = [], content
-    while len(rest) > limits.CONTENT_CHARS:
-        half = limits.CONTENT_CHARS // 2
-        window = rest[: limits.CONTENT_CHARS]
-        cut = max(window.rfind("\n", half), window.rfind(" ", half)) + 1 or limits.CONTENT_CHARS
-        texts.append(rest[:cut])
-        rest = rest[cut:]
-    return [*texts, rest]
 
 
 def thought_condition(

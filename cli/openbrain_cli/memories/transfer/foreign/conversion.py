@@ -5,37 +5,24 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from openbrain.domain.errors import Invalid
+from openbrain.domain.text.control_characters import escaped
 from openbrain.domain.times import from_datetime
 from openbrain.usecases.transfer.lines import MemoryLine, parse_line
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line
 from openbrain_cli.importers.records.mapping import when
-from openbrain_cli.memories.transfer.foreign import brain_memories, fields, thoughts
+from openbrain_cli.memories.transfer.foreign import fields
 from openbrain_cli.memories.transfer.foreign.chains import Chains, chains
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
+from openbrain_cli.memories.transfer.foreign.formats.format import Format
+from openbrain_cli.memories.transfer.foreign.locations import FORMATS
+from openbrain_cli.memories.transfer.foreign.long_thoughts import in_parts
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Table
 
 REFUSALS = 1000
-_NOTHING: tuple[Any, ...] = (None, "", [], {}, False)
+_NOTHING: tuple[Any, ...] = ("", [], {})
 _NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
-
-
-class Format(Protocol):
-    """What one kind of table means."""
-
-    STORE: str
-
-    def workspace(self, row: Row, /) -> str:
-        """Whose row it is; '' where the store knows no workspaces."""
-        ...
-
-    def line(self, row: Row, agent: str, /) -> Mapping[str, Any]:
-        """The members of a memory's line, without what its chain says."""
-        ...
-
-
-FORMATS: Mapping[str, Any] = {brain_memories.STORE: brain_memories, thoughts.STORE: thoughts}
 
 
 @dataclass(slots=True)
@@ -75,8 +62,8 @@ def convert(
     `Invalid` where the table is of several workspaces and none was named, or where an agent is needed.
     """
     form = FORMATS[table.name]
-    if form is thoughts and not agent:
-        raise Invalid("--agent", "is needed: a thought belongs to an agent, and the table does not say to which")
+    if form.needs_agent and not agent:
+        raise Invalid("--agent", "is needed: what an agent said belongs to it, and this does not say which one it was")
     survey = _survey(table, form, source_workspace)
     if len(survey.workspaces) > 1 and not source_workspace:
         names = ", ".join(sorted(survey.workspaces)[:10])
@@ -115,7 +102,7 @@ class _Digesting:
         return self._digest.hexdigest()
 
 
-def _survey(table: Table, form: Any, workspace: str) -> _Survey:
+def _survey(table: Table, form: Format, workspace: str) -> _Survey:
     workspaces: set[str] = set()
     links: dict[str, str] = {}
     created: dict[str, str] = {}
@@ -127,18 +114,18 @@ def _survey(table: Table, form: Any, workspace: str) -> _Survey:
         workspaces.update({whose} - {""})
         if workspace and whose != workspace:
             continue
-        own = fields.memory_id(form.STORE, row.get("id"))
+        own = fields.memory_id(form.name, row.get("id"))
         created[own] = fields.moment(row.get("created_at") or row.get("createdAt")) or ""
         digest.update(own.encode())
         if parent := fields.text(row.get("supersedes_id")):
-            links[own] = fields.memory_id(form.STORE, parent)
+            links[own] = fields.memory_id(form.name, parent)
     latest = max(created.values(), default="")
     return _Survey(frozenset(workspaces), chains(links, created), digest.hexdigest(), created, latest)
 
 
 def _write(
     table: Table,
-    form: Any,
+    form: Format,
     survey: _Survey,
     out: _Digesting,
     done: Converted,
@@ -160,22 +147,20 @@ def _write(
         if not fields.text(row.get("id")).strip():
             done.refuse(number, "has no id")
             continue
-        written = {"kind": "memory", **_chained(form.line(row, agent), survey.chains)}
+        written = _chained(form.line(row, agent), survey.chains)
         own = str(written["id"])
         if own in known:
             done.refuse(number, "has the id of a row before it")
             continue
-        raw = as_line({name: value for name, value in written.items() if value not in _NOTHING})
         try:
-            line = parse_line(raw)
-            if isinstance(line, MemoryLine):
-                line.check()
+            lines = [_checked(part) for part in in_parts(written)]
         except Invalid as error:
             done.refuse(number, str(error))
             continue
         known.add(own)
-        out.write(raw)
-        done.memories += 1
+        for line in lines:
+            out.write(line)
+        done.memories += len(lines)
         _note_link(number, own, survey.chains, done)
     for child, parent in survey.chains.parents.items():
         if child in known and parent in known:
@@ -185,8 +170,18 @@ def _write(
             done.links += 1
 
 
+def _checked(written: Mapping[str, Any]) -> bytes:
+    """A memory as a line. `Invalid` where it would be refused."""
+    kept = {name: value for name, value in written.items() if value is not None and value not in _NOTHING}
+    raw = as_line({"kind": "memory", **kept})
+    line = parse_line(raw)
+    if isinstance(line, MemoryLine):
+        line.check()
+    return raw
+
+
 def _chained(line: Mapping[str, Any], links: Chains) -> dict[str, Any]:
-    chained = {**line, "supersedes_id": links.parents.get(str(line["id"]))}
+    chained = {**line, "content": escaped(line["content"]), "supersedes_id": links.parents.get(str(line["id"]))}
     if (at := links.replaced.get(str(line["id"]))) is not None:
         chained |= {"reason": "superseded", "deleted_at": line.get("deleted_at") or at}
     return chained

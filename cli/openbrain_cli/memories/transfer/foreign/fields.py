@@ -5,11 +5,13 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from openbrain.domain.ids import is_uuid
+from openbrain.contract.thoughts import ThoughtBody
+from openbrain.domain.ids import is_uuid, joined_hash
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.json_safe import that_fit
 from openbrain_cli.importers.records.mapping import confidence, when
 
-__all__ = ["as_object", "as_tags", "confidence", "memory_id", "moment", "text"]
+__all__ = ["as_object", "as_tags", "confidence", "fact", "identity_of", "memory_id", "moment", "text", "thought"]
 
 _NAMESPACE = uuid.UUID("6f1b6e2a-9a52-5b0e-8a4c-3f0f2f1f7d11")
 
@@ -49,6 +51,61 @@ def as_tags(value: object) -> list[str]:
     if isinstance(parsed, str):
         parsed = [word.strip().strip('"') for word in parsed.strip("{}").split(",")]
     return list(dict.fromkeys(str(tag).strip() for tag in parsed if str(tag).strip())) if parsed else []
+
+
+def thought(
+    *,
+    memory_id: str,
+    content: str,
+    source: str,
+    metadata: dict[str, Any],
+    agent: str,
+    created: str | None,
+    updated: str | None = None,
+) -> dict[str, Any]:
+    """A line for a thought: what its metadata says of session and turn is its identity, as when it is posted."""
+    turn = ThoughtBody.model_construct(content=content, metadata=metadata)
+    role = metadata.get("role")
+    return {
+        "id": memory_id,
+        "content": content,
+        "type": MemoryType.CONTEXT,
+        "memory_scope": Scope.AGENT,
+        "agent_id": agent,
+        "session_id": turn.session_id or None,
+        "turn": turn.turn,
+        "speaker": role if isinstance(role, str) else None,
+        "metadata": metadata,
+        "source": source,
+        "identity": joined_hash(turn.identity, "1") if turn.identity else "",
+        "allow_duplicate": not turn.identity,
+        **_times(created, updated),
+    }
+
+
+def identity_of(metadata: dict[str, Any]) -> str:
+    """What makes a thought the same turn when it comes again; '' for one that may come any number of times."""
+    return ThoughtBody.model_construct(content="", metadata=metadata).identity
+
+
+def fact(
+    *, memory_id: str, content: str, kind: MemoryType, source: str, created: str | None, **more: Any
+) -> dict[str, Any]:
+    """A line for what is known, of a project where one is given, else shared."""
+    return {
+        "id": memory_id,
+        "content": content,
+        "type": kind,
+        "memory_scope": Scope.PROJECT if more.get("project") else Scope.SHARED,
+        "source": source,
+        **_times(created, None),
+        **more,
+    }
+
+
+def _times(created: str | None, updated: str | None) -> dict[str, str | None]:
+    last = updated or created
+    return {"occurred_at": created, "confirmed_at": last, "created_at": created, "updated_at": last}
 
 
 def _parsed(value: object) -> Any:

@@ -1,14 +1,19 @@
 """The table `brain_memories` of an OpenBrain before this one: a memory a row, chains by `supersedes_id`."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.memory_types import declared_type
 from openbrain_cli.memories.transfer.foreign import fields
+from openbrain_cli.memories.transfer.foreign.formats.format import Format
 from openbrain_cli.memories.transfer.foreign.rows import Row
+from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
 
 STORE = "brain_memories"
+_COLUMNS = {"id", "workspace_id", "agent_id", "type", "content"}
+"""What tells its rows from others."""
 _CONFIDENCE = 0.8
 """What a row without one was stored with."""
 
@@ -29,7 +34,7 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
     created = fields.moment(row.get("created_at"))
     updated = fields.moment(row.get("updated_at")) or created
     return {
-        "id": fields.memory_id(STORE, row.get("id")),
+        "id": fields.memory_id("brain-memories", row.get("id")),
         "content": fields.text(row.get("content")),
         "type": kind or MemoryType.OBSERVATION,
         "memory_scope": _scope(row),
@@ -56,3 +61,12 @@ def _scope(row: Row) -> Scope:
     if given in set(Scope) and (given != Scope.SESSION or row.get("session_id")):
         return Scope(given)
     return Scope.PROJECT if row.get("project") else Scope.SHARED
+
+
+FORMAT = Format(
+    name="brain-memories",
+    rows_of=partial(rows_of_table, table=STORE, fits=_COLUMNS.issubset),
+    line=line,
+    workspace=workspace,
+    table=STORE,
+)

@@ -1,0 +1,46 @@
+"""The table `thoughts` of the OpenBrain on PostgreSQL with pgvector: a turn or a note a row."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import Any
+
+from openbrain_cli.memories.transfer.foreign import fields
+from openbrain_cli.memories.transfer.foreign.formats.format import Format
+from openbrain_cli.memories.transfer.foreign.rows import Row
+from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
+
+STORE = "thoughts"
+_COLUMNS = {"id", "content", "source", "metadata"}
+_NEVER = {"kind", "type", "memory", "memory_scope"}
+"""What a row never has."""
+
+
+def line(row: Row, agent: str) -> Mapping[str, Any]:
+    """A line of an export; a turn of a session that comes again, from here or from the agent itself, is stored once."""
+    metadata = fields.as_object(row.get("metadata"))
+    created = fields.moment(row.get("created_at") or row.get("createdAt"))
+    updated = fields.moment(row.get("updated_at") or row.get("updatedAt")) or created
+    return fields.thought(
+        memory_id=fields.memory_id(STORE, row.get("id")),
+        content=fields.text(row.get("content")),
+        source=fields.text(row.get("source")) or "manual",
+        metadata=metadata,
+        agent=agent,
+        created=created,
+        updated=updated,
+    )
+
+
+def _fits(columns: AbstractSet[str]) -> bool:
+    timed = columns & {"created_at", "createdAt"}
+    return bool(columns >= _COLUMNS and timed and not columns & _NEVER)
+
+
+FORMAT = Format(
+    name=STORE,
+    rows_of=partial(rows_of_table, table=STORE, fits=_fits),
+    line=line,
+    table=STORE,
+    needs_agent=True,
+)

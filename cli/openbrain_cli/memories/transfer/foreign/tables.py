@@ -1,0 +1,74 @@
+"""The rows of a table by its name, in whatever kind of file it comes: a dump, a database, records."""
+
+import json
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from openbrain_cli.importers.file_reading import Unreadable
+from openbrain_cli.importers.records.csv_tables import ENDINGS
+from openbrain_cli.importers.records.files import LINES, MAX_RECORD_CHARS, json_file, text_file
+from openbrain_cli.importers.records.scans import opened
+from openbrain_cli.memories.transfer.foreign import databases, sql_dump
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+
+DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+def rows_of_table(path: Path, table: str, fits: Callable[[AbstractSet[str]], bool]) -> Callable[[], Rows] | None:
+    """None where the file holds no such table; of records `fits` tells by their columns."""
+    ending = path.suffix.lower()
+    if ending == ".sql":
+        return partial(sql_dump.rows, path, table) if table in sql_dump.tables(path) else None
+    if ending in DATABASES:
+        query = f"SELECT * FROM {table}"  # noqa: S608 - the name is one of ours
+        return partial(databases.sqlite_rows, path, query) if table in databases.sqlite_tables(path) else None
+    if ending not in (*ENDINGS, *LINES, ".json"):
+        return None
+    return partial(records, path) if fits(_columns(path)) else None
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """A file that is one JSON object; an empty one where it is something else, or too large."""
+    try:
+        text_file(path)
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(2 * MAX_RECORD_CHARS + 1)
+        found = json.loads(text) if len(text) <= 2 * MAX_RECORD_CHARS and text.lstrip()[:1] == "{" else {}
+    except (Unreadable, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _columns(path: Path) -> AbstractSet[str]:
+    try:
+        first = next((row for row in records(path) if not isinstance(row, BrokenRow)), {})
+    except Unreadable:
+        return set()
+    return set(first)
+
+
+def records(path: Path) -> Rows:
+    """Records of a table or of JSON; in a file of lines a broken one is told, and the others are read."""
+    if path.suffix.lower() in LINES:
+        yield from _lines(path)
+        return
+    file = opened(path) if path.suffix.lower() in ENDINGS else json_file(path)
+    for row in file.rows():
+        yield row if isinstance(row, dict) else BrokenRow("is no record with named fields")
+
+
+def _lines(path: Path) -> Iterator[Row | BrokenRow]:
+    real, _ = text_file(path)
+    with real.open(encoding="utf-8-sig") as file:
+        for number, text in enumerate(iter(lambda: file.readline(MAX_RECORD_CHARS + 1), ""), 1):
+            if not text.strip():
+                continue
+            try:
+                row = json.loads(text)
+            except (ValueError, RecursionError):
+                yield BrokenRow(f"line {number} is no JSON")
+                continue
+            yield row if isinstance(row, dict) else BrokenRow(f"line {number} is no record with named fields")
