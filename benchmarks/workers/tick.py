@@ -21,6 +21,7 @@ from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_datetime
+from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.runtime.container import Container
@@ -113,8 +114,7 @@ def cpu_bare(root: Path) -> float:
 
 
 async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
-    """The first tick between two looks at what is not ours to save, then every other figure once a repeat, the sides of
-    a ratio one after the other."""
+    """All figures of a new vault, in a process that runs as a service does."""
     root, clock = base / "vault", SteppingClock()
     root.mkdir()
     make(root, arcs)
@@ -124,6 +124,18 @@ async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
     await store.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=0))
     # As `consumer_service` does when it starts.
     rules = await cpu(service.container.content_policy.ready())
+    with long_running():
+        return await figures_of(service, root, repeats, rules)
+
+
+def pages_of(root: Path) -> list[Path]:
+    """The arcs' pages, as they lie after the first tick."""
+    return [path for path in sorted(root.rglob("2026-*.md")) if "frontal-lobe" not in path.parts]
+
+
+async def figures_of(service: TickService, root: Path, repeats: int, rules: float) -> dict[str, object]:
+    """The first tick between two looks at what is not ours to save, then every other figure once a repeat, the sides of
+    a ratio one after the other."""
     plain, before = peak_mb(), cpu_bare(root)
     first = await cpu(service.tick())
     beside = (before + cpu_bare(root)) / 2
@@ -131,7 +143,7 @@ async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
     # Whatever changed within the last moment is read once more; then all has settled.
     await asyncio.sleep(0.1)
     await service.tick()
-    pages = [path for path in sorted(root.rglob("2026-*.md")) if "frontal-lobe" not in path.parts]
+    pages = pages_of(root)
     for repeat in range(repeats):
         figures["bare"].append(cpu_bare(root))
         figures["unchanged"].append(await cpu(service.tick()))
@@ -142,7 +154,7 @@ async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
         figures["changed"].append(await cpu(service.tick()))
         await asyncio.sleep(0.1)
         await service.tick()
-    await store.close()
+    await service.container.store.close()
     once = {"first": first, "first_bare": beside, "rules": rules, "peak_mb": peak_mb(), "plain_mb": plain}
     return {**figures, **{name: [value] for name, value in once.items()}}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -13,6 +13,7 @@ M = TypeVar("M", bound=BaseModel)
 SHORTEST_LIMIT: Final = 100
 """Characters that every field of free text may have. A mask may be longer than what it hides: the text is cut then, at
 the length that it was given, or here where that is more."""
+_WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 
 
 def admitted_fields(
@@ -33,7 +34,10 @@ def admitted_fields(
 
 def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
     """All that the policy looks at."""
-    return [text for name, value in fields.items() for text in _texts(name, value)]
+    texts: list[NamedText] = []
+    for name, value in fields.items():
+        _collect(name, value, texts)
+    return texts
 
 
 def admitted_model(model: M, content_policy: ContentPolicy) -> M:
@@ -49,27 +53,30 @@ def admitted_raise(given: Raise, content_policy: ContentPolicy) -> Raise:
     return replace(given, **changed) if changed else given
 
 
-def _texts(name: str, value: object) -> Iterator[NamedText]:
-    if type(value) is str:
+def _collect(name: str, value: object, texts: list[NamedText]) -> None:
+    kind = type(value)
+    if kind is str:
         if value:
-            yield name, value
+            texts.append((name, cast(str, value)))
+    elif kind in _WITHOUT_TEXT:
+        return
     elif isinstance(value, BaseModel):
-        yield from _texts_of(name, vars(value))
-    elif isinstance(value, Mapping):
-        yield from _texts_of(name, value)
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for each in value:
-            yield from _texts(name, each)
+        _collect_members(name, vars(value), texts)
+    elif kind is dict or isinstance(value, Mapping):
+        _collect_members(name, cast(Mapping[str, Any], value), texts)
+    elif kind is tuple or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
+        for each in cast(Sequence[Any], value):
+            _collect(name, each, texts)
 
 
-def _texts_of(name: str, members: Mapping[str, Any]) -> Iterator[NamedText]:
+def _collect_members(name: str, members: Mapping[str, Any], texts: list[NamedText]) -> None:
     for key, value in members.items():
-        yield name.partition(".")[0], key
-        yield from _texts(f"{name}.{key}", value)
+        texts.append((name.partition(".")[0], key))
+        _collect(f"{name}.{key}", value, texts)
 
 
 def _rebuilt(value: Any, new: Iterator[str]) -> Any:
-    """In the order of `_texts`."""
+    """In the order of `texts_of`."""
     if type(value) is str:
         return next(new) if value else value
     if isinstance(value, BaseModel):

@@ -26,9 +26,10 @@ async def plan_only(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: 
     """Planned, and nothing written; over `scan` where it was just made."""
 
     def made() -> Planned[T]:
-        plan = begin(scan or vault.index.scan(vault.folder), vault.folder.read, now_us, vault.thresholds)
-        result = make(plan)
-        return Planned(plan, result, plan.changes())
+        with vault.folder.held() as folder:
+            plan = begin(scan or vault.index.scan(vault.folder), folder.read, now_us, vault.thresholds)
+            result = make(plan)
+            return Planned(plan, result, plan.changes())
 
     return await in_thread(made)
 

@@ -50,14 +50,19 @@ def _not_blank(value: str) -> str:
 
 
 def _small_json(value: dict[str, Any]) -> dict[str, Any]:
+    words = all(_is_word(name) and _is_word(part) for name, part in value.items())
     try:
-        size = len(to_json(_plain(value, DEPTH)))
+        size = len(to_json(value if words else _plain(value, DEPTH)))
     except ValueError:  # a half of a surrogate pair, too
         raise ValueError("must be plain JSON with finite numbers and valid text") from None
     if size > limits.METADATA_BYTES:
         raise ValueError(f"must be at most {limits.METADATA_BYTES} bytes of JSON, is {size}")
-    plain_json(value)
-    return value
+    return value if words else plain_json(value)
+
+
+def _is_word(value: object) -> bool:
+    """Text that needs no closer look, as most metadata holds."""
+    return type(value) is str and value.isprintable()
 
 
 def _plain(value: Any, depth: int) -> Any:

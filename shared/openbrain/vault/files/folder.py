@@ -87,13 +87,15 @@ class Folder:
     @contextmanager
     def held(self) -> "Iterator[Folder]":
         """The same folder for one operation on many files: each folder on a way is opened once. One that is moved or
-        removed meanwhile is then still the one that was opened. Threads of the operation may share it."""
+        removed meanwhile is then still the one that was opened. Threads of the operation may share it. Behind the
+        operation it opens folders as the other does."""
         held = copy(self)
-        held._held = {}
+        opened = held._held = {}
         try:
             yield held
         finally:
-            for descriptor in held._held.values():
+            held._held = None
+            for descriptor in opened.values():
                 os.close(descriptor)
 
     def read(self, relative: str) -> str:
