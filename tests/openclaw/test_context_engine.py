@@ -117,4 +117,6 @@ async def test_each_turn_is_stored_once_and_comes_back(brain: Brain, plugin: Pat
         await brain.settle()
         model.requests.clear()
         await host.says("What is the code of the depot?", session="agent:main:t2")
-        assert any("openbrain-recalled" in request and "4711" in request for request in model.requests)
+        (asked,) = [request for request in model.requests if "openbrain-recalled" in request]
+        assert "4711" in asked
+        assert asked.count("<openbrain-recalled>") == 1, asked

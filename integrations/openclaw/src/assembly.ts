@@ -11,6 +11,8 @@ export interface Summary {
   readonly text: string;
   /** The last message that it stands for, in milliseconds. */
   readonly until: number;
+  /** 1: of turns; 2: of such a summary and turns; and so on. */
+  readonly depth: number;
 }
 
 export interface Tail {

@@ -4,11 +4,11 @@ import { createHash } from "node:crypto";
 
 import type { Found, Summary } from "./assembly.js";
 import { BUDGET, fenced, summaryMessage, tailOf } from "./assembly.js";
-import type { Brain, NewThought, Thought } from "./brain.js";
+import type { BatchItem, Brain, NewThought, Thought } from "./brain.js";
 import type { Config } from "./config.js";
 import { matchesAny } from "./config.js";
 import type { Message } from "./messages.js";
-import { textOf, tokens, turns } from "./messages.js";
+import { isInjected, textOf, tokens, turns } from "./messages.js";
 import { depthOf, deterministicSummary, SUMMARY_TOKENS } from "./summary.js";
 
 const QUERY_CHARS = 2_000;
@@ -49,7 +49,7 @@ export class Engine {
       .map((message, entry) => this.#thought(key, message, { advancementKey, entry }))
       .filter((thought) => thought !== null);
     if (thoughts.length === 0) return "committed";
-    const results = await this.brain.store(thoughts, advancementKey);
+    const results = await this.#stored(thoughts, advancementKey);
     const refused = results.find((result) => result.status === "refused");
     if (refused) throw new Error(`openclaw-openbrain-context: a turn was refused: ${refused.message ?? ""}`);
     return results.every((result) => result.status === "duplicate") ? "duplicate" : "committed";
@@ -67,12 +67,14 @@ export class Engine {
     return results.filter((result) => result.status === "created").length;
   }
 
+  /** A host may hand over what was assembled before: whatever was injected then is left out, and found anew. */
   async assemble(
     session: Session,
-    messages: readonly Message[],
+    given: readonly Message[],
     options: { tokenBudget?: number | undefined; prompt?: string | undefined },
   ): Promise<{ messages: Message[]; estimatedTokens: number }> {
     const key = keyOf(session);
+    const messages = given.filter((message) => !isInjected(message));
     const budget = options.tokenBudget ?? BUDGET;
     const ignored = matchesAny(key, this.config.ignoreSessions);
     const summary = ignored ? null : await this.#summary(key);
@@ -112,19 +114,20 @@ export class Engine {
     const text = await this.#summarised([...earlier, ...cited], options.complete);
     const until = Math.max(...cited.map(at));
     const from = before?.until ?? Math.min(...cited.map(at));
+    const depth = depthOf(earlier);
     const metadata = {
       sessionId: key,
       advancementKey: `summary:${until}`,
       type: "summary",
       role: "summary",
-      depth: depthOf(earlier),
+      depth,
       from,
       until,
       messages: cited.length,
     };
     const [stored] = await this.brain.store([{ content: text, source: this.#source(key), metadata }], `${key}:summary:${until}`);
     if (stored?.id == null) throw new Error("openclaw-openbrain-context: the summary was not stored");
-    const summary: Summary = { id: stored.id, text, until };
+    const summary: Summary = { id: stored.id, text, until, depth };
     this.state.summaries.set(key, summary);
     const kept = fresh.filter((thought) => at(thought) > until);
     return { compacted: true, summary: text, tokensBefore, tokensAfter: tokens(summaryMessage(summary)) + sizes(kept) };
@@ -139,6 +142,16 @@ export class Engine {
     const session = String(thought.metadata["sessionId"] ?? "");
     const all = [...(await this.brain.list({ sessionId: session, type: "message" }, OLDEST))].reverse();
     return all.filter((each) => at(each) >= from && at(each) <= until);
+  }
+
+  /** The host says only that it degraded: why is told here. */
+  async #stored(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
+    try {
+      return await this.brain.store(thoughts, key);
+    } catch (error) {
+      this.log(`openclaw-openbrain-context: a turn is not stored yet, and offered again: ${String(error)}`);
+      throw error;
+    }
   }
 
   #thought(key: string, message: Message, identity: Record<string, unknown>): NewThought | null {
@@ -163,7 +176,12 @@ export class Engine {
       const found =
         thought === undefined
           ? null
-          : { id: thought.id, text: thought.content, until: Number(thought.metadata["until"] ?? 0) };
+          : {
+              id: thought.id,
+              text: thought.content,
+              until: Number(thought.metadata["until"] ?? 0),
+              depth: Number(thought.metadata["depth"] ?? 1),
+            };
       this.state.summaries.set(key, found);
       return found;
     } catch (error) {
@@ -233,7 +251,7 @@ export class Engine {
   }
 
   #asThought(summary: Summary): Thought {
-    const metadata = { role: "summary", type: "summary", depth: 1 };
+    const metadata = { role: "summary", type: "summary", depth: summary.depth };
     return { id: summary.id, content: summary.text, source: "", metadata, created_at: "" };
   }
 

@@ -34,6 +34,11 @@ export function textOf(message: Message): string {
   return message.role === "toolResult" && body ? `[result of ${message.toolName ?? "a tool"}]\n${body}` : body;
 }
 
+/** Whether a message holds nothing but what was injected: by us, or by another plugin. */
+export function isInjected(message: Message): boolean {
+  return message.role === "user" && typeof message.content === "string" && message.content !== "" && textOf(message) === "";
+}
+
 function partText(part: Part): string {
   switch (part.type) {
     case "text":

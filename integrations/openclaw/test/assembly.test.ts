@@ -75,7 +75,7 @@ describe("text", () => {
     expect(textOf(call as Message)).toBe('[call of read {"n":1}]');
     expect(textOf(result as Message)).toBe("[result of read]\ndone");
     expect(textOf({ role: "assistant", content: [{ type: "thinking", text: "secretly" }, { type: "text", text: "said" }] })).toBe("said");
-    const injected = `${summaryMessage({ id: "1", text: "old", until: 1 }).content as string}\nhello`;
+    const injected = `${summaryMessage({ id: "1", text: "old", until: 1, depth: 1 }).content as string}\nhello`;
     expect(textOf({ role: "user", content: injected })).toBe("hello");
     expect(textOf({ role: "user", content: "<relevant-memories>x</relevant-memories> hello" })).toBe("hello");
   });

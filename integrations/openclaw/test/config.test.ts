@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
 
 import plugin, { contextEngine, ENGINE_ID, OpenBrainConfigError, PLUGIN_ID } from "../index.js";
+import { fenced, summaryMessage } from "../src/assembly.js";
 import { matchesAny, parseConfig } from "../src/config.js";
 import { depthOf, deterministicSummary, SUMMARY_TOKENS } from "../src/summary.js";
 
+const session = { sessionId: "s", sessionKey: "agent:main:main" };
 const GIVEN = { baseUrl: "http://127.0.0.1:1/", apiKey: "k" };
 
 it("has no default host or key, and says what is missing", () => {
@@ -43,12 +45,23 @@ it("registers the engine under both ids and its tools, and tells of a missing ke
 });
 
 it("goes on without OpenBrain, and offers the turn again", async () => {
-  const engine = contextEngine(PLUGIN_ID, parseConfig({ ...GIVEN, timeoutMs: 200 }), () => undefined);
-  const session = { sessionId: "s", sessionKey: "agent:main:main" };
+  const lines: string[] = [];
+  const engine = contextEngine(PLUGIN_ID, parseConfig({ ...GIVEN, timeoutMs: 200 }), (line) => void lines.push(line));
   const messages = [{ role: "user", content: "hello", timestamp: 1 }];
   const { messages: assembled } = await engine.assemble({ ...session, messages, tokenBudget: 1_000, prompt: "hello" });
   expect(assembled).toEqual(messages);
   await expect(engine.commitTurn({ ...session, advancementKey: "a", messages })).rejects.toThrow("does not answer");
+  expect(lines.at(-1)).toContain("a turn is not stored yet, and offered again: OpenBrainUnavailable: OpenBrain does not answer");
+});
+
+it("leaves out what an earlier assembly has injected", async () => {
+  const engine = contextEngine(PLUGIN_ID, parseConfig({ ...GIVEN, timeoutMs: 200 }), () => undefined);
+  const messages = [{ role: "user", content: "hello", timestamp: 1 }];
+  const found = [{ id: "1", from: "user", at: "now", text: "older" }];
+  const injected = [fenced("openbrain-recalled", "", found, 1_000), summaryMessage({ id: "2", text: "old", until: 0, depth: 1 }).content];
+  const again = [...messages, ...injected.map((content) => ({ role: "user", content: String(content), timestamp: 1 }))];
+  const { messages: assembled } = await engine.assemble({ ...session, messages: again, tokenBudget: 1_000, prompt: "hello" });
+  expect(assembled).toEqual(messages);
 });
 
 it("summarises in fewer words whatever there is", () => {
