@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.errors import Conflict
-from openbrain_cli.agents.clients import CLIENTS, Bridge, Places
+from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
 from openbrain_cli.agents.config_edits import Entry, JsonEdit, TomlBlock, as_record, from_record
 from openbrain_cli.agents.connections import Connection, write
 
@@ -43,7 +44,12 @@ def places(home: Path, project: Path | None = None) -> Places:
 def bridge(folder: Path, program: str = "/opt/o b/openbrain") -> Bridge:
     arguments = ("mcp", "--key-file", str(folder / "key"))
     return Bridge(
-        program=Path(program), arguments=arguments, connection=folder, url="http://127.0.0.1:1", secret="ob_1"
+        program=Path(program),
+        arguments=arguments,
+        connection=folder,
+        url="http://127.0.0.1:1",
+        secret="ob_1",
+        context_engine=Path("/opt/engine"),
     )
 
 
@@ -91,6 +97,22 @@ def test_a_client_is_connected_twice_as_once_and_left_without_a_trace(
         began if file.suffix == ".json" else b"" for file in files
     ]
     assert not (tmp_path / "agents").exists()
+
+
+def test_openclaw_gets_its_context_engine_where_one_is_named(tmp_path: Path) -> None:
+    """With the key of the agent, beside plugins that are there already."""
+    named = bridge(tmp_path)
+    (edit,) = CLIENTS["openclaw"].edits(places(tmp_path), named)
+    before = {"plugins": {"load": {"paths": ["/opt/other"]}, "slots": {"memory": "other"}}}
+    assert json.loads(edit.added(json.dumps(before).encode()))["plugins"] == {
+        "load": {"paths": ["/opt/other", "/opt/engine"]},
+        "slots": {"memory": "other", "contextEngine": OPENCLAW_ENGINE},
+        "entries": {
+            OPENCLAW_ENGINE: {"enabled": True, "config": {"baseUrl": "http://127.0.0.1:1", "apiKey": "ob_1"}},
+        },
+    }
+    (plain,) = CLIENTS["openclaw"].edits(places(tmp_path), replace(named, context_engine=None))
+    assert "plugins" not in json.loads(plain.added(b""))
 
 
 def test_what_came_into_a_file_meanwhile_stays_when_ours_goes(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
 from tests.servers.plugin import need
 from tests.servers.tools.npm_clients import NODE, OPENCLAW
 from tests.support.api.brain import Brain, http
@@ -17,7 +18,6 @@ from tests.support.cli.coding_agents.scripted_model import MODEL, ScriptedModel
 from tests.support.processes.finished import finished
 
 SOURCES = Path(__file__).parents[2] / "integrations" / "openclaw"
-ENGINE = "openclaw-openbrain-context"
 NOWHERE = "http://127.0.0.1:9"
 TURN_S = 300
 
@@ -31,7 +31,7 @@ class Host:
         self._settings.parent.mkdir(parents=True)
 
     def points_to(self, brain_url: str) -> None:
-        """The plugin is chosen, and asks the OpenBrain there."""
+        """The plugin is chosen, as `openbrain connect openclaw` does it, and asks the OpenBrain there."""
         costs = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
         model = {"id": MODEL, "name": MODEL, "contextWindow": 32_000, "maxTokens": 2_000, "input": ["text"]}
         model |= {"reasoning": False, "cost": costs}
@@ -41,18 +41,22 @@ class Host:
             "api": "openai-completions",
             "models": [model],
         }
-        entry = {"enabled": True, "config": {"baseUrl": brain_url, "apiKey": self._key, "timeoutMs": 10_000}}
-        plugins = {
-            "load": {"paths": [str(self._plugin)]},
-            "entries": {ENGINE: entry},
-            "slots": {"contextEngine": ENGINE},
-        }
-        settings = {
+        settings: dict[str, Any] = {
             "models": {"providers": {"scripted": provider}},
             "agents": {"defaults": {"model": {"primary": f"scripted/{MODEL}"}}},
-            "plugins": plugins,
         }
-        self._settings.write_text(json.dumps(settings))
+        home = self.home
+        places = Places(
+            home=home, claude=home, claude_json=home, codex=home, openclaw_json=self._settings, project=None
+        )
+        bridge = Bridge(
+            program=home, arguments=(), connection=home, url=brain_url, secret=self._key, context_engine=self._plugin
+        )
+        (edit,) = CLIENTS["openclaw"].edits(places, bridge)
+        connected: dict[str, Any] = json.loads(edit.added(json.dumps(settings).encode()))
+        connected.pop("mcp")  # no tools here
+        connected["plugins"]["entries"][OPENCLAW_ENGINE]["config"]["timeoutMs"] = 10_000
+        self._settings.write_text(json.dumps(connected))
 
     async def says(self, text: str, session: str = "agent:main:t1") -> str:
         """One turn; what the host printed."""

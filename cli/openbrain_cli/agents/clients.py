@@ -15,6 +15,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain_cli.agents.config_edits import Edit, Entry, JsonEdit, TomlBlock
 
 SERVER: Final = "openbrain"
+OPENCLAW_ENGINE: Final = "openclaw-openbrain-context"
 HOOK_S: Final = 5
 """A client waits so long for a hook, at most; a hook gives up before."""
 PERMISSIONS: Final = (
@@ -50,6 +51,8 @@ class Bridge:
     url: str
     secret: str
     """Only for a client that can't read it from a file."""
+    context_engine: Path | None = None
+    """The folder of the plugin that keeps a client's turns, built."""
 
     def server(self) -> dict[str, Any]:
         """The server of tools, as most clients take it."""
@@ -134,7 +137,15 @@ def _cursor(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
 
 
 def _openclaw(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
-    return (JsonEdit(str(places.openclaw_json), (Entry(("mcp", "servers", SERVER), bridge.server()),)),)
+    entries = [Entry(("mcp", "servers", SERVER), bridge.server())]
+    if bridge.context_engine is not None:
+        config = {"baseUrl": bridge.url, "apiKey": bridge.secret}
+        entries += [
+            Entry(("plugins", "load", "paths"), str(bridge.context_engine), in_list=True),
+            Entry(("plugins", "entries", OPENCLAW_ENGINE), {"enabled": True, "config": config}),
+            Entry(("plugins", "slots", "contextEngine"), OPENCLAW_ENGINE),
+        ]
+    return (JsonEdit(str(places.openclaw_json), tuple(entries)),)
 
 
 def _agentihooks(places: Places, bridge: Bridge) -> tuple[Edit, ...]:

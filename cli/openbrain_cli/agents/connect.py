@@ -40,12 +40,17 @@ Redirect = Annotated[
 RecallPrompts = Annotated[
     bool, typer.Option("--recall-prompts", help="What bears on a prompt is shown to the agent with it.")
 ]
+ContextEngine = Annotated[
+    Path | None,
+    typer.Option("--context-engine", metavar="DIR", help="OpenClaw's turns are kept too, by the plugin built in DIR."),
+]
 
 
 @command(
     "openbrain connect claude-code",
     "openbrain connect codex --print",
     "openbrain connect gemini --project",
+    "openbrain connect openclaw --agent main --context-engine integrations/openclaw",
     "openbrain connect claude-code --remove",
 )
 def connect(
@@ -58,6 +63,7 @@ def connect(
     project: InProject = False,
     redirect_memory_files: Redirect = False,
     recall_prompts: RecallPrompts = False,
+    context_engine: ContextEngine = None,
 ) -> None:
     """Write a client's own configuration, so that its agent has the brain's tools and hooks from its next session on.
 
@@ -74,16 +80,16 @@ def connect(
     name = agent or chosen.name
     if not _AGENT.fullmatch(name):
         raise Invalid("--agent", "must be letters, digits, '.', '_' and '-', at most 64")
-    places = profile.client_places(folder)
+    places, plugin = profile.client_places(folder), _plugin(chosen, context_engine)
     if print_only:
-        bridge = _bridge(profile, connection, name, "" if chosen.speaks_mcp else "ob_...")
+        bridge = _bridge(profile, connection, name, "ob_...", plugin)
         for edit in chosen.edits(places, bridge):
             print(plain(f"{edit.path}:\n{shown(edit)}"))
         return
     if not profile.runs_here and not profile.named:
         profile.url  # noqa: B018 - says what to start or to name
     secret, key_id = _key(connection, chosen, name, to)
-    bridge = _bridge(profile, connection, name, secret)
+    bridge = _bridge(profile, connection, name, secret, plugin)
     changes = connection.changes(chosen.edits(places, bridge))
     facts: dict[str, object] = {"client": chosen.name, "agent": name, "key_id": key_id, "url": _url(profile)}
     facts |= {"data": str(profile.data_dir), "allow_http": profile.allows_http}
@@ -134,7 +140,20 @@ def _url(profile: "Profile") -> str:
     return "" if profile.runs_here else profile.url
 
 
-def _bridge(profile: "Profile", connection: Connection, agent: str, secret: str) -> Bridge:
+def _plugin(client: Client, folder: Path | None) -> Path | None:
+    """The plugin's folder, made sure of."""
+    if folder is None:
+        return None
+    if client.name != "openclaw":
+        raise Invalid("--context-engine", f"{client.title} has none: only openclaw takes one")
+    if not (folder / "openclaw.plugin.json").is_file() or not (folder / "dist" / "index.js").is_file():
+        raise Invalid("--context-engine", f"{folder} holds no built plugin: `npm ci && npm run build` in its sources")
+    return folder.resolve()
+
+
+def _bridge(
+    profile: "Profile", connection: Connection, agent: str, secret: str, context_engine: Path | None = None
+) -> Bridge:
     url = profile.url if profile.named or profile.runs_here else ""
     where = ("--data", str(profile.data_dir)) if not url or profile.runs_here else ("--url", url)
     return Bridge(
@@ -144,6 +163,7 @@ def _bridge(profile: "Profile", connection: Connection, agent: str, secret: str)
         connection=connection.folder,
         url=url,
         secret=secret,
+        context_engine=context_engine,
     )
 
 
