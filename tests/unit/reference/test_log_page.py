@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 def module(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[2 if parts[0] == "services" else 1 :])
+    return ".".join(parts[2 if parts[0] == "services" else 1 :]).removesuffix(".__init__")
 
 
 @cache
