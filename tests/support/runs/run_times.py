@@ -17,6 +17,7 @@ import pytest
 _PHASES = ("setup", "call", "teardown")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST = 60
+_BEGUN = time.monotonic()
 _SCAN_AFTER_S = 0.02
 """A test that takes less has started nothing."""
 _PROPERTY = "times"
@@ -61,10 +62,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "when")]
-    times = os.times()
-    total = sum(times[:4])
-    terminalreporter.section(f"where the time went: {total:.1f} s of processor in all, {times.elapsed:.0f} elapsed")
+    # What failed at collection, or with its worker, has no times.
+    found = (report for reports in terminalreporter.stats.values() for report in reports)
+    reports = [report for report in found if getattr(report, "when", None) in _PHASES]
+    total, elapsed = sum(os.times()[:4]), time.monotonic() - _BEGUN
+    terminalreporter.section(f"where the time went: {total:.1f} s of processor in all, {elapsed:.0f} elapsed")
     for title, depth in (("suite", 2), ("folder", 3), ("file", 9)):
         terminalreporter.line(f"    all  {title:52} tests   clock  set-up    call     end  processes")
         for line in _table(reports, depth):
