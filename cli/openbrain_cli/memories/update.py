@@ -24,6 +24,10 @@ NewAliases = Annotated[list[str] | None, typer.Option("--alias", help="Instead o
 NewTags = Annotated[list[str] | None, typer.Option("--tag", help="Instead of its tags; repeatable.")]
 NoTags = Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")]
 NewMetadata = Annotated[str | None, typer.Option("--metadata", help="Instead of its metadata: a JSON object.")]
+NewOrg = Annotated[str | None, typer.Option("--org", help="Where it is filed from now on; '' for no org.")]
+NewProject = Annotated[str | None, typer.Option("--project", help="Where it is filed from now on; '' for no project.")]
+NewScope = Annotated[str | None, typer.Option("--memory-scope", help="Who sees it: agent, project, shared, session.")]
+NewAgent = Annotated[str | None, typer.Option("--to-agent", help="Whose it is from now on.")]
 Lasts = Annotated[bool, typer.Option("--no-expiry", help="Take its expiry away.")]
 Confirm = Annotated[bool, typer.Option("--confirm", help="It is still true: it fades from now on.")]
 IfVersion = Annotated[
@@ -44,6 +48,10 @@ class Wanted:
     metadata: NewMetadata = None
     confidence: Confidence = None
     source: Source = None
+    org: NewOrg = None
+    project: NewProject = None
+    memory_scope: NewScope = None
+    to_agent: NewAgent = None
     expires_in: Hours = None
     no_expiry: Lasts = False
     confirm: Confirm = False
@@ -61,8 +69,11 @@ class Wanted:
             metadata=None if self.metadata is None else _object(self.metadata),
             confidence=self.confidence,
             source=self.source,
+            memory_scope=self.memory_scope,
+            agent_id=self.to_agent,
             expires_in=self.expires_in,
         )
+        changes |= {name: value for name, value in (("org", self.org), ("project", self.project)) if value is not None}
         if self.no_tags:
             changes["tags"] = []
         if self.no_expiry:

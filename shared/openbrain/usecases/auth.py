@@ -56,6 +56,12 @@ class Actor:
             return self
         return replace(self, agent_id=agent_id)
 
+    def authors(self) -> tuple[str, ...] | None:
+        """The agents whose memories it may file under another agent; None for all."""
+        if ANY_AGENT in self.act_as or Permission.ADMIN in self.permissions:
+            return None
+        return (self.agent_id, *self.act_as) if self.agent_id else self.act_as
+
     def may_write_to(self, org: str) -> None:
         """`Forbidden` for an org that is not the key's; '' is a memory of no org."""
         if self.orgs is None or org in self.orgs or (not org and self.without_org):

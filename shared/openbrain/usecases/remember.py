@@ -12,7 +12,7 @@ from typing import Any
 
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import NEVER
-from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.errors import Forbidden, Invalid, OpenBrainError
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
@@ -222,6 +222,11 @@ class Change:
     type: MemoryType | None = None
     confidence: float | None = None
     source: str | None = None
+    org: str | None = None
+    project: str | None = None
+    """'' takes either away."""
+    memory_scope: Scope | None = None
+    agent_id: str | None = None
     expires_in: int | None = None
     expires_at: int | None = None
     """Microseconds."""
@@ -244,7 +249,8 @@ def prepare_edit(
     """The change as the truth takes it; `Invalid` names the field. `verbatim` as in `Offer`."""
     if change == Change():
         raise Invalid(
-            "", "there is nothing to change: give content, title, tags, metadata, type, confidence or an expiry"
+            "",
+            "there is nothing to change: give content, title, tags, metadata, type, confidence, org or expiry",
         )
     given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
     if verbatim:
@@ -253,6 +259,11 @@ def prepare_edit(
         texts = {**given, **admitted_fields(given, content_policy)}
     else:
         texts = admitted(given, content_policy)
+    if change.org is not None:
+        actor.may_write_to(change.org)
+    authors = actor.authors()
+    if change.agent_id is not None and authors is not None and change.agent_id not in authors:
+        raise Forbidden("this key may not speak for that agent")
     now = clock.now()
     ends = 0 if change.lasts else expiry(now, change.expires_in, change.expires_at)
     return Edit(
@@ -267,6 +278,11 @@ def prepare_edit(
         type=change.type,
         confidence=change.confidence,
         source=texts["source"],
+        org=change.org,
+        project=change.project,
+        memory_scope=change.memory_scope,
+        agent_id=change.agent_id,
+        authors=authors,
         expires_at=ends,
         confirm=change.confirm,
     )

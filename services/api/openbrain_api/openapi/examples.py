@@ -102,6 +102,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
         "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},
         "still true": {"confirm": True},
         "without an end": {"expires_at": None},
+        "filed elsewhere": {"project": "shop-api", "org": "core"},
     },
     FeedbackBody: {
         "one helped, one is out of date": {

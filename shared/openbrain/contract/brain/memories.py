@@ -11,6 +11,7 @@ from openbrain.contract.base import CURSOR, Answer, Body
 from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
+    Agent,
     Aliases,
     Confidence,
     Content,
@@ -18,6 +19,8 @@ from openbrain.domain.events.submission import (
     IdempotencyKey,
     Metadata,
     Moment,
+    NewOrg,
+    NewProject,
     NewTitle,
     Note,
     Source,
@@ -78,6 +81,13 @@ class PatchBody(Body):
     type: MemoryType | None = None
     confidence: Confidence | None = None
     source: Source | None = None
+    org: Annotated[NewOrg | None, Field(description='Where it is filed; "" for no org.')] = None
+    project: Annotated[NewProject | None, Field(description='Where it is filed; "" for no project.')] = None
+    memory_scope: Annotated[Scope | None, Field(description="Who sees it.")] = None
+    agent_id: Annotated[
+        Agent | None,
+        Field(description="Whose it is: the key must be allowed to speak for both agents."),
+    ] = None
     expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
     expires_at: Moment | None = None
     confirm: Annotated[bool, Field(strict=True, description="Still true: it fades from now on.")] = False

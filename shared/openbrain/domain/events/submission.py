@@ -103,6 +103,13 @@ Project = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS),
     AfterValidator(plain_line),
 ]
+NewOrg = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
+]
+NewProject = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)
+]
+"""'' takes one away."""
 Agent = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS),

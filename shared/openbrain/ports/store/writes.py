@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from openbrain.domain.access.visibility import Condition, Viewer
-from openbrain.domain.memory import Memory
+from openbrain.domain.memory import Memory, Scope
 from openbrain.ports.store.operations import Operation
 
 PURGE = "purge"
@@ -82,6 +82,13 @@ class Edit:
     type: str | None = None
     confidence: float | None = None
     source: str | None = None
+    org: str | None = None
+    project: str | None = None
+    """'' takes either away."""
+    memory_scope: Scope | None = None
+    agent_id: str | None = None
+    authors: tuple[str, ...] | None = ()
+    """The agents whose memories it may hand on, or make private; None for all."""
     expires_at: int | None = None
     """Microseconds; 0 takes an expiry away."""
     confirm: bool = False

@@ -3,7 +3,7 @@
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import Memory, Scope
 
-_PERSONAL = (Scope.AGENT, Scope.SESSION)
+PERSONAL = (Scope.AGENT, Scope.SESSION)
 
 
 def dedupe_key(memory: Memory) -> str:
@@ -24,5 +24,5 @@ def says_the_same(new: Memory, old: Memory) -> bool:
 
 
 def _place(memory: Memory) -> tuple[str, str, str, str, str]:
-    agent = memory.agent_id if memory.memory_scope in _PERSONAL else ""
+    agent = memory.agent_id if memory.memory_scope in PERSONAL else ""
     return memory.workspace_id, memory.memory_scope.value, memory.org, memory.project, agent

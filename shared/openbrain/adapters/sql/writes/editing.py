@@ -9,14 +9,14 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.quotas import admit_more
 from openbrain.adapters.sql.writes.superseding import moved_on, sees
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import Conflict, NotFound, Outdated
+from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound, Outdated
 from openbrain.domain.ids import content_hash
-from openbrain.domain.memory import Change, Memory, MemoryType, Reason
+from openbrain.domain.memory import Change, Memory, MemoryType, Reason, Scope
 from openbrain.ports.store.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
@@ -30,6 +30,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     as_seen(before, edit.expected_versions)
     journal = Journal(now)
     after = _edited(before, edit)
+    may_move(before, after, edit.authors)
     if after != before:
         change = Change.METADATA if after.content == before.content else Change.CONTENT
         confirmed_at = now if edit.confirm or change is Change.CONTENT else before.confirmed_at
@@ -92,11 +93,26 @@ def _edited(before: Memory, edit: Edit) -> Memory:
         "type": None if edit.type is None else MemoryType(edit.type),
         "confidence": edit.confidence,
         "source": edit.source,
+        "org": edit.org,
+        "project": edit.project,
+        "memory_scope": edit.memory_scope,
+        "agent_id": edit.agent_id,
     }
     changes = {name: value for name, value in given.items() if value is not None}
     if edit.expires_at is not None:
         changes["expires_at"] = edit.expires_at or None
     return replace(before, **changes)
+
+
+def may_move(before: Memory, after: Memory, authors: tuple[str, ...] | None) -> None:
+    """`Invalid` where nobody could see it there, `Forbidden` where it is another agent's to give or to hide."""
+    if after.memory_scope is Scope.SESSION and not after.session_id:
+        raise Invalid("memory_scope", "session is for what was said in a session, and this memory is of none")
+    if after.memory_scope in PERSONAL and not after.agent_id:
+        raise Invalid("agent_id", f"is needed: memory_scope {after.memory_scope} is what one agent sees")
+    hidden = after.memory_scope is not before.memory_scope and after.memory_scope in PERSONAL
+    if (hidden or after.agent_id != before.agent_id) and authors is not None and before.agent_id not in authors:
+        raise Forbidden("this memory is another agent's: only a key that may speak for it can hand it on or hide it")
 
 
 def store_edit(connection: Connection, journal: Journal, before: Memory, after: Memory) -> None:

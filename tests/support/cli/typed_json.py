@@ -1,0 +1,39 @@
+"""Commands as a person types them with --json and some key, the API behind a real server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from openbrain_cli.main import app
+from tests.support.api.brain import Brain
+from tests.support.api.served import served
+
+
+class Terminal:
+    """Where commands are typed, with some key."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url = url
+        self._folder = folder
+
+    async def run(self, key: str, *words: str, **env: str) -> tuple[int, dict[str, Any], str]:
+        """What it ended with, printed as JSON, and said."""
+        file = self._folder / "key"
+        file.write_text(key, encoding="ascii")
+        file.chmod(0o600)
+        typed = [*words, "--json", "--url", self._url, "--key-file", str(file)]
+        done = await asyncio.to_thread(lambda: CliRunner().invoke(app, typed, env=env))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+@pytest.fixture
+async def terminal(brain: Brain, tmp_path: Path) -> AsyncIterator[Terminal]:
+    async with served(brain.app()) as url:
+        yield Terminal(url, tmp_path)
