@@ -145,6 +145,7 @@ async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
 
 async def test_thoughts_are_their_agents_alone(brain: Brain, ada: httpx.AsyncClient) -> None:
     mine = await add(ada, "The vault code is on the fridge.", metadata=turn(1))
+    brain.clock.advance(1)
     of_session = await add(ada, "For this session.", memory_scope="session", metadata=turn(2))
     await brain.settle()
     assert [each["id"] for each in await listed(ada)] == [mine["id"]], "a session's are shown within it"

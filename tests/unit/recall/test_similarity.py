@@ -37,7 +37,8 @@ def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
 @pytest.mark.parametrize(
     ("precision", "least", "certain", "shown"),
     [
-        (Precision.BALANCED, None, True, 3),
+        (Precision.BALANCED, None, True, 2),
+        (Precision.BALANCED, None, False, 3),
         (Precision.EXACT, None, True, 1),
         (Precision.RECALL, None, True, 3),
         (Precision.EXACT, None, False, 3),
@@ -56,3 +57,14 @@ def test_nothing_is_shown_where_the_best_is_far(precision: str, shown: int) -> N
     hits = [RankedMemory(memory(), 1.0, CLOSE - 0.01)]
 
     assert len(close(hits, Precision(precision), None, compared=200, certain=True)) == shown
+
+
+def test_turns_of_a_session_and_what_is_named_stay_however_far() -> None:
+    near, far = RankedMemory(memory(), 1.0, 0.75), RankedMemory(memory(), 1.0, 0.2)
+    turn = replace(far, memory=replace(far.memory, session_id="s", turn=1))
+    wanted = frozenset({far.memory.id})
+
+    assert close([near, far, turn], Precision.BALANCED, None, compared=200, certain=True) == [near, turn]
+    assert close([near, far], Precision.BALANCED, None, compared=200, certain=True, wanted=wanted) == [near, far]
+    assert close([near, far], Precision.EXACT, None, compared=200, certain=True, wanted=wanted) == [near, far]
+    assert close([far], Precision.BALANCED, None, compared=200, certain=True, wanted=wanted) == [far]

@@ -216,11 +216,13 @@ class Recaller:
         self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
     ) -> RecallResult:
         certain = not judged.hits.degraded and all(hit.memory.id in near for hit in best)
-        certain = certain and not self._wanted(question, judged, best)
         found = with_similarities(best, words_of(question.query), near)
         precision = question.precision or Precision(self._settings.precision)
         compared = len(judged.fused)
-        near_enough = close(found, precision, question.min_similarity, compared=compared, certain=certain)
+        wanted = self._wanted(question, judged, best)
+        near_enough = close(
+            found, precision, question.min_similarity, compared=compared, certain=certain, wanted=wanted
+        )
         shown = near_enough[: question.top_k]
         top = max((hit.score for hit in judged.candidates.verified), default=0.0)
         return RecallResult(
@@ -232,10 +234,11 @@ class Recaller:
         )
 
     @staticmethod
-    def _wanted(question: Question, judged: _Judged, best: Sequence[RankedMemory]) -> bool:
-        """Whether one of them has its name in the question, or a keyword of the request."""
+    def _wanted(question: Question, judged: _Judged, best: Sequence[RankedMemory]) -> frozenset[str]:
+        """Ids of those that have their name in the question, or a keyword of the request."""
         names = frozenset(hit.memory_id for hit in judged.names or ())
-        return any(hit.memory.id in names or boosted(1.0, hit.memory, question) > 1 for hit in best)
+        boosts = (hit.memory.id for hit in best if boosted(1.0, hit.memory, question) > 1)
+        return names.union(boosts)
 
     def _weight(self, question: Question) -> float:
         return self._settings.text_weight if question.text_weight is None else question.text_weight

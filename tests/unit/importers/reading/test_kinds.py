@@ -10,6 +10,7 @@ from openbrain_cli.importers.execution.spill_file import SpillFile
 from openbrain_cli.importers.file_reading import MAX_BYTES
 from openbrain_cli.importers.found_memory import Scan
 from openbrain_cli.importers.locations.scanning import Client, Seen, Wanted, gather, look, sources
+from openbrain_cli.memories.transfer.foreign.locations import FORMATS
 from tests.support.cli.import_samples import ALL, Sample, homes, lay_out
 
 each_kind = pytest.mark.parametrize("sample", ALL, ids=[each.client for each in ALL])
@@ -23,6 +24,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_there_is_a_sample_of_every_kind() -> None:
     others = {Client.AUTO, Client.CLAUDE, Client.AGENTS}  # their samples stand in samples/memories
+    others |= {Client(name) for name in FORMATS}  # rows of tables: test_tables, test_foreign_stores
 
     assert {each.client for each in ALL} == set(Client) - others
 

@@ -15,9 +15,12 @@ from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
 """Of a memory that holds every word of the question."""
-CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.52, 0.05, 0.1
+CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.5, 0.05, 0.1
 """Where the best of an answer is not even so near, nobody remembers (balanced): at most; of one memory; and what it
 rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
+SHARE_OF_BEST = 0.65
+"""What is less near than this share of the best is left out (balanced). Turns of a session are not: a short one is
+found by those around it."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
 """What is shown of an exact answer is so near, and not further behind the best."""
 
@@ -43,18 +46,29 @@ def floor(compared: int) -> float:
 
 
 def close(
-    hits: Sequence[RankedMemory], precision: Precision, least: float | None, *, compared: int, certain: bool
+    hits: Sequence[RankedMemory],
+    precision: Precision,
+    least: float | None,
+    *,
+    compared: int,
+    certain: bool,
+    wanted: frozenset[str] = frozenset(),
 ) -> Sequence[RankedMemory]:
     """Those to be shown, of the best of `compared`. `least` stands for the floors of `precision`; where not all is
-    known (`certain`: an index did not answer, or a memory has no token states) there are no floors but that one."""
+    known (`certain`: an index did not answer, or a memory has no token states) there are no floors but that one, nor
+    for what is `wanted`: ids of memories with their name in the question, or a keyword of the request."""
     top = max((_known(hit) for hit in hits), default=0.0)
     if least is not None:
         return [hit for hit in hits if _known(hit) >= least]
     if not certain or precision is Precision.RECALL:
         return hits
     if precision is Precision.EXACT:
-        return [hit for hit in hits if _known(hit) >= max(EXACT, top - EXACT_WIDTH)]
-    return hits if top >= floor(compared) else []
+        needed = max(EXACT, top - EXACT_WIDTH)
+        return [hit for hit in hits if hit.memory.id in wanted or _known(hit) >= needed]
+    if top < floor(compared) and not any(hit.memory.id in wanted for hit in hits):
+        return []
+    needed = SHARE_OF_BEST * top
+    return [hit for hit in hits if hit.memory.id in wanted or hit.memory.turn is not None or _known(hit) >= needed]
 
 
 def with_similarities(
