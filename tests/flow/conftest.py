@@ -78,8 +78,8 @@ class Brain:
         return found
 
     async def recalled(self, query: str, **more: Any) -> list[str]:
-        """The ids that a recall finds, best first."""
-        answer = await self.post("/v1/brain/recall", {"query": query, **more})
+        """The ids of all that a recall finds, best first."""
+        answer = await self.post("/v1/brain/recall", {"query": query, "precision": "recall", **more})
         return [memory["id"] for memory in answer["memories"]]
 
     async def listed(self, **query: Any) -> list[str]:
