@@ -38,7 +38,9 @@ async def breakable(
 
 async def recall(http: httpx.AsyncClient, query: str) -> tuple[list[str], list[str]]:
     """Contents found, and what the answer lacks."""
-    answer: dict[str, Any] = (await http.post("/v1/brain/recall", json={"query": query})).raise_for_status().json()
+    answer: dict[str, Any] = (
+        (await http.post("/v1/brain/recall", json={"query": query, "precision": "recall"})).raise_for_status().json()
+    )
     return [memory["content"] for memory in answer["memories"]], answer["degraded"]
 
 

@@ -124,5 +124,9 @@ async def _erase_and_search(
         assert result["text"]["product"] == result["vectors"]["product"] == "Elasticsearch"
         assert result["database"]["product"] == "MariaDB"
         assert result["stream_files"] == "append-only file written anew"
-        answer = (await http.post("/v1/brain/recall", json={"query": "neighbour of the depot", "top_k": 30})).json()
+        answer = (
+            await http.post(
+                "/v1/brain/recall", json={"query": "neighbour of the depot", "top_k": 30, "precision": "recall"}
+            )
+        ).json()
         assert answer["count"] == 20

@@ -44,7 +44,9 @@ async def test_replicas_share_the_work_and_a_kill_in_the_middle_loses_nothing(
     await until(lambda: all_indexed(servers, MEMORIES), 240, 0.2)
     api = next(each for each in started.started if each.service == "api")
     async with servers.http(api.url) as http:
-        answer = (await http.post("/v1/brain/recall", json={"query": "ship 17 crates", "top_k": 5})).json()
+        answer = (
+            await http.post("/v1/brain/recall", json={"query": "ship 17 crates", "top_k": 5, "precision": "recall"})
+        ).json()
     assert answer["degraded"] == []
     assert answer["memories"][0]["content"].startswith("Ship 17 ")
     for process in spared:

@@ -173,7 +173,11 @@ async def test_a_database_put_back_under_living_indexes(servers: Servers, databa
             assert all(each.get("ghost", 0) >= 1 and each.get("ahead", 0) >= 1 for each in found[:1]), found
             await until(lambda: equal(admin), 300, 0.5)
             await until(lambda: all_indexed(servers, 20), 300, 0.2)
-            answer = (await http.post("/v1/brain/recall", json={"query": "crane lifts tons", "top_k": 40})).json()
+            answer = (
+                await http.post(
+                    "/v1/brain/recall", json={"query": "crane lifts tons", "top_k": 40, "precision": "recall"}
+                )
+            ).json()
             assert {each["id"] for each in answer["memories"]} == set(ids)
             assert unknown not in ids
 

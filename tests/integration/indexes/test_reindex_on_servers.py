@@ -65,7 +65,9 @@ class Load:
 
     async def ask(self) -> None:
         while not self.over.is_set():
-            answer = await self.http.post("/v1/brain/recall", json={"query": "crates of tea", "top_k": 5})
+            answer = await self.http.post(
+                "/v1/brain/recall", json={"query": "crates of tea", "top_k": 5, "precision": "recall"}
+            )
             assert answer.status_code == 200, answer.text
             told: dict[str, Any] = answer.json()
             assert not told["degraded"], told["degraded"]
