@@ -1,7 +1,7 @@
 """refile and backfill-org: memories filed elsewhere, one by one. Stopped anywhere, the same command does the rest."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,7 @@ _SHOWN = 20
 
 @dataclass(slots=True)
 class Moved:
-    """What became of them."""
+    """Counts of memories by outcome."""
 
     dry_run: bool
     moved: int = 0
@@ -153,11 +153,8 @@ async def _move(brain: "OpenBrain", ids: Sequence[str], place: Mapping[str, Any]
 
     hidden = quiet or not sys.stderr.isatty()
     with Progress(console=console(stderr=True), disable=hidden, transient=True) as progress:
-        task = progress.add_task("moving", total=len(ids))
-        advance: Callable[[], Any] = lambda: progress.update(task, advance=1)  # noqa: E731
-        for memory_id in ids:
+        for memory_id in progress.track(ids, description="moving"):
             await _move_one(brain, memory_id, place, done)
-            advance()
 
 
 async def _move_one(brain: "OpenBrain", memory_id: str, place: Mapping[str, Any], done: Moved) -> None:

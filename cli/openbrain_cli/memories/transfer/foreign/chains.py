@@ -1,4 +1,4 @@
-"""Who took whose place in a table: links to rows that are not there, and links that go round, are left out."""
+"""Supersedes links between the rows of a table, without links to missing rows and without cycles."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """The links that hold, by id."""
+    """Valid links, child id to parent id."""
 
     parents: Mapping[str, str]
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """When a row's place was taken, by the row's id."""
+    """Time at which a row was superseded, by its id."""
     circular: frozenset[str] = frozenset()
-    """Whose link would have closed a circle."""
+    """Ids of rows whose link was dropped because it closed a cycle."""
     missing: frozenset[str] = frozenset()
-    """Whose link names a row that is not there."""
+    """Ids of rows whose link was dropped because the parent is not in the table."""
 
 
 def chains(links: Mapping[str, str], created: Mapping[str, str]) -> Chains:
-    """Of each circle the oldest row loses its link: nothing takes the place of what is newer than itself."""
+    """Resolve links. In a cycle the oldest row loses its link: a row can't supersede a newer one."""
     missing = frozenset(child for child, parent in links.items() if parent not in created)
     parents = {child: parent for child, parent in links.items() if child not in missing}
     circular = frozenset(min(circle, key=lambda each: (created[each], each)) for circle in _circles(parents))

@@ -27,7 +27,7 @@ _NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
 
 @dataclass(slots=True)
 class Converted:
-    """What became of the rows on this side."""
+    """Counts of rows read, converted and refused."""
 
     rows: int = 0
     memories: int = 0
@@ -37,7 +37,7 @@ class Converted:
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, number: int, reason: str) -> None:
-        """A row that is no memory here."""
+        """Count a row that can't be converted."""
         self.refused += 1
         if len(self.refusals) < REFUSALS:
             self.refusals.append({"row": number, "message": reason})
@@ -45,7 +45,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class _Survey:
-    """What is to be known of a table before its first row is written."""
+    """Workspaces, links and times of a table, collected in a first pass."""
 
     workspaces: frozenset[str]
     chains: Chains

@@ -28,7 +28,7 @@ def sqlite_tables(path: Path) -> set[str]:
 
 
 def sqlite_rows(path: Path, query: str) -> Rows:
-    """What a query of ours gives."""
+    """Rows of a query."""
     with closing(_opened(path)) as connection:
         connection.row_factory = sqlite3.Row
         for row in connection.execute(query):

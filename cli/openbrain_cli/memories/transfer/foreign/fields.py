@@ -84,7 +84,7 @@ def thought(
 
 
 def identity_of(metadata: dict[str, Any]) -> str:
-    """What makes a thought the same turn when it comes again; '' for one that may come any number of times."""
+    """Identity of a turn, by which a repeated import is recognised; '' for a thought without one."""
     return ThoughtBody.model_construct(content="", metadata=metadata).identity
 
 

@@ -13,13 +13,13 @@ from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
 
 STORE = "brain_memories"
 _COLUMNS = {"id", "workspace_id", "agent_id", "type", "content"}
-"""What tells its rows from others."""
+"""Columns by which a row of the table is recognised."""
 _CONFIDENCE = 0.8
-"""What a row without one was stored with."""
+"""Default of the original for a row without a value."""
 
 
 def workspace(row: Row) -> str:
-    """Whose row it is."""
+    """Workspace of a row."""
     return fields.text(row.get("workspace_id"))
 
 

@@ -1,4 +1,4 @@
-"""What is to be known of a store whose rows can be imported."""
+"""Description of a store whose rows can be imported."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Format:
     """One kind of store."""
 
     name: str
-    """What a person calls it, with --from."""
+    """Name for --from."""
     rows_of: Callable[[Path], Reader | None]
     """The rows of a file, or None where it is of another kind."""
     line: Callable[[Row, str], Mapping[str, Any]]
