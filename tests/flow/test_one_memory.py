@@ -114,7 +114,7 @@ async def test_a_long_text_is_found_by_its_end(brain: Brain) -> None:
     await brain.indexed(without)
     await brain.indexed(memory_id)
 
-    asked = {"query": "a penguin that mattered", "text_weight": 0, "precision": "recall"}
+    asked = {"query": "a penguin that mattered", "text_weight": 0}
     answer = await brain.post("/v1/brain/recall", asked)
 
     assert [memory["id"] for memory in answer["memories"]] == [memory_id, without]

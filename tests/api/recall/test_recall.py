@@ -29,7 +29,7 @@ async def test_the_answer_in_both_shapes(brain: Brain, ada: httpx.AsyncClient) -
     ids = await remembered(ada, "we deploy with podman", "lunch is at noon")
     await brain.settle()
 
-    body = (await ada.post(RECALL, json={"query": "how do we deploy", "precision": "recall"})).json()
+    body = (await ada.post(RECALL, json={"query": "how do we deploy"})).json()
 
     assert [each["id"] for each in body["memories"]] == ids
     assert body["scores"] == {each["id"]: each["score"] for each in body["memories"]}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openbrain.domain.text.words import words_of
-from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, Precision, close, similarity
+from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, FEW, Precision, close, similarity
 from openbrain_api.recall.order import RankedMemory
 from tests.support.store.fixtures import memory
 
@@ -37,8 +37,7 @@ def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
 @pytest.mark.parametrize(
     ("precision", "least", "certain", "shown"),
     [
-        (Precision.BALANCED, None, True, 2),
-        (Precision.BALANCED, None, False, 3),
+        (Precision.BALANCED, None, True, 3),
         (Precision.EXACT, None, True, 1),
         (Precision.RECALL, None, True, 3),
         (Precision.EXACT, None, False, 3),
@@ -59,12 +58,17 @@ def test_nothing_is_shown_where_the_best_is_far(precision: str, shown: int) -> N
     assert len(close(hits, Precision(precision), None, compared=200, certain=True)) == shown
 
 
-def test_turns_of_a_session_and_what_is_named_stay_however_far() -> None:
+def test_of_many_hits_those_far_behind_the_best_are_left_out_but_for_turns_and_names() -> None:
     near, far = RankedMemory(memory(), 1.0, 0.75), RankedMemory(memory(), 1.0, 0.2)
     turn = replace(far, memory=replace(far.memory, session_id="s", turn=1))
+    few, many = [near, *[far] * (FEW - 1)], [near, *[far] * FEW, turn]
     wanted = frozenset({far.memory.id})
 
-    assert close([near, far, turn], Precision.BALANCED, None, compared=200, certain=True) == [near, turn]
-    assert close([near, far], Precision.BALANCED, None, compared=200, certain=True, wanted=wanted) == [near, far]
-    assert close([near, far], Precision.EXACT, None, compared=200, certain=True, wanted=wanted) == [near, far]
-    assert close([far], Precision.BALANCED, None, compared=200, certain=True, wanted=wanted) == [far]
+    def shown(hits: list[RankedMemory], precision: Precision, wanted: frozenset[str] = frozenset()) -> object:
+        return close(hits, precision, None, compared=200, certain=True, wanted=wanted)
+
+    assert shown(few, Precision.BALANCED) == few
+    assert shown(many, Precision.BALANCED) == [near, turn]
+    assert shown(many[:-1], Precision.BALANCED, wanted) == many[:-1]
+    assert shown([near, far], Precision.EXACT, wanted) == [near, far]
+    assert shown([far], Precision.BALANCED, wanted) == [far]

@@ -72,8 +72,8 @@ class RecallBody(Filters):
         Literal["exact", "balanced", "recall"] | None,
         Field(
             description="exact: only what is near (0.6, and 0.1 below the best at most). balanced, unless set "
-            "otherwise: nothing where even the best is not (0.5 of many, less of few), and nothing of less than "
-            "0.65 of the best but turns of sessions. recall: whatever was found."
+            "otherwise: nothing where even the best is not (0.5 of many, less of few), and of more than five "
+            "hits none below 0.65 of the best but turns of sessions. recall: whatever was found."
         ),
     ] = None
     fold: Annotated[

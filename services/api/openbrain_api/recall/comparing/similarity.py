@@ -21,6 +21,8 @@ rises by with the logarithm of how many were compared, the best of which has mor
 SHARE_OF_BEST = 0.65
 """What is less near than this share of the best is left out (balanced). Turns of a session are not: a short one is
 found by those around it."""
+FEW = 5
+"""An answer of no more hits is not cut so: a person or model sees at a glance which of them is meant."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
 """What is shown of an exact answer is so near, and not further behind the best."""
 
@@ -67,6 +69,8 @@ def close(
         return [hit for hit in hits if hit.memory.id in wanted or _known(hit) >= needed]
     if top < floor(compared) and not any(hit.memory.id in wanted for hit in hits):
         return []
+    if len(hits) <= FEW:
+        return hits
     needed = SHARE_OF_BEST * top
     return [hit for hit in hits if hit.memory.id in wanted or hit.memory.turn is not None or _known(hit) >= needed]
 
