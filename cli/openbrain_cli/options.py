@@ -42,6 +42,9 @@ Metadata = Annotated[
 ]
 Authors = Annotated[list[str] | None, typer.Option("--author", help="Only what this agent wrote; repeatable.")]
 MinConfidence = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1, help="From 0 to 1.")]
+MaxConfidence = Annotated[
+    float | None, typer.Option("--max-confidence", min=0, max=1, help="Only the less sure: at most this.")
+]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
 
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
@@ -111,6 +114,7 @@ class Narrowed:
     metadata: Metadata = None
     session: Session = ""
     min_confidence: MinConfidence = None
+    max_confidence: MaxConfidence = None
     since: Since = None
     until: Until = None
 
@@ -127,6 +131,7 @@ class Narrowed:
             metadata=_members(self.metadata or ()),
             session_id=self.session,
             min_confidence=self.min_confidence,
+            max_confidence=self.max_confidence,
             since=self.since,
             until=self.until,
         )

@@ -22,6 +22,8 @@ class Filters(TypedDict):
     metadata: NotRequired[Mapping[str, str | int | bool]]
     """Members with these values."""
     min_confidence: NotRequired[float]
+    """`forget_matching` has none: it would end the surest."""
+    max_confidence: NotRequired[float]
     since: NotRequired[datetime]
     until: NotRequired[datetime]
 

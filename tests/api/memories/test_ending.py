@@ -143,6 +143,19 @@ async def test_a_filter_ends_what_its_caller_may_see_and_nothing_else(brain: Bra
         assert (told["history"][-1]["action"], told["history"][-1]["reason"]) == ("forgotten", "tidy")
 
 
+async def test_the_least_sure_end_by_max_confidence_and_min_confidence_is_refused(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        for confidence in (0.1, 0.3, 0.30000000000000004, 0.9):
+            await remembered(ada, f"sure by {confidence}", confidence=confidence)
+        looked = (await ada.post(FORGET_ALL, json={"max_confidence": 0.3})).json()
+        listed = (await ada.get("/v1/brain/list", params={"max_confidence": 0.3})).json()
+        wrong = await ada.post(FORGET_ALL, json={"min_confidence": 0.3})
+
+    assert looked["sample"] == [each["id"] for each in listed["memories"]]
+    assert {each["content"] for each in listed["memories"]} == {"sure by 0.1", "sure by 0.3"}
+    assert "max_confidence" in refused(wrong, 422, "min_confidence")["message"]
+
+
 async def test_a_filter_erases_too(brain: Brain) -> None:
     async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as ada:
         ids = await remembered(ada, "secret one", "secret two", project="shop")

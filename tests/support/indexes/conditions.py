@@ -116,6 +116,7 @@ _criteria = st.builds(
     tags=st.lists(words, max_size=2).map(tuple),
     metadata=st.lists(st.sampled_from(PAIRS), max_size=1).map(tuple),
     min_confidence=st.none() | confidences,
+    max_confidence=st.none() | confidences,
     since=st.none() | times,
     until=st.none() | times,
 )

@@ -64,6 +64,7 @@ class CommonFilters(Body):
         Field(description="Members of the metadata that have these plain values: texts, whole numbers, true, false."),
     ] = None
     min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
+    max_confidence: Annotated[Confidence | None, Field(description="At most this, before it fades.")] = None
 
 
 class FilterBody(CommonFilters):
@@ -95,6 +96,7 @@ class Filters(CommonFilters):
             sources=self.source,
             metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
             min_confidence=self.min_confidence,
+            max_confidence=self.max_confidence,
             since=None if self.since is None else from_datetime(self.since),
             until=None if self.until is None else from_datetime(self.until),
         )
@@ -120,6 +122,9 @@ class BrowseQuery(BrowseFilters, QueryString):
 
     min_confidence: Annotated[
         float | None, Field(ge=0, le=1, allow_inf_nan=False, description="Of the stored value, before it fades.")
+    ] = None
+    max_confidence: Annotated[
+        float | None, Field(ge=0, le=1, allow_inf_nan=False, description="At most this, before it fades.")
     ] = None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body
@@ -150,19 +150,28 @@ class EndQuery(ForgetQuery):
     ] = False
 
 
+def _not_least(value: object) -> object:
+    if value is not None:
+        raise ValueError("means 'at least', so that the surest would end: give max_confidence for the least sure")
+    return value
+
+
 class BulkBody(BrowseFilters):
     """Which memories end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
     member that is not known here is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    min_confidence: Annotated[
+        None, BeforeValidator(_not_least), Field(description="Refused: the surest would end. Give `max_confidence`.")
+    ] = None
     reason: Note | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell what would end.")] = True
     erase: Annotated[bool, Field(strict=True, description="Erase them instead. Can't be undone.")] = False
 
     @model_validator(mode="after")
     def _narrowed(self) -> Self:
-        names = [name for name in BrowseFilters.model_fields if name != "session_id"]
+        names = [name for name in BrowseFilters.model_fields if name not in ("session_id", "min_confidence")]
         if all(getattr(self, name) in (None, ()) for name in names):
             raise ValueError(f"give at least one of {', '.join(names)}")
         return self

@@ -34,6 +34,7 @@ class SubscriptionFilter(FilterBody):
             agents=self.agent_id,
             sources=self.source,
             min_confidence=self.min_confidence,
+            max_confidence=self.max_confidence,
             metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
         )
 

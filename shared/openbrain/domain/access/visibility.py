@@ -4,6 +4,7 @@ A predicate is a small tree of the nodes below over the named fields of an index
 the nodes one to one; none of them decides anything about visibility.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -98,6 +99,7 @@ class Criteria:
     metadata: tuple[str, ...] = ()
     """Pairs as in `metadata_pairs`, all of which it has."""
     min_confidence: float | None = None
+    max_confidence: float | None = None
     since: int | None = None
     until: int | None = None
 
@@ -146,6 +148,8 @@ def _asked(criteria: Criteria) -> Sequence[Condition]:
     asked.extend(Equals(METADATA_PAIRS, pair) for pair in criteria.metadata)
     if criteria.min_confidence is not None:
         asked.append(AtLeast("confidence", criteria.min_confidence))
+    if criteria.max_confidence is not None:
+        asked.append(LessThan("confidence", math.nextafter(criteria.max_confidence, math.inf)))
     if criteria.since is not None:
         asked.append(AtLeast("occurred_at", criteria.since))
     if criteria.until is not None:

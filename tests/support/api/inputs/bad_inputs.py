@@ -95,6 +95,7 @@ QUESTION: list[Bad] = [
     ("session_id", LONG, "session_id"),
     ("min_confidence", 2, "min_confidence"),
     ("min_confidence", float("nan"), "min_confidence"),
+    ("max_confidence", -1, "max_confidence"),
     ("since", "2026-01-01T00:00:00", "since"),
     ("until", 5, "until"),
     ("keywords", ["x" * (limits.KEYWORD_CHARS + 1)], "keywords"),
@@ -169,6 +170,7 @@ QUERIES: list[Bad] = [
     ("project", "bell\x07", "project"),
     ("min_confidence", "nan", "min_confidence"),
     ("min_confidence", "2", "min_confidence"),
+    ("max_confidence", "2", "max_confidence"),
     ("since", "2026-01-01T00:00:00", "since"),
     ("until", "tomorrow", "until"),
     ("session_id", "x" * (limits.SESSION_CHARS + 1), "session_id"),
@@ -228,7 +230,8 @@ QUESTIONS: list[Bad] = [
 
 BULK: list[Bad] = [
     *REASON,
-    *[bad for bad in QUESTION if bad[0] in {"type", "org", "tags", "include_scopes", "session_id", "min_confidence"}],
+    *[bad for bad in QUESTION if bad[0] in {"type", "org", "tags", "include_scopes", "session_id", "max_confidence"}],
+    ("min_confidence", 0.3, "min_confidence"),
     ("project", None, ""),
     ("project", LONG, "project"),
     ("since", "2026-01-01T00:00:00", "since"),
