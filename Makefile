@@ -11,6 +11,7 @@ SEEDS  ?= 20
 FIRST_SEED ?= 1
 SEED   ?= 7
 COUNT  ?= 30
+PROFILES ?= brain
 FOLDER ?= deploy/k8s/overlays/dev/secrets
 CLIENTS := claude-code codex gemini-cli node inspector openclaw agentihooks openapi-typescript openapi-python-client
 comma  := ,
@@ -25,8 +26,8 @@ help: ## this list
 up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
 	@$(BIN)/openbrain up $(ARGS)
 
-env: ## make the passwords that docker-compose.yml asks for, in .env; what stands there stays
-	@$(PYTHON) deploy/make_env.py
+env: ## make the passwords that docker-compose.yml asks for, in .env; what stands there stays (PROFILES=core,observe)
+	@$(PYTHON) deploy/make_env.py $(PROFILES)
 
 k8s-secrets: $(VENV)/.installed ## make the secrets of a Kubernetes overlay, once (FOLDER=..., ARGS="--redis rediss://redis:6379/0")
 	@$(BIN)/openbrain acl --write $(FOLDER)

@@ -1,9 +1,13 @@
-"""`make env`: give each password that docker-compose.yml asks for a random one in .env; what stands there stays."""
+"""`make env`: a random one for each password that docker-compose.yml asks for, and its profiles, in .env.
+
+What stands there stays. `make env PROFILES=core,observe` makes other profiles than `brain`.
+"""
 
 import os
 import re
 import secrets
 import string
+import sys
 from pathlib import Path
 
 LENGTH = 32
@@ -16,20 +20,29 @@ def asked_for(compose: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"\$\{(\w+):\?", compose)))
 
 
-def make_env(compose: Path, env: Path) -> list[str]:
+def profiles_chosen(profiles: str) -> dict[str, str]:
+    """Where nothing keeps a vault none is named, or ticks would be asked for and missed."""
+    vaultless = {} if "brain" in profiles.split(",") else {"OPENBRAIN_VAULTS__FOLDERS": "{}"}
+    return {"COMPOSE_PROFILES": profiles, **vaultless}
+
+
+def make_env(compose: Path, env: Path, profiles: str = "brain") -> list[str]:
     """Names that were added."""
+    asked = asked_for(compose.read_text(encoding="utf-8"))
+    passwords = {name: "".join(secrets.choice(_LETTERS) for _ in range(LENGTH)) for name in asked}
     descriptor = os.open(env, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         file.seek(0)
         text = file.read()
         known = set(re.findall(r"^\s*(?:export\s+)?(\w+)\s*=", text, re.MULTILINE))
-        new = [name for name in asked_for(compose.read_text(encoding="utf-8")) if name not in known]
-        lines = [f"{name}={''.join(secrets.choice(_LETTERS) for _ in range(LENGTH))}\n" for name in new]
+        chosen = {} if "COMPOSE_PROFILES" in known else profiles_chosen(profiles)
+        new = {name: value for name, value in (passwords | chosen).items() if name not in known}
+        lines = [f"{name}={value}\n" for name, value in new.items()]
         file.write(("\n" if new and text and not text.endswith("\n") else "") + "".join(lines))
-    return new
+    return list(new)
 
 
 if __name__ == "__main__":
     root = Path(__file__).parents[1]
-    added = make_env(root / "docker-compose.yml", root / ".env")
+    added = make_env(root / "docker-compose.yml", root / ".env", *sys.argv[1:])
     print(f".env: {', '.join(added)} made" if added else ".env has every password already: nothing was changed")

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import stat
 import subprocess
 from collections.abc import Mapping
@@ -29,50 +30,82 @@ ONCE = {"migrate", "model", "keys"}
 
 _MAKE_ENV: Any = runpy.run_path(str(ROOT / "deploy" / "make_env.py"))
 asked_for, make_env = _MAKE_ENV["asked_for"], _MAKE_ENV["make_env"]
-SECRET = re.compile(r"PASSWORD|SECRET|KEY|AUTH")
+SECRET = re.compile(r"PASSWORD|SECRET|KEY|AUTH|TOKEN")
 ASKED_FOR = asked_for(FILE_TEXT)
-URLS = {
+PASSWORDS = {name: f"given-for-{name}" for name in ASKED_FOR}
+SETTINGS = {
     "OPENBRAIN_STREAMS__URL": "redis://:given-for-REDIS_PASSWORD@redis:6379/0",
     "OPENBRAIN_TRUTH__URL": "mysql+aiomysql://openbrain:given-for-MARIADB_PASSWORD@mariadb/openbrain",
     "OPENBRAIN_TEXT__URL": "http://elastic:given-for-ELASTIC_PASSWORD@elasticsearch:9200",
     "OPENBRAIN_VECTORS__API_KEY": "given-for-QDRANT_API_KEY",
+    "OPENBRAIN_SERVER__METRICS_TOKEN": "given-for-OPENBRAIN_SERVER__METRICS_TOKEN",
+    "OPENBRAIN_VAULTS__FOLDERS": '{"default": "/vault"}',
 }
-PASSWORDS = {name: f"given-for-{name}" for name in ASKED_FOR}
+SERVERS = {"redis", "mariadb", "elasticsearch", "qdrant", "ollama", "model", "migrate"}
+CORE = SERVERS | (set(SERVICE_APPS) - {"tick"})
+PROFILES = {
+    "core": CORE,
+    "brain": CORE | {"tick"},
+    "core,brain": CORE | {"tick"},
+    "observe": {"prometheus", "grafana"},
+    "keys": {"keys", "migrate", "mariadb"},
+    "brain,observe": CORE | {"tick", "prometheus", "grafana"},
+}
 
 
 def loaded(
-    folder: Path, given: Mapping[str, str] = PASSWORDS, text: str = FILE_TEXT
+    folder: Path, given: Mapping[str, str] = PASSWORDS, *, profiles: str = "brain", text: str = FILE_TEXT
 ) -> "subprocess.CompletedProcess[str]":
-    """What Compose's own loader makes of the file. Alone it knows no variables: `given` are put in as defaults."""
+    """What Compose's own loader makes of the file beside an `.env`."""
     need("compose")
-    file = folder / "docker-compose.yml"
-    file.write_text(re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: _with_default(found, given), text), encoding="utf-8")
-    return subprocess.run(
-        [str(COMPOSE.path), "-format", "json", str(file)],
-        env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def _with_default(found: "re.Match[str]", given: Mapping[str, str]) -> str:
-    return f"${{{found[1]}:-{given[found[1]]}}}" if found[1] in given else found[0]
+    (folder / "docker-compose.yml").write_text(text, encoding="utf-8")
+    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in given.items()), encoding="utf-8")
+    environment = {"PATH": os.environ["PATH"], "COMPOSE_PROFILES": profiles}
+    return subprocess.run([str(COMPOSE.path)], cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.servers("compose")
-def test_compose_itself_takes_it(tmp_path: Path) -> None:
-    done = loaded(tmp_path)
+@pytest.mark.parametrize("profiles", PROFILES)
+def test_compose_itself_makes_each_profile(profiles: str, tmp_path: Path) -> None:
+    done = loaded(tmp_path, profiles=profiles)
     assert (done.returncode, done.stderr) == (0, "")
     services = json.loads(done.stdout)["services"]
-    assert set(services) == set(SERVICES)
-    for service in SERVICE_APPS:
-        environment = services[service]["environment"]
-        for name, url in URLS.items():
-            assert environment[name] == url
-        assert services[service]["stop_grace_period"] == "90s"
-    (port,) = services["api"]["ports"]
-    assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8788", 8788)
+    assert set(services) == PROFILES[profiles]
+    for service in services.keys() & set(SERVICE_APPS):
+        assert services[service]["environment"].items() >= SETTINGS.items()
+        assert services[service]["stop_grace_period"] == "1m30s"
+    for name, service in services.items():
+        assert {port["host_ip"] for port in service.get("ports", [])} <= {"127.0.0.1"}, name
+        for volume in service.get("volumes", []):
+            shared = Path(volume["source"]).relative_to(tmp_path) if volume["type"] == "bind" else None
+            assert shared is None or ((ROOT / shared).is_file() and volume["read_only"]), name
+
+
+@pytest.mark.servers("compose")
+def test_vault_and_transcripts_are_folders_of_this_machine_where_env_says_so(tmp_path: Path) -> None:
+    for name in ("tick", "api"):
+        mounts = json.loads(loaded(tmp_path).stdout)["services"][name]["volumes"]
+        assert [(each["type"], each["target"], each.get("read_only", False)) for each in mounts] == [
+            ("volume", "/vault", False),
+            ("volume", "/transcripts", True),
+        ]
+    given = PASSWORDS | {"VAULT_FOLDER": "/srv/vault", "TRANSCRIPTS_FOLDER": "/srv/transcripts"}
+    mounts = json.loads(loaded(tmp_path, given).stdout)["services"]["tick"]["volumes"]
+    assert [(each["type"], each["source"], each.get("read_only", False)) for each in mounts] == [
+        ("bind", "/srv/vault", False),
+        ("bind", "/srv/transcripts", True),
+    ]
+
+
+@pytest.mark.servers("compose")
+@pytest.mark.parametrize(("profiles", "folders"), [("core", "{}"), ("brain", '{"default": "/vault"}')])
+def test_what_make_env_makes_is_all_that_compose_asks_for(profiles: str, folders: str, tmp_path: Path) -> None:
+    env = tmp_path / ".env"
+    make_env(ROOT / "docker-compose.yml", env, profiles)
+    given = dict(line.split("=", 1) for line in env.read_text().splitlines())
+    done = loaded(tmp_path, given, profiles=given["COMPOSE_PROFILES"])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["services"]["api"]["environment"]["OPENBRAIN_VAULTS__FOLDERS"] == folders
 
 
 @pytest.mark.servers("compose")
@@ -92,37 +125,45 @@ def test_every_secret_is_asked_for() -> None:
                 assert asked.fullmatch(value), name
             if found := re.search(r"//[^:/@]*:(.*)@", str(value)):
                 assert asked.fullmatch(found[1]), name
-    assert {"REDIS_PASSWORD", "ELASTIC_PASSWORD", "MARIADB_PASSWORD", "QDRANT_API_KEY"} == set(ASKED_FOR)
-    assert not re.search(r"\$\{\w*(PASSWORD|KEY|SECRET)\w*(:?-|\})", FILE_TEXT)
+    servers = {"REDIS_PASSWORD", "ELASTIC_PASSWORD", "MARIADB_PASSWORD", "QDRANT_API_KEY", "GRAFANA_PASSWORD"}
+    assert set(ASKED_FOR) == servers | {"OPENBRAIN_SERVER__METRICS_TOKEN"}
+    assert not re.search(r"\$\{\w*(PASSWORD|KEY|SECRET|TOKEN)\w*(:?-|\})", FILE_TEXT)
 
 
 def test_make_env_makes_what_is_asked_for_and_changes_nothing(tmp_path: Path) -> None:
     env = tmp_path / ".env"
-    assert make_env(ROOT / "docker-compose.yml", env) == ASKED_FOR
+    assert make_env(ROOT / "docker-compose.yml", env) == [*ASKED_FOR, "COMPOSE_PROFILES"]
     made = dict(line.split("=") for line in env.read_text().splitlines())
-    assert list(made) == ASKED_FOR
+    assert list(made) == [*ASKED_FOR, "COMPOSE_PROFILES"]
+    assert made.pop("COMPOSE_PROFILES") == "brain"
     assert len(set(made.values())) == len(made)
     assert all(re.fullmatch(r"[A-Za-z0-9]{32}", value) for value in made.values())
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
     before = env.read_bytes()
-    assert make_env(ROOT / "docker-compose.yml", env) == []
+    assert make_env(ROOT / "docker-compose.yml", env, "core") == []
     assert env.read_bytes() == before
-    env.write_text("# mine\nMARIADB_PASSWORD=openbrain")
+    env.write_text("# mine\nMARIADB_PASSWORD=openbrain\nCOMPOSE_PROFILES=core")
     assert make_env(ROOT / "docker-compose.yml", env) == [name for name in ASKED_FOR if name != "MARIADB_PASSWORD"]
-    assert env.read_text().startswith("# mine\nMARIADB_PASSWORD=openbrain\n")
+    assert env.read_text().startswith("# mine\nMARIADB_PASSWORD=openbrain\nCOMPOSE_PROFILES=core\n")
 
 
 @pytest.mark.servers("compose")
 @pytest.mark.parametrize(
     ("right", "wrong"),
-    [("healthcheck:", "healthcheckk:"), ("service_healthy}", "healthy}"), ("retries: 12", "retries: [12]")],
+    [
+        ("healthcheck:", "healthcheckk:"),
+        ("service_healthy}", "healthy}"),
+        ("retries: 12", "retries: [12]"),
+        # What waits for it is of another profile.
+        ("ollama/ollama:0.11.4\n    profiles: [core, brain]", "ollama/ollama:0.11.4\n    profiles: [core]"),
+    ],
 )
 def test_compose_itself_would_refuse_a_slip(tmp_path: Path, right: str, wrong: str) -> None:
     assert right in FILE_TEXT
     assert loaded(tmp_path, text=FILE_TEXT.replace(right, wrong)).returncode != 0
 
 
-def test_every_room_is_a_service() -> None:
+def test_every_consumer_is_a_service() -> None:
     assert {name for name, each in SERVICES.items() if each.get("command", [""])[0] == "run"} == set(SERVICE_APPS)
     for service in SERVICE_APPS:
         assert SERVICES[service]["command"] == ["run", service]
@@ -134,9 +175,11 @@ def test_what_stays_is_watched_and_started_again(name: str) -> None:
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
-def test_only_the_api_is_reachable_and_only_from_this_machine() -> None:
+def test_no_store_is_reachable_and_the_rest_only_from_this_machine() -> None:
     assert {name: each["ports"] for name, each in SERVICES.items() if "ports" in each} == {
-        "api": ["127.0.0.1:8788:8788"]
+        "api": ["127.0.0.1:8788:8788"],
+        "prometheus": ["127.0.0.1:9090:9090"],
+        "grafana": ["127.0.0.1:3000:3000"],
     }
 
 
@@ -145,7 +188,7 @@ def test_our_containers_have_no_rights(name: str) -> None:
     service = SERVICES[name]
     assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
     assert service["command"][0] in COMMANDS
-    assert set(service["environment"]) <= {line.name for line in lines()}
+    assert set(service["environment"]) - {"OTEL_EXPORTER_OTLP_ENDPOINT"} <= {line.name for line in lines()}
 
 
 def test_what_is_waited_for_exists_and_can_become_so() -> None:
@@ -162,9 +205,36 @@ def test_images_of_others_name_a_version() -> None:
             assert re.search(r":v?\d", service["image"])
 
 
+@pytest.mark.servers("promtool")
+def test_prometheus_starts_with_rules_and_token(tmp_path: Path) -> None:
+    """The container's own start, with `promtool check` in place of the server."""
+    need("promtool")
+    prometheus = SERVICES["prometheus"]
+    for volume in prometheus["volumes"][:2]:
+        shutil.copy(ROOT / volume.split(":")[0], tmp_path)
+    *shell, script = prometheus["entrypoint"]
+    assert "exec prometheus --config.file=/etc/openbrain/prometheus.yaml" in script
+    here = re.sub(r"/etc/openbrain|/tmp", str(tmp_path), script).replace("$$", "$").split("exec prometheus")[0]
+    config = tmp_path / "prometheus.yaml"
+    config.write_text(config.read_text().replace("/tmp/", f"{tmp_path}/"))
+    done = subprocess.run(
+        [*shell, f"{here}\npromtool check config {config}"],
+        env={**os.environ, "OPENBRAIN_SERVER__METRICS_TOKEN": "its-token"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"SUCCESS: \d+ rules found", done.stdout), done.stdout
+    assert (tmp_path / "token").read_text() == "its-token"
+    (job,) = yaml.safe_load(config.read_text())["scrape_configs"]
+    assert set(job["dns_sd_configs"][0]["names"]) == set(SERVICE_APPS)
+
+
 def test_volumes_are_declared() -> None:
-    used = {volume.partition(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
-    assert used == set(FILE["volumes"])
+    mounted = [volume for service in SERVICES.values() for volume in service.get("volumes", [])]
+    named = {re.sub(r"^\$\{\w+:-(\w+)\}", r"\1", volume).partition(":")[0] for volume in mounted}
+    assert {name for name in named if not name.startswith(".")} == set(FILE["volumes"])
 
 
 def test_the_image_is_built_from_the_lock_file_and_runs_as_nobody() -> None:

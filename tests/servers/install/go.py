@@ -15,5 +15,12 @@ def install(name: str, step: Step) -> None:
     shutil.rmtree(wanted.folder, ignore_errors=True)
     wanted.folder.mkdir(parents=True)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(wanted.folder)}
-    step.run([go, "install", f"{wanted.package}@v{wanted.version}"], environment)
-    wanted.stamp.write_text(wanted.version)
+    if wanted.source is None:
+        step.run([go, "install", f"{wanted.package}@v{wanted.version}"], environment)
+    else:
+        shutil.copy(wanted.source, wanted.folder)
+        inside = [go, "-C", str(wanted.folder)]
+        step.run([*inside, "mod", "init", wanted.name], environment)
+        step.run([*inside, "mod", "edit", "-require", f"{wanted.package}@v{wanted.version}"], environment)
+        step.run([*inside, "build", "-mod=mod", "-o", wanted.program, "."], environment)
+    wanted.stamp.write_text(wanted.built)

@@ -1,5 +1,6 @@
 """Programs that read the deployment files as an operator's tools do, each built from its Go module."""
 
+import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ class GoTool:
     package: str
     version: str
     program: str
+    source: Path | None = None
+    """A program of ours that uses the module; without one, the package is the program."""
 
     @property
     def folder(self) -> Path:
@@ -29,14 +32,26 @@ class GoTool:
     def stamp(self) -> Path:
         return self.folder / "stamp"
 
+    @property
+    def built(self) -> str:
+        """What the stamp says of the program as it would be built now."""
+        text = b"" if self.source is None else self.source.read_bytes()
+        return self.version + (f" {hashlib.sha256(text).hexdigest()[:12]}" if text else "")
+
     def state(self) -> State:
-        if self.stamp.exists() and self.stamp.read_text() == self.version:
+        if self.stamp.exists() and self.stamp.read_text() == self.built:
             return Available(self.version)
         return Missing("it isn't built here yet: run `make servers` (needs Go, takes a minute once)")
 
 
-# Compose's own loader: prints the resolved model, and refuses what Compose refuses.
-COMPOSE = GoTool("compose", "github.com/compose-spec/compose-go/v2/cmd", "2.16.2", "cmd")
+# Compose's own loader: prints the project of a profile, and refuses what Compose refuses.
+COMPOSE = GoTool(
+    "compose",
+    "github.com/compose-spec/compose-go/v2",
+    "2.16.2",
+    "load",
+    Path(__file__).parents[1] / "install" / "compose" / "main.go",
+)
 KUSTOMIZE = GoTool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "5.5.0", "kustomize")
 GO_TOOLS = {tool.name: tool for tool in (COMPOSE, KUSTOMIZE)}
 
