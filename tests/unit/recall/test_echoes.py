@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY, Memory, Scope
-from openbrain_api.recall.hits.echoes import Folding, Wording, says_all
+from openbrain.domain.text.duplicates.wording import Wording, says_all
+from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.order import RankedMemory
 from tests.support.indexes.entries import memory
 

@@ -1,0 +1,107 @@
+"""Whether a memory says all that another says, in nearly the same words.
+
+What must agree, and what may differ, was decided on pairs written for this: see docs/decisions/recall-folds.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from openbrain.domain.memory import DAY, Memory, Scope
+from openbrain.domain.text.duplicates.tokens import NEGATIONS, RELATIVE, Token, tokens_of
+
+SHARE = 0.8
+"""So much at least of the words of one must be held, in the same order, by the other."""
+MOST_WORDS = 200
+"""Where two texts differ in a longer part they are not compared word by word: they are different."""
+TYPO_CHARS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a memory says, in the form in which it is compared."""
+
+    about: tuple[object, ...]
+    """Equal where two can be the same: speaker, title, session, numbers, negations, and the day where the words hang on
+    it."""
+    org: str
+    projects: tuple[str, bool]
+    tokens: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """Fillers are left out."""
+        tokens = tuple(tokens_of(memory.content))
+        words = {token.text for token in tokens}
+        firm = tuple(token.text for token in tokens if token.text in NEGATIONS or not token.text.isalpha())
+        day = memory.occurred_at // DAY if words & RELATIVE else None
+        session = memory.session_id if memory.turn is not None else ""
+        about = memory.speaker, memory.title.casefold(), session, day, firm
+        everywhere = not memory.project or memory.memory_scope is Scope.SHARED
+        return cls(about, memory.org, (memory.project, everywhere), tokens)
+
+
+def says_all(shown: Wording, other: Wording) -> bool:
+    """Whether `shown` says all that `other` does, in nearly the same words."""
+    if shown.about != other.about or shown.org != other.org or not _same_project(shown.projects, other.projects):
+        return False
+    if not SHARE * len(shown.tokens) <= len(other.tokens) <= len(shown.tokens):
+        return False
+    more, less = _trimmed(shown.tokens, other.tokens)
+    if not less:
+        return not any(token.exact for token in more)
+    return len(more) <= MOST_WORDS and _held_in_order(more, less)
+
+
+def _same_project(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
+    return one[0] == other[0] or one[1] or other[1]
+
+
+def _trimmed(more: Sequence[Token], less: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+    """Without what is the same at the beginning and at the end."""
+    start, most = 0, len(less)
+    while start < most and more[start].text == less[start].text:
+        start += 1
+    end = 0
+    while end < most - start and more[-1 - end].text == less[-1 - end].text:
+        end += 1
+    return more[start : len(more) - end], less[start : most - end]
+
+
+def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
+    """Whether each of `less` stands in `more`, one after the other, with nothing between that must agree."""
+    reachable = {0}
+    for token in more:
+        step = {at + 1 for at in reachable if at < len(less) and _same(token, less[at])}
+        reachable = step if token.exact else reachable | step
+        if not reachable:
+            return False
+    return len(less) in reachable
+
+
+def _same(one: Token, other: Token) -> bool:
+    """The same word, its plural, or one with a typo."""
+    if one.text == other.text:
+        return True
+    if one.exact or other.exact:
+        return False
+    short, long = sorted((one.text, other.text), key=len)
+    if len(short) >= TYPO_CHARS - 1 and long == f"{short}s":
+        return True
+    return (
+        not (one.spelled or other.spelled)
+        and len(short) >= TYPO_CHARS
+        and short[:2] == long[:2]
+        and _one_edit(short, long)
+    )
+
+
+def _one_edit(short: str, long: str) -> bool:
+    """Whether one letter more, another one, or two that changed places make them the same."""
+    if len(long) - len(short) > 1:
+        return False
+    at = next((at for at, letter in enumerate(short) if long[at] != letter), len(short))
+    if len(long) > len(short):
+        return short[at:] == long[at + 1 :]
+    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
+    return swapped or short[at + 1 :] == long[at + 1 :]
