@@ -17,8 +17,6 @@ from benchmarks.questions.abstention import abstention
 from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
 from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running, wait_until_indexed
-from openbrain.runtime.adapters import models_folder
-from openbrain.settings import load
 
 NAME = "retrieval"
 Json = float | bool | str
@@ -66,7 +64,7 @@ def run(options: argparse.Namespace) -> Report:
         sets["BEAM"] = list(beam(options.beam))
     if not sets:
         return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
-    with running(_environment(options.retrieval_model)) as system, system.client() as client:
+    with running({"OPENBRAIN_EMBEDDING__MODEL": options.retrieval_model}) as system, system.client() as client:
         found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
         abstained = list(abstention([each for some in sets.values() for each in some], partial(_nearest, client)))
     if len(found) > 1:
@@ -74,14 +72,6 @@ def run(options: argparse.Namespace) -> Report:
     model = options.retrieval_model or "the embedded default"
     about = f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates, {model}"
     return Report(NAME, (*_rows(found), *abstained), (about,))
-
-
-def _environment(model: str) -> dict[str, str]:
-    """The system has a folder of its own; the model lies where this machine's settings say."""
-    if not model:
-        return {}
-    folder = models_folder(load())
-    return {"OPENBRAIN_EMBEDDING__MODEL": model, "OPENBRAIN_EMBEDDING__MODELS_DIR": str(folder)}
 
 
 Answers = dict[tuple[str, str], bool]

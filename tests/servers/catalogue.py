@@ -14,7 +14,6 @@ from tests.servers.tools import (
     go_tools,
     image_tools,
     kubernetes,
-    mpnet_model,
     npm_clients,
     python_clients,
 )
@@ -49,7 +48,6 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "compose": go_tools.compose_state,
     "kustomize": go_tools.kustomize_state,
     "crds": crds.state,
-    "mpnet": mpnet_model.state,
     "bge": bge_model.state,
     "agentihooks": python_clients.AGENTIHOOKS.state,
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,

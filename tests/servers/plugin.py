@@ -14,7 +14,7 @@ from tests.servers.availability import SERVERS, Missing, asked, required
 from tests.servers.catalogue import available, server
 from tests.servers.processes.keeper import Address, Keeper, ask, outer
 from tests.servers.processes.process import Server, ServerProcess
-from tests.servers.tools import bge_model, mpnet_model
+from tests.servers.tools import bge_model
 
 _KEEPER = pytest.StashKey[Keeper]()
 _LEFT_OUT = "no server for this test: "
@@ -93,13 +93,6 @@ def elasticsearch_server(pytestconfig: pytest.Config) -> Server:
 def ollama_server(pytestconfig: pytest.Config) -> Server:
     """The run's Ollama with the model all-minilm."""
     return shared(pytestconfig, "ollama")
-
-
-@pytest.fixture(scope="session")
-def mpnet_models() -> Path:
-    """The folder of models in which all-mpnet-base-v2 is installed."""
-    need("mpnet")
-    return mpnet_model.MODELS
 
 
 @pytest.fixture(scope="session")

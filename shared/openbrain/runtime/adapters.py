@@ -120,7 +120,7 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
     chosen, wanted = settings.embedding, name or settings.embedding.model
     embedded = embedded_model(wanted) if chosen.url == EMBEDDED else by_full_name(wanted)
     if embedded is not None:
-        return embedded.open(embedded.folder(models_folder(settings)), chosen.threads)
+        return embedded.open(chosen.threads)
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.embedding.ollama import Ollama
 
@@ -153,11 +153,6 @@ def model_name(settings: Settings, name: str = "") -> str:
     wanted = name or settings.embedding.model
     embedded = embedded_model(wanted) if settings.embedding.url == EMBEDDED else by_full_name(wanted)
     return server_name(wanted) if embedded is None else embedded.full_name
-
-
-def models_folder(settings: Settings) -> Path:
-    """Where models that were fetched lie, each in a folder of its own."""
-    return settings.embedding.models_dir or settings.data_dir / "models"
 
 
 def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:

@@ -81,7 +81,6 @@ class Embedding(Group):
         description="Of the first index: one of Ollama, or an embedded one (`openbrain models list`); afterwards "
         "`openbrain models change` decides. '' takes the default: embeddinggemma, or the embedded all-minilm.",
     )
-    models_dir: Path | None = Field(None, description="Of installed models; else `models` in the data folder.")
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
     token_states: bool = Field(
         True,

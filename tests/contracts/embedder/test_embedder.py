@@ -11,7 +11,6 @@ import pytest
 
 from openbrain.adapters.embedding import bge
 from openbrain.adapters.embedding.minilm import MiniLM
-from openbrain.adapters.embedding.mpnet import MPNet
 from openbrain.adapters.embedding.ollama import Ollama
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences
 from openbrain.ports.models import Embedder
@@ -41,16 +40,14 @@ def opened() -> Iterator[dict[str, OnnxSentences]]:
         asyncio.run(model.close())
 
 
-@pytest.fixture(params=["minilm", "bge", "mpnet", "ollama"])
+@pytest.fixture(params=["minilm", "bge", "ollama"])
 async def embedder(request: pytest.FixtureRequest, opened: dict[str, OnnxSentences]) -> AsyncIterator[Embedder]:
     if request.param == "ollama":
         ollama = Ollama(request.getfixturevalue("ollama_server").url, "all-minilm", batch=8)
         yield ollama
         await ollama.close()
         return
-    if request.param not in opened and request.param == "mpnet":
-        opened["mpnet"] = MPNet(request.getfixturevalue("mpnet_models") / "all-mpnet-base-v2")
-    elif request.param not in opened and request.param == "bge":
+    if request.param not in opened and request.param == "bge":
         weights = request.getfixturevalue("bge_weights")
         opened["bge"] = OnnxSentences(bge.KIND, lambda: weights)
     elif request.param not in opened:
@@ -168,7 +165,6 @@ async def test_a_text_of_almost_nothing_has_a_vector(embedder: Embedder, text: s
     assert length(vector) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.slow("MPNet computes for seconds")
 async def test_a_word_of_4000_letters_is_embedded_and_quickly(embedder: Embedder) -> None:
     first, second = "ab" * 2000, "xy" * 2000
 
@@ -205,12 +201,11 @@ async def test_identity_is_stable_and_its_key_fits_a_column(embedder: Embedder) 
 async def test_check_names_product_and_version_and_finds_nothing_wrong(embedder: Embedder) -> None:
     checked = await embedder.check()
 
-    assert re.search("minilm|bge|mpnet", checked.product.lower())
+    assert re.search("minilm|bge", checked.product.lower())
     assert checked.version[0].isdigit()
     assert checked.problems == ()
 
 
-@pytest.mark.slow("MPNet computes for seconds")
 async def test_questions_are_answered_while_documents_are_embedded(embedder: Embedder) -> None:
     await embedder.embed_query("warm up")
     documents = asyncio.create_task(_embed(embedder, [f"{number} {TEXTS[9]}" for number in range(60)]))

@@ -20,7 +20,7 @@ from tests.servers.install import image as install_image
 from tests.servers.install import ollama as install_ollama
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
-from tests.servers.tools import bge_model, crds, mpnet_model, npm_clients, python_clients
+from tests.servers.tools import bge_model, crds, npm_clients, python_clients
 
 _DEBIAN = ("redis", "mariadb", "image", "faketime", "promtool")
 _GO = ("compose", "kustomize")
@@ -58,7 +58,6 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         "elasticsearch": install_elasticsearch.install,
         "ollama": install_ollama.install,
         "bge": bge_model.install,
-        "mpnet": mpnet_model.install,
         "crds": crds.install,
         "kubernetes": install_control_plane.install_kube,
         "keda": install_control_plane.install_keda,

@@ -163,6 +163,7 @@ def _main(
         os.close(held)
     os.environ.clear()
     os.environ.update(env)
+    sys.path[1:1] = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder]
     if "TZ" in env:
         time.tzset()
     os.chdir(cwd)

@@ -48,7 +48,6 @@ _IMPORTED = (
         "openbrain.adapters.local.wake",
     ),
     *(
-        "openbrain.adapters.embedding.mpnet",
         "openbrain.streams.publishing.broadcast_reader",
         "openbrain_cli.memories.display.rendering",
         "openbrain_cli.system.diagnosis",

@@ -38,7 +38,6 @@ _FAULTS = ("tests/faults/", "tests/properties/")
 _CLUSTER = "tests/cluster/"
 _FIXTURES = {f"{name}_server": name for name in NAMES} | {
     "mariadb_url": "mariadb",
-    "mpnet_models": "mpnet",
     "bge_weights": "bge",
 }
 _WORDS = {name: name for name in NAMES} | {"elasticsearch-knn": "elasticsearch"} | _FIXTURES

@@ -132,7 +132,7 @@ def test_a_word_beyond_the_models_longest_is_read_in_parts() -> None:
 
 
 def test_special_tokens_written_in_a_text_are_words() -> None:
-    assert not {wordpiece.BERT.begin, wordpiece.BERT.end} & set(wordpiece.ids("[CLS] and [SEP] mean nothing here"))
+    assert not {wordpiece.BEGIN, wordpiece.END} & set(wordpiece.ids("[CLS] and [SEP] mean nothing here"))
 
 
 @pytest.mark.parametrize("kind", [EXACT, ESTIMATED])

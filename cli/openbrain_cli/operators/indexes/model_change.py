@@ -24,8 +24,8 @@ Detach = Annotated[bool, typer.Option("--detach", help="Do not wait for its end;
 
 
 @command(
-    "openbrain models change all-mpnet-base-v2 --dry-run",
-    "openbrain models change all-mpnet-base-v2",
+    "openbrain models change bge-small-en-v1.5 --dry-run",
+    "openbrain models change bge-small-en-v1.5",
     "openbrain models change nomic-embed-text --rate 50 --detach",
 )
 def change(

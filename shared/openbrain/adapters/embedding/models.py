@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 SPLITTER_VERSION = 2
 MINILM = "all-minilm"
-MPNET = "all-mpnet-base-v2"
 BGE = "bge-small-en-v1.5"
 OLLAMA_DEFAULT = "embeddinggemma"
 
@@ -49,7 +48,6 @@ def _e5(dimensions: int, *, wordpiece: bool) -> Model:
 
 MODELS: dict[str, Model] = {
     MINILM: Model(token_limit=256, dimensions=384, wordpiece=True),
-    MPNET: Model(token_limit=384, dimensions=768, wordpiece=True),
     BGE: Model(token_limit=256, dimensions=384, query_prompt=_SEARCH_SENTENCE, wordpiece=True),
     "embeddinggemma": Model(
         token_limit=2048,

@@ -18,7 +18,6 @@ from openbrain.adapters.embedding import wordpiece
 from openbrain.adapters.embedding.models import Model
 from openbrain.adapters.embedding.passages import SPECIAL_TOKENS, break_words, passages
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
-from openbrain.adapters.embedding.wordpiece import Numbering
 from openbrain.domain.errors import SetupError
 from openbrain.ports.index import Checked
 from openbrain.ports.models import ModelIdentity
@@ -50,12 +49,11 @@ def firsts(states: "NDArray[Any]", _tokens: "NDArray[Any]") -> "NDArray[Any]":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceModel:
-    """Which model, and how its tokens are numbered. `identity.digest` is the sha256 of the one file of weights."""
+    """Which model, of BERT's vocabulary. `identity.digest` is the sha256 of the one file of weights."""
 
     product: str
     identity: ModelIdentity
     model: Model
-    numbering: Numbering
     remedy: str
     """What to do where the file is missing or another."""
     pooled: Callable[["NDArray[Any]", "NDArray[Any]"], "NDArray[Any]"] = means
@@ -153,9 +151,9 @@ class OnnxSentences:
 
     def _pieces(self, text: str) -> list[list[int]]:
         """The token numbers of an input: one list, or several where it is longer than the window."""
-        numbering, most = self._kind.numbering, self._kind.model.token_limit - SPECIAL_TOKENS
+        most = self._kind.model.token_limit - SPECIAL_TOKENS
         ids = wordpiece.ids(break_words(text, self._kind.model.word_chars))
-        return [numbering.framed(ids[cut : cut + most]) for cut in range(0, max(1, len(ids)), most)]
+        return [wordpiece.framed(ids[cut : cut + most]) for cut in range(0, max(1, len(ids)), most)]
 
     def _all_pieces(self, inputs: Sequence[str]) -> dict[str, list[list[int]]]:
         return {text: self._pieces(text) for text in inputs}

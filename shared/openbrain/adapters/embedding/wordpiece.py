@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -17,24 +16,8 @@ VOCABULARY = "bert_vocab.txt"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbering:
-    """How a model numbers the tokens of this vocabulary, and what stands before and behind a text. Those two are no
-    tokens of a text: `[SEP]` written in one is a word like any other."""
-
-    begin: int
-    end: int
-    offset: int = 0
-    """Where the vocabulary begins among the model's own tokens."""
-
-    def framed(self, tokens: Sequence[int]) -> list[int]:
-        """A model's input row of the numbers that `ids` gives."""
-        return [self.begin, *(token + self.offset for token in tokens), self.end]
-
-
-BERT = Numbering(begin=101, end=102)
-MPNET = Numbering(begin=0, end=2, offset=4)
-"""`<s>`, `<pad>`, `</s>`, `<unk>`, then BERT's vocabulary, of which [UNK] is the token for unknown words too."""
+BEGIN, END = 101, 102
+"""[CLS] and [SEP]."""
 
 
 @cache
@@ -51,8 +34,14 @@ def tokenizer() -> Tokenizer:
 
 
 def ids(text: str) -> list[int]:
-    """The token numbers of a text, in BERT's own numbers, without any before and behind it."""
+    """The token numbers of a text, without those that frame it."""
     return tokenizer().encode(text).ids
+
+
+def framed(tokens: Sequence[int]) -> list[int]:
+    """A model's input row of the numbers that `ids` gives. What frames a text is never in it: `[SEP]` written in one is
+    a word like any other."""
+    return [BEGIN, *tokens, END]
 
 
 def words(text: str) -> tuple[list[int], list[int]]:

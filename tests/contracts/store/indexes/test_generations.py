@@ -47,7 +47,7 @@ async def test_the_first_generation_of_a_kind_serves(store: SqlStore, elsewhere:
 async def test_a_generation_of_another_model_goes_only_while_there_is_no_memory(
     store: SqlStore, elsewhere: SqlStore
 ) -> None:
-    larger = replace(VECTOR, name="openbrain-v-2", model="mpnet", dimensions=768)
+    larger = replace(VECTOR, name="openbrain-v-2", model="larger", dimensions=768)
     assert await store.generations.ensure(VECTOR) == VECTOR
 
     assert await store.generations.ensure(larger) == VECTOR, "only who says so replaces it"

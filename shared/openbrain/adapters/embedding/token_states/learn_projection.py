@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from openbrain.adapters.embedding.minilm import KIND, installed_weights
 from openbrain.adapters.embedding.onnx_sentences import run, session
 from openbrain.adapters.embedding.token_states.states import DIMENSIONS, content_tokens
-from openbrain.adapters.embedding.wordpiece import ids
+from openbrain.adapters.embedding.wordpiece import framed, ids
 
 PARAGRAPHS = 800
 SEED = 1
@@ -44,7 +44,7 @@ def learn() -> NDArray[Any]:
 def _states() -> Iterator[NDArray[Any]]:
     model, most = session(installed_weights(), 1), KIND.model.token_limit - 2
     for text in paragraphs():
-        states, tokens = run(model, [KIND.numbering.framed(ids(text)[:most])])
+        states, tokens = run(model, [framed(ids(text)[:most])])
         yield states[content_tokens()[tokens]].astype(np.float64)
 
 
