@@ -94,6 +94,7 @@ SECTIONS = {
             "openbrain_cli.operators.operations:app",
             "List, watch and cancel work that outlives a request.",
         ),
+        "top": ("openbrain_cli.operators.top.top:top", "Show at a glance what the pipeline does, again and again."),
         "streams": ("openbrain_cli.operators.streams.streams:app", "Show streams and groups; pause and resume them."),
         "replay": ("openbrain_cli.operators.streams.replay:replay", "Give services again what a stream has kept."),
         "dead": ("openbrain_cli.operators.streams.dead_letters:app", "List, show, replay and discard dead letters."),

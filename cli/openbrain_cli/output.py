@@ -75,6 +75,16 @@ def moment(at: datetime | None) -> str:
     return "" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def age(seconds: float | None) -> str:
+    """In the largest unit that fits; '' where there is none."""
+    if seconds is None:
+        return ""
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
 def _json_escape(character: str) -> str:
     code = ord(character)
     if code < 0x10000:

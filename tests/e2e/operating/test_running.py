@@ -67,6 +67,18 @@ def test_a_wrong_key_is_told_in_the_words_of_a_command(terminal: Terminal) -> No
     assert "Authorization" not in by_file.err + by_name.err
 
 
+def test_the_pipeline_is_seen_at_a_glance(terminal: Terminal) -> None:
+    shown = terminal.run("top", "--once")
+    found = terminal.run("top", "--once", "--json").json
+
+    assert "OpenBrain http" in shown.out
+    assert "memory.embedded" in shown.out
+    assert found["status"] == "ok"
+    assert {"ingest", "embedder", "indexer-text", "indexer-vector"} <= found["replicas"].keys()
+    assert all(found["replicas"].values())
+    assert found["outbox_waiting"] is not None
+
+
 def test_a_second_start_names_the_one_that_runs_also_where_their_ports_are_the_same(terminal: Terminal) -> None:
     url = (terminal.data / "url").read_text().strip()
     for port in ("0", url.rpartition(":")[2]):

@@ -10,7 +10,7 @@ from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.operations import failed, followed
 from openbrain_cli.operators.streams.service_groups import prepare
 from openbrain_cli.options import AsJson, Connection
-from openbrain_cli.output import as_json, as_json_line, console, one_line, say, table
+from openbrain_cli.output import age, as_json, as_json_line, console, one_line, say, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,7 +92,7 @@ def _rows(listing: "StreamList") -> Iterator[tuple[str, ...]]:
             yield stream.name, "", "", "", "", f"nobody reads it; {stream.length} entries"
         for group in stream.groups:
             oldest = group.oldest_pending_s if group.oldest_undelivered_s is None else group.oldest_undelivered_s
-            numbers = (str(group.lag), str(group.pending), _age(oldest), str(group.dead_letters))
+            numbers = (str(group.lag), str(group.pending), age(oldest), str(group.dead_letters))
             yield stream.name, *numbers, " · ".join(_about(group))
 
 
@@ -107,18 +107,9 @@ def _about(group: "GroupAnswer") -> Iterable[str]:
     elif group.readers == "room" and not group.consumers and not group.paused:
         yield "nobody reads"
     if group.parked:
-        yield f"{group.parked} parked" + (f", next in {_age(group.due[0].due_in_s)}" if group.due else "")
+        yield f"{group.parked} parked" + (f", next in {age(group.due[0].due_in_s)}" if group.due else "")
     if group.replaying:
         yield f"{group.replaying} of a replay"
-
-
-def _age(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f}{unit}"
-    return f"{seconds:.0f}s"
 
 
 @app.command()

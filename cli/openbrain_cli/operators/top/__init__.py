@@ -1,0 +1,1 @@
+"""`openbrain top`: the pipeline at a glance."""

@@ -1,0 +1,167 @@
+"""One look at the pipeline, asked of the API alone."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from openbrain_cli.operators.top.samples import Samples, quantile
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.admin.streams import GroupAnswer, StreamList
+
+RECALL = "/v1/brain/recall"
+ALIVE_S = 60.0
+"""A consumer that asked for nothing for longer is no replica: it is idle for seconds at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """What the API said, and when."""
+
+    at: datetime
+    status: str
+    writes: str | None
+    streams: "StreamList"
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """A group on a stream."""
+
+    stream: str
+    group: str
+    lag: int
+    pending: int
+    retries: int
+    oldest_s: float | None
+    dead_letters: int
+    replicas: int
+    paused: bool
+    service: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalls:
+    """Of the replica of the API that answered, since the look before; since its start where there is none."""
+
+    a_second: float | None
+    p50_s: float | None
+    p99_s: float | None
+    phases_s: dict[str, float]
+    without: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The pipeline at one time."""
+
+    at: datetime
+    status: str
+    writes: str | None
+    replicas: dict[str, int]
+    groups: tuple[GroupRow, ...]
+    recall: Recalls
+    outbox_waiting: int | None
+    outbox_oldest_s: float | None
+
+
+async def ask(brain: "OpenBrain") -> Raw:
+    """All questions at once."""
+    health, streams, text = await asyncio.gather(brain.health(), brain.streams(), brain.metrics())
+    return Raw(datetime.now(UTC), health.status, health.writes, streams, Samples.of(text))
+
+
+def look(raw: Raw, before: Raw | None) -> Look:
+    """What the numbers say."""
+    groups = tuple(_rows(raw.streams))
+    waiting = raw.samples.gauge("openbrain_outbox_waiting")
+    return Look(
+        at=raw.at,
+        status=raw.status,
+        writes=raw.writes,
+        replicas=_replicas(groups),
+        groups=groups,
+        recall=_recalls(raw, before),
+        outbox_waiting=None if waiting is None else int(waiting),
+        outbox_oldest_s=raw.samples.gauge("openbrain_outbox_oldest_seconds"),
+    )
+
+
+def as_dict(look: Look) -> dict[str, Any]:
+    """As JSON takes it."""
+    return {**asdict(look), "at": look.at.isoformat()}
+
+
+def _rows(streams: "StreamList") -> Iterator[GroupRow]:
+    for stream in streams.streams:
+        for group in stream.groups:
+            ages = [age for age in (group.oldest_undelivered_s, group.oldest_pending_s) if age is not None]
+            yield GroupRow(
+                stream=stream.name,
+                group=group.name,
+                lag=group.lag,
+                pending=group.pending,
+                retries=group.parked,
+                oldest_s=max(ages, default=None),
+                dead_letters=group.dead_letters,
+                replicas=_alive(group),
+                paused=group.paused,
+                service=group.readers == "room",
+            )
+
+
+def _alive(group: "GroupAnswer") -> int:
+    return sum(consumer.idle_s < ALIVE_S for consumer in group.consumers)
+
+
+def _replicas(groups: tuple[GroupRow, ...]) -> dict[str, int]:
+    """By service: each replica reads every stream of its group."""
+    most: dict[str, int] = {}
+    for row in groups:
+        if row.service:
+            most[row.group] = max(most.get(row.group, 0), row.replicas)
+    return most
+
+
+def _recalls(raw: Raw, before: Raw | None) -> Recalls:
+    now, then = raw.samples, _comparable(raw, before)
+    buckets = now.buckets("openbrain_api_request_seconds", route=RECALL)
+    earlier = then.buckets("openbrain_api_request_seconds", route=RECALL)
+    count = now.total("openbrain_api_request_seconds_count", route=RECALL)
+    more = count - then.total("openbrain_api_request_seconds_count", route=RECALL)
+    seconds = 0.0 if before is None else (raw.at - before.at).total_seconds()
+    return Recalls(
+        a_second=more / seconds if seconds and then.values else None,
+        p50_s=quantile(0.5, buckets, earlier),
+        p99_s=quantile(0.99, buckets, earlier),
+        phases_s=_means("openbrain_recall_phase_seconds", "phase", now, then),
+        without=_counted("openbrain_recall_degraded_total", "index", now, then),
+    )
+
+
+def _comparable(raw: Raw, before: Raw | None) -> Samples:
+    """Of the same process: one that started anew, or another replica, counts from its own start."""
+    start = "process_start_time_seconds"
+    same = before is not None and before.samples.gauge(start) == raw.samples.gauge(start)
+    return before.samples if same and before is not None else Samples({})
+
+
+def _means(name: str, label: str, now: Samples, then: Samples) -> dict[str, float]:
+    sums, counts = (
+        _counted_exactly(f"{name}_sum", label, now, then),
+        _counted_exactly(f"{name}_count", label, now, then),
+    )
+    return {each: sums.get(each, 0.0) / count for each, count in counts.items() if count > 0}
+
+
+def _counted(name: str, label: str, now: Samples, then: Samples) -> dict[str, int]:
+    return {each: int(count) for each, count in _counted_exactly(name, label, now, then).items() if count > 0}
+
+
+def _counted_exactly(name: str, label: str, now: Samples, then: Samples) -> dict[str, float]:
+    earlier = then.by(name, label)
+    return {each: count - earlier.get(each, 0.0) for each, count in now.by(name, label).items()}
