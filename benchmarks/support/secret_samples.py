@@ -46,9 +46,9 @@ def samples() -> Sequence[Sample]:
     return made
 
 
-def digest(half: str) -> str:
-    """Of a half of the set: another one says that the set was changed."""
-    texts = "\0".join(f"{each.secret} {each.text}" for each in samples() if each.half == half)
+def digest(made: Sequence[Sample], half: str) -> str:
+    """Of a half of a set: another one says that the set was changed."""
+    texts = "\0".join(f"{each.secret} {each.text}" for each in made if each.half == half)
     return hashlib.sha256(texts.encode()).hexdigest()
 
 
