@@ -1,0 +1,133 @@
+"""Personal data in a text: addresses, telephone numbers, cards, accounts, numbers of states, URLs with a password.
+
+What adds up by chance is no finding: forms with check digits are checked, the others need what stands around them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
+from typing import Final
+
+from stdnum import iban, luhn
+
+from openbrain.adapters.personal_data.national_ids import national_ids
+from openbrain.adapters.personal_data.phones import phones
+from openbrain.ports.content import Finding
+
+_EMAIL = re.compile(
+    r"(?<!\w)(?<!//)\w(?:[\w.%+'-]{0,62}[\w+-])?@(?P<domain>(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?P<top>[^\W\d_]{2,24}))"
+    r"(?![\w-]|\.\w|:[\w/~])"
+)
+_NO_TOP: Final = frozenset(
+    "png jpg jpeg gif svg webp avif ico bmp pdf css scss js ts tsx jsx py rs go rb java json yaml yml toml md txt html xml"
+    " service socket timer target mount scope slice zip tar gz whl jar lock log".split()
+)
+"""Ends of names of files and units, where an address ends with a domain."""
+_FOUR = re.compile(r"(?<![\w.+-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d)")
+_VERSION_BEFORE = re.compile(
+    r"(?:(?:version|release|rev|revision|build|firmware|ver)\W{0,3}|[=<>~^]=\s?)$", re.IGNORECASE
+)
+_VERSION_PART: Final = 20
+"""What has no part above it is read as a version."""
+_SIX = re.compile(
+    r"(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:.]{2,40}(?<![:.])(?![\w:])|(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{0,34}::(?![\w:])"
+)
+"""What the internet routes begins with 2 or 3."""
+_NOBODYS: Final = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "224.0.0.0/3",
+        ),
+    )
+)
+"""Of a machine or a network of its own. What is kept for documentation is treated as anybody's."""
+_CARD = re.compile(
+    r"(?<![\w.-])(?:\d{14,19}|\d{4}(?P<four>[ -])\d{4}(?P=four)\d{4}(?P=four)\d{4}|\d{4}(?P<six>[ -])\d{6}(?P=six)\d{4,5})"
+    r"(?![\w-]|[.,]\d)"
+)
+_NETWORKS: Final = re.compile(
+    r"4\d{15}|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
+    r"|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+)
+"""By their first digits and their length: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay."""
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_END_OF_GROUP = re.compile(r"(?<=\w)(?= |$)")
+_URL = re.compile(
+    r"(?<![\w+.-])[A-Za-z][\w+.-]{1,20}://(?P<account>[^\s/@:\"'<>{}$\[\]]{0,100}:[^\s/@\"'<>{}$\[\]*%]{3,200})@[\w\[]"
+)
+_NO_PASSWORD = re.compile(r"(?i):(?:x{3,}|\.{3}|pass(?:word)?|secret|user|changeme)$")
+
+
+def personal_data(text: str) -> Sequence[Finding]:
+    """In order; what begins within another is left to it."""
+    if not may_hold_personal_data(text):
+        return ()
+    apart: list[Finding] = []
+    for each in sorted(_all(text), key=lambda each: (each.start, -each.end)):
+        if not apart or each.start >= apart[-1].end:
+            apart.append(each)
+    return apart
+
+
+def may_hold_personal_data(text: str) -> bool:
+    """A cheap look: right about what holds none."""
+    return "@" in text or _SOME_DIGITS.search(text) is not None
+
+
+_SOME_DIGITS = re.compile(r"\d[\d ./:A-Za-z()-]{0,4}\d[\d ./:A-Za-z()-]{0,4}\d|::")
+
+
+def _all(text: str) -> Iterator[Finding]:
+    if "@" in text:
+        yield from _with_at(text)
+    if _SOME_DIGITS.search(text) is None:
+        return
+    yield from _addresses(text)
+    for found in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", found[0])
+        if _NETWORKS.fullmatch(digits) and luhn.is_valid(digits):
+            yield Finding("card", *found.span())
+    for found in _IBAN.finditer(text):
+        for end in reversed([each.start() for each in _END_OF_GROUP.finditer(found[0])]):
+            if iban.is_valid(found[0][:end]):
+                yield Finding("iban", found.start(), found.start() + end)
+                break
+    for start, end in phones(text):
+        yield Finding("phone", start, end)
+    for kind, start, end in national_ids(text):
+        yield Finding(kind, start, end)
+
+
+def _with_at(text: str) -> Iterator[Finding]:
+    for found in _EMAIL.finditer(text):
+        if found["top"].lower() not in _NO_TOP and not found[0].startswith("git@"):
+            yield Finding("email", *found.span())
+    for found in _URL.finditer(text):
+        if not _NO_PASSWORD.search(found["account"]):
+            yield Finding("url-credentials", *found.span("account"))
+
+
+def _addresses(text: str) -> Iterator[Finding]:
+    for found in _FOUR.finditer(text):
+        try:
+            address = IPv4Address(found[0])
+        except AddressValueError:
+            continue
+        if any(address in network for network in _NOBODYS) or max(address.packed) < _VERSION_PART:
+            continue
+        if not _VERSION_BEFORE.search(text, max(0, found.start() - 16), found.start()):
+            yield Finding("ip-address", *found.span())
+    for found in _SIX.finditer(text):
+        try:
+            IPv6Address(found[0])
+        except AddressValueError:
+            continue
+        yield Finding("ip-address", *found.span())

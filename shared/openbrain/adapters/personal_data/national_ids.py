@@ -1,0 +1,100 @@
+"""Numbers that states give to people: by the name that stands before them, and by their check digits.
+
+The check digits are python-stdnum's. A number alone is no finding, however well it adds up: a count of rows may add up
+too. Only a few forms are unlike anything else and need no name.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from stdnum import get_cc_module
+
+_NAMED: Final[Mapping[str, Sequence[str]]] = {
+    "social security( number)?|ssn|itin": ("us.ssn", "us.itin"),
+    "nhs( number)?": ("gb.nhs",),
+    "steuer[ -]?id(entifikationsnummer|nr)?|idnr|steuernummer": ("de.idnr", "de.stnr"),
+    "dni|nif|nie": ("es.dni", "es.nie", "pt.nif"),
+    "codice fiscale|cf": ("it.codicefiscale",),
+    "personnummer|samordningsnummer": ("se.personnummer",),
+    "cpr": ("dk.cpr",),
+    "henkilötunnus|hetu": ("fi.hetu",),
+    "fødselsnummer|fodselsnummer": ("no.fodselsnummer",),
+    "kennitala": ("is.kennitala",),
+    "bsn|burgerservicenummer": ("nl.bsn",),
+    "rijksregister(nummer)?|registre national": ("be.nn",),
+    "nir|insee|numéro de sécurité sociale|sécurité sociale": ("fr.nir",),
+    "pesel": ("pl.pesel",),
+    "rodné číslo|rodne cislo": ("cz.rc",),
+    "cnp": ("ro.cnp",),
+    "ahv|avs|svnr": ("ch.ssn", "at.vnr"),
+    "pps(n| number)?": ("ie.pps",),
+    "cpf": ("br.cpf",),
+    "cuil|dni": ("ar.cuit", "ar.dni"),
+    "curp": ("mx.curp",),
+    "rut": ("cl.rut",),
+    "sin|social insurance( number)?": ("ca.sin",),
+    "tfn|tax file number": ("au.tfn",),
+    "aadhaar|aadhar": ("in.aadhaar",),
+    "pan": ("in.pan",),
+    "rrn": ("kr.rrn",),
+    "身份证(号码?)?|resident identity( card)?( number)?": ("cn.ric",),
+    "tckn|tc kimlik( no)?": ("tr.tckimlik",),
+    "teudat zehut": ("il.idnr",),
+    "tax id|tin|national id": ("de.idnr", "us.itin", "za.idnr", "pt.nif", "za.tin"),
+}
+_OFFICES: Final = tuple((re.compile(name, re.IGNORECASE), numbers) for name, numbers in _NAMED.items())
+_NAME = re.compile(
+    rf"(?<![^\W_])(?P<name>{'|'.join(_NAMED)})(?:[ _-]?(?:number|nummer|no|nr|id))?(?![^\W_])"
+    r"""["']?(?:\s{0,3}(?:[:=#]|is|ist|was|of|no\.|nr\.|n°)){0,2}\s{0,3}["']?"""
+    r"(?P<value>[0-9A-Z](?:[ ./-]?[0-9A-Z]){6,21})",
+    re.IGNORECASE,
+)
+_US_FORM = re.compile(r"\d{3}[- ]?\d{2}[- ]?\d{4}")
+_END = re.compile(r"(?<=[0-9A-Za-z])(?![0-9A-Za-z])")
+_UNLIKE: Final[Sequence[tuple[re.Pattern[str], str]]] = (
+    (re.compile(r"(?<![\w.-])\d{3}-\d{2}-\d{4}(?![\w-]|\.\d)"), "us.ssn"),
+    (re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])"), "br.cpf"),
+    (re.compile(r"(?<![\w-])[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?![\w-])"), "it.codicefiscale"),
+    (re.compile(r"(?<![\w-])[A-Z]{4}\d{6}[HM][A-Z]{5}[0-9A-Z]\d(?![\w-])"), "mx.curp"),
+)
+
+
+def national_ids(text: str) -> Iterator[tuple[str, int, int]]:
+    """The kind of each, as `national-id-de`, and its place."""
+    for form, number in _UNLIKE:
+        for found in form.finditer(text):
+            if _adds_up(number, found[0]):
+                yield _kind(number), *found.span()
+    for found in _NAME.finditer(text):
+        numbers = next(numbers for office, numbers in _OFFICES if office.fullmatch(found["name"]))
+        if (accepted := _accepted(found["value"], numbers)) is not None:
+            number, length = accepted
+            start = found.start("value")
+            yield _kind(number), start, start + length
+
+
+def _accepted(value: str, numbers: Sequence[str]) -> tuple[str, int] | None:
+    """Which number it is, and its length: the longest part, up to the end of a word, that adds up."""
+    for end in sorted((each.start() for each in _END.finditer(value)), reverse=True):
+        part = value[:end]
+        for number in numbers:
+            # With its name before it, an American one counts also where it was never given out.
+            if _adds_up(number, part) or (number == "us.ssn" and _US_FORM.fullmatch(part)):
+                return number, end
+    return None
+
+
+def _kind(number: str) -> str:
+    return f"national-id-{number.partition('.')[0]}"
+
+
+def _adds_up(number: str, value: str) -> bool:
+    return bool(_module(number).is_valid(value))
+
+
+@cache
+def _module(number: str) -> Any:
+    country, _, name = number.partition(".")
+    return get_cc_module(country, name)

@@ -1,0 +1,56 @@
+"""Telephone numbers, by Google's libphonenumber as phonenumbers has it in Python."""
+
+import re
+from collections.abc import Iterator
+
+import phonenumbers
+from phonenumbers import NumberParseException, PhoneNumber
+
+_INTERNATIONAL = re.compile(r"(?<![\w+.])\+[1-9][\d ().\-/]{5,22}\d(?!\w)")
+_AMERICAN = re.compile(r"(?<![\w+./-])(?:1[-. ])?(?:\(\d{3}\) ?|\d{3}(?P<between>[-.]))\d{3}[-.]\d{4}(?![\w-]|\.\d)")
+_NAMED = re.compile(
+    r"(?<![^\W_])(?:tele)?(?:phone|fon|mobile|cell|tel|fax|handy|whatsapp|rufnummer|teléfono|téléphone|telefono)"
+    r"(?:[ _-]?(?:number|nummer|no|nr))?(?![^\W_])"
+    r"""["']?(?:\s{0,3}(?:[:=]|is|ist|no\.|nr\.)){0,2}\s{0,3}["']?(?P<value>\(?\d[\d ()./-]{5,20}\d)(?![\w])""",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"[ ().\-/]+")
+_DIGITS = (7, 15)
+_SHORTEST = 9
+"""With its country: what is shorter may be a difference."""
+
+
+def phones(text: str) -> Iterator[tuple[int, int]]:
+    """Their places. A number without its country counts where it is written as in North America, or called one."""
+    for found in _INTERNATIONAL.finditer(text):
+        if length := _length(found[0]):
+            yield found.start(), found.start() + length
+    for found in _AMERICAN.finditer(text):
+        if (number := _parsed(found[0], "US")) is not None and phonenumbers.is_valid_number(number):
+            yield found.span()
+    for found in _NAMED.finditer(text):
+        digits = sum(map(str.isdigit, found["value"]))
+        if _DIGITS[0] <= digits <= _DIGITS[1]:
+            yield found.span("value")
+
+
+def _length(value: str) -> int:
+    """Of the longest part, up to a separator, that can be a number; 0 where none can."""
+    ends = [len(value), *(each.start() for each in reversed([*_PART.finditer(value)]))]
+    return next((end for end in ends if _can_be(value[:end])), 0)
+
+
+def _can_be(value: str) -> bool:
+    """By its country and its length: which are given out changes, and ranges for films never are."""
+    return (
+        sum(map(str.isdigit, value)) >= _SHORTEST
+        and (number := _parsed(value, None)) is not None
+        and phonenumbers.is_possible_number(number)
+    )
+
+
+def _parsed(value: str, region: str | None) -> PhoneNumber | None:
+    try:
+        return phonenumbers.parse(value, region)
+    except NumberParseException:
+        return None
