@@ -21,6 +21,7 @@ MODULES = (
     "questions.discovery",
     "writes.transfer",
     "writes.secrets",
+    "writes.personal_data",
     "indexes.reconcile",
     "indexes.verify",
     "indexes.reindex",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.support.report import Report, Row
 from benchmarks.support.secret_samples import HALVES, Sample, samples
+from openbrain.ports.content import Detector
 
 NAME = "secrets"
 RECALL, FALSE_ALARMS = 0.97, 0.02
@@ -28,36 +29,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     """Found and taken for one, by half; then what the look costs."""
-    from openbrain.adapters.local.secret_policy import SecretPolicy
+    from openbrain.adapters.local.secret_detector import SecretDetector
 
-    policy = SecretPolicy()
+    return detected(NAME, SecretDetector(), samples(), options.secrets_repeats)
 
-    def admit(text: str) -> str:
-        return policy.admit([("content", text)])[0]
 
-    admit(samples()[0].text)  # loads the rules
+def detected(name: str, detector: Detector, made: Sequence[Sample], repeats: int) -> Report:
+    """A detector on a labelled set, and what it costs."""
+
+    def finds(text: str) -> bool:
+        return any(detector.find([("content", text)]))
+
+    finds(made[0].text)  # loads what it needs
     rows = []
     for half in HALVES:
-        part = [each for each in samples() if each.half == half]
-        rows.append(Row(f"secrets found, {half} half", "share", (_masked(admit, part, True),), goal=RECALL))
-        alarms = (_masked(admit, part, False),)
+        part = [each for each in made if each.half == half]
+        rows.append(Row(f"found, {half} half", "share", (_found(finds, part, True),), goal=RECALL))
+        alarms = (_found(finds, part, False),)
         rows.append(Row(f"false alarms, {half} half", "share", alarms, goal=FALSE_ALARMS, at_most=True))
-    prose = [PROSE * 2] * 2000
-    looks = [each.text for each in samples() if not each.secret] * 5
-    repeats = range(options.secrets_repeats)
-    plain = tuple(_cost(admit, prose) for _ in repeats)
+    looks = [each.text for each in made if not each.secret] * 5
+    plain = tuple(_cost(finds, [PROSE * 2] * 2000) for _ in range(repeats))
     rows.append(Row("a memory in prose, 230 characters", "s", plain, goal=COST_S, at_most=True))
-    rows.append(Row("a text with what looks like a secret", "s", tuple(_cost(admit, looks) for _ in repeats)))
-    missed = sorted({each.kind for each in samples() if each.secret and admit(each.text) == each.text})
-    return Report(NAME, tuple(rows), (f"Kinds with one that was missed: {', '.join(missed) or 'none'}.",))
+    rows.append(Row("a text with what looks like one", "s", tuple(_cost(finds, looks) for _ in range(repeats))))
+    missed = sorted({each.kind for each in made if each.secret and not finds(each.text)})
+    return Report(name, tuple(rows), (f"Kinds with one that was missed: {', '.join(missed) or 'none'}.",))
 
 
-def _masked(admit: Callable[[str], str], part: Sequence[Sample], secret: bool) -> float:
-    return statistics.fmean(admit(each.text) != each.text for each in part if each.secret is secret)
+def _found(finds: Callable[[str], bool], part: Sequence[Sample], secret: bool) -> float:
+    return statistics.fmean(finds(each.text) for each in part if each.secret is secret)
 
 
-def _cost(admit: Callable[[str], str], texts: Sequence[str]) -> float:
+def _cost(finds: Callable[[str], bool], texts: Sequence[str]) -> float:
     before = time.process_time()
     for text in texts:
-        admit(text)
+        finds(text)
     return (time.process_time() - before) / len(texts)

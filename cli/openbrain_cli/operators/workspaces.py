@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain.domain.errors import Invalid, SetupError
+from openbrain.ports.content import Action
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Connection, given
 from openbrain_cli.output import as_json, day, one_line, say, show, table
@@ -22,19 +23,28 @@ app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All com
 WorkspaceId = Annotated[str, typer.Argument(metavar="ID", help="Short, as in acme.")]
 MaxMemories = Annotated[int | None, typer.Option("--max-memories", min=0, help="How many living memories it may hold.")]
 MaxBytes = Annotated[int | None, typer.Option("--max-bytes", min=0, help="How many bytes of content it may hold.")]
+PersonalData = Annotated[
+    Action | None,
+    typer.Option("--personal-data", help="What becomes of e-mail addresses, cards and the like that are stored there."),
+]
 NoQuota = Annotated[bool, typer.Option("--no-quota", help="Take both quotas away.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Settings:
     """What a workspace may hold."""
 
     max_memories: MaxMemories = None
     max_bytes: MaxBytes = None
+    personal_data: PersonalData = None
 
-    def given(self) -> Any:
+    def quotas(self) -> Any:
         """As the client takes them."""
         return given(max_memories=self.max_memories, max_bytes=self.max_bytes)
+
+    def given(self) -> Any:
+        """As the client takes all of them."""
+        return {**self.quotas(), **given(personal_data=self.personal_data)}
 
 
 @app.command()
@@ -42,13 +52,13 @@ class Quota:
 def create(
     workspace_id: WorkspaceId,
     *,
-    quota: Quota,
+    settings: Settings,
     to: Connection,
     name: Annotated[str, typer.Option(help="For people; the id where it is left out.")] = "",
     json: AsJson = False,
 ) -> None:
     """Make a workspace."""
-    made = to.ask(lambda brain: brain.create_workspace(workspace_id, name, **quota.given()), admin=True)
+    made = to.ask(lambda brain: brain.create_workspace(workspace_id, name, **settings.given()), admin=True)
     if json:
         as_json(made)
     else:
@@ -58,25 +68,29 @@ def create(
 @app.command()
 @command(
     "openbrain workspaces change acme --max-memories 100000 --max-bytes 500000000",
-    "openbrain workspaces change acme --no-quota",
+    "openbrain workspaces change acme --personal-data mask",
 )
 def change(
     workspace_id: WorkspaceId,
     *,
-    quota: Quota,
+    settings: Settings,
     to: Connection,
     name: Annotated[str, typer.Option(help="For people.")] = "",
     no_quota: NoQuota = False,
     json: AsJson = False,
 ) -> None:
-    """Change a workspace's name or quotas. What it holds already stays."""
-    quotas = quota.given()
-    if no_quota and quotas:
+    """Change a workspace's name, quotas, or what becomes of personal data. What it holds already stays."""
+    values = settings.given()
+    if no_quota and settings.quotas():
         raise Invalid("", "give --no-quota or a quota, not both")
     if no_quota:
-        quotas = {"max_memories": None, "max_bytes": None}
-    changed = to.ask(lambda brain: brain.change_workspace(workspace_id, name=name, **quotas), admin=True)
-    as_json(changed) if json else print(f"{one_line(changed.id)}  {_held(changed) or 'has no quota'}")
+        values |= {"max_memories": None, "max_bytes": None}
+    changed = to.ask(lambda brain: brain.change_workspace(workspace_id, name=name, **values), admin=True)
+    if json:
+        as_json(changed)
+    else:
+        rule = "" if changed.personal_data == Action.OFF else f", personal data: {changed.personal_data}"
+        print(f"{one_line(changed.id)}  {_held(changed) or 'has no quota'}{rule}")
 
 
 @app.command("list")

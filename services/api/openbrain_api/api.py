@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.values import Halt
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.index import Replaceable
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import StreamAdmin, Wake
 from openbrain.settings import Settings
 from openbrain.usecases.auth import Keyring

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.http import Prober
 from openbrain.ports.models import Reasoner
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.writes import ContentPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

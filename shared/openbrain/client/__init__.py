@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openbrain.client.arguments import Changes, Filters, NewKey, Quotas
+    from openbrain.client.arguments import Changes, Filters, NewKey, WorkspaceSettings
     from openbrain.client.blocking import SyncOpenBrain
     from openbrain.client.brain import Offer, OpenBrain
 
-__all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "Quotas", "SyncOpenBrain"]
+__all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "SyncOpenBrain", "WorkspaceSettings"]
 
 
 def __getattr__(name: str) -> Any:

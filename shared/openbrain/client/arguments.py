@@ -48,13 +48,15 @@ class Changes(TypedDict):
     confirm: NotRequired[bool]
 
 
-class Quotas(TypedDict):
-    """What a workspace may hold; None for any number."""
+class WorkspaceSettings(TypedDict):
+    """What a workspace may hold, None for any number; and what becomes of personal data there."""
 
     max_memories: NotRequired[int | None]
     """Of living memories."""
     max_bytes: NotRequired[int | None]
     """Of their contents in UTF-8."""
+    personal_data: NotRequired[str]
+    """off, mask, hash, refuse or label."""
 
 
 class NewKey(TypedDict):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from openbrain.domain.limits import TITLE_CHARS
+from openbrain.domain.limits import TAGS, TITLE_CHARS
 
 MICROSECONDS = 1_000_000
 DAY = 86_400 * MICROSECONDS
@@ -261,6 +261,12 @@ def names_of(memory: Memory) -> tuple[str, ...]:
     """Its title, or where it has none the Markdown heading that its content begins with, and its other names."""
     title = memory.title or _heading(memory.content)
     return (title, *memory.aliases) if title else memory.aliases
+
+
+def with_labels(tags: tuple[str, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Tags that stand whatever its users give; where there is no room for them, the last of the others gives way."""
+    own = tuple(tag for tag in tags if tag not in labels)
+    return (*own[: TAGS - len(labels)], *labels) if labels else tags
 
 
 def _heading(content: str) -> str:

@@ -1,18 +1,18 @@
 """Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import ContentPolicy, PersonalDataRules
 from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
-from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
@@ -27,13 +27,18 @@ def clock() -> Clock:
     return DatabaseClock()
 
 
-def content_policy(settings: Settings) -> ContentPolicy:
-    """What stands before every write: secrets are masked or refused."""
-    from openbrain.adapters.local.open_content_policy import OpenContentPolicy
-    from openbrain.adapters.local.secret_policy import SecretPolicy
+def content_policy(
+    settings: Settings, rules: Callable[[], Awaitable[PersonalDataRules]] | None = None, clock: Clock | None = None
+) -> ContentPolicy:
+    """What stands before every write: secrets, and personal data as each workspace's rule says."""
+    from openbrain.adapters.local.secret_detector import SecretDetector
+    from openbrain.adapters.personal_data.detection import PersonalDataDetector
+    from openbrain.usecases.content.policy import DetectingPolicy
 
     chosen = settings.secrets.policy
-    return OpenContentPolicy() if chosen == "store" else SecretPolicy(refuse=chosen == "refuse")
+    secrets = None if chosen == "store" else SecretDetector()
+    refuse = chosen == "refuse"
+    return DetectingPolicy(secrets, PersonalDataDetector(), refuse_secrets=refuse, rules=rules, clock=clock)
 
 
 def transcripts(settings: Settings) -> Path | None:

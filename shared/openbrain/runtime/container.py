@@ -8,13 +8,13 @@ from typing import Self
 
 from openbrain.domain.errors import OpenBrainError, SetupError
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import ContentPolicy, PersonalDataRules
 from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
-from openbrain.ports.store.writes import ContentPolicy
 from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.runtime import adapters
 from openbrain.settings import Settings
@@ -39,7 +39,10 @@ class Container:
 
     @cached_property
     def content_policy(self) -> ContentPolicy:
-        return adapters.content_policy(self.settings)
+        return adapters.content_policy(self.settings, self._personal_data_rules, self.clock)
+
+    async def _personal_data_rules(self) -> PersonalDataRules:
+        return await self.store.workspaces.personal_data_rules()
 
     @property
     def transcripts(self) -> Path | None:

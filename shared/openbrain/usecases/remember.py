@@ -16,13 +16,14 @@ from openbrain.domain.errors import Forbidden, Invalid, OpenBrainError
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
-from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope
+from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope, with_labels
 from openbrain.domain.text.echoes import without_echoes
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
-from openbrain.ports.store.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
-from openbrain.usecases.admission import admitted_fields, texts_of
+from openbrain.ports.content import Admission, ContentPolicy, NamedText
+from openbrain.ports.store.writes import Edit, MemoryWrites, Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
+from openbrain.usecases.content.admission import look_at, texts_of
 
 HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH = 64
@@ -56,7 +57,7 @@ def normalised(content: str) -> str:
 def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Write:
     """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
     actor, given = _allowed(offer)
-    texts = (admitted_verbatim if offer.verbatim else admitted)(given, content_policy)
+    texts = (admitted_verbatim if offer.verbatim else admitted)(given, content_policy.of(actor.workspace_id))
     return _write_of(offer, actor, texts, clock.now())
 
 
@@ -129,10 +130,21 @@ def own_key(offer: Offer, actor: Actor) -> str:
     return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)
 
 
-def admitted(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
+def admitted(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
     """Fields that the policy admits; content in its one form and without what a recall returned."""
-    own = _own(fields)
-    return _in_form({**own, **admitted_fields(own, content_policy)})
+    return _in_form(_looked_at(_own(fields), admission))
+
+
+def _looked_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> dict[str, Any]:
+    """The fields as the policy has them. Its tags are among theirs, or `labels` where the tags are left as they are."""
+    looked = look_at(fields, admission, refusing=refusing)
+    changed = {**fields, **looked.changed}
+    if looked.tags and "tags" in fields:
+        if changed["tags"] is None:
+            changed["labels"] = looked.tags
+        else:
+            changed["tags"] = with_labels(changed["tags"], looked.tags)
+    return changed
 
 
 def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,9 +160,9 @@ def _in_form(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def admitted_verbatim(fields: Mapping[str, Any], content_policy: ContentPolicy) -> dict[str, Any]:
-    """Fields with nothing changed but secrets, which are masked."""
-    return {**fields, **admitted_fields(fields, content_policy, refusing=False)}
+def admitted_verbatim(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
+    """Fields with nothing changed but what the policy masks."""
+    return _looked_at(fields, admission, refusing=False)
 
 
 def _own_words(content: str) -> str:
@@ -194,7 +206,7 @@ def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentP
             given.append((actor, fields if offer.verbatim else _own(fields)))
         except OpenBrainError as error:
             given.append(error)
-    clean = content_policy.passes([text for each in given if isinstance(each, tuple) for text in texts_of(each[1])])
+    clean = _all_pass(given, content_policy)
     prepared: list[Write | OpenBrainError] = []
     for offer, each in zip(offers, given, strict=True):
         if isinstance(each, OpenBrainError):
@@ -202,11 +214,20 @@ def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentP
             continue
         actor, own = each
         try:
-            texts = own if clean else {**own, **admitted_fields(own, content_policy, refusing=not offer.verbatim)}
+            admission = content_policy.of(actor.workspace_id)
+            texts = own if clean else _looked_at(own, admission, refusing=not offer.verbatim)
             prepared.append(_write_of(offer, actor, texts if offer.verbatim else _in_form(texts), clock.now()))
         except OpenBrainError as error:
             prepared.append(error)
     return prepared
+
+
+def _all_pass(given: Sequence[tuple[Actor, dict[str, Any]] | OpenBrainError], content_policy: ContentPolicy) -> bool:
+    texts: dict[str, list[NamedText]] = {}
+    for each in given:
+        if isinstance(each, tuple):
+            texts.setdefault(each[0].workspace_id, []).extend(texts_of(each[1]))
+    return all(content_policy.of(workspace_id).passes(own) for workspace_id, own in texts.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,12 +274,13 @@ def prepare_edit(
             "there is nothing to change: give content, title, tags, metadata, type, confidence, org or expiry",
         )
     given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
+    admission = content_policy.of(actor.workspace_id)
     if verbatim:
-        texts = admitted_verbatim(given, content_policy)
+        texts = admitted_verbatim(given, admission)
     elif change.content is None:
-        texts = {**given, **admitted_fields(given, content_policy)}
+        texts = _looked_at(given, admission)
     else:
-        texts = admitted(given, content_policy)
+        texts = admitted(given, admission)
     if change.org is not None:
         actor.may_write_to(change.org)
     authors = actor.authors()
@@ -274,6 +296,7 @@ def prepare_edit(
         title=texts["title"],
         aliases=texts["aliases"],
         tags=texts["tags"],
+        labels=texts.get("labels", ()),
         metadata=texts["metadata"],
         type=change.type,
         confidence=change.confidence,

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from benchmarks.support.secret_samples import samples
-from openbrain.adapters.local.secret_policy import SecretPolicy
+from openbrain.adapters.local.secret_detector import SecretDetector
 from openbrain.domain.access.permissions import Permission
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Nothing
 from tests.support.api.brain import Brain, http, offer, open_brain, remembered, unknown_id
@@ -81,7 +82,7 @@ async def test_no_route_stores_a_secret(tmp_path: Path, tmp_path_factory: pytest
     ) as brain:
         secret = await brain.key("system", permissions=frozenset(Permission), act_as=("*",))
         await brain.workspace("spare")
-        async with http(brain.app(content_policy=SecretPolicy()), secret) as client:
+        async with http(brain.app(content_policy=DetectingPolicy(SecretDetector())), secret) as client:
             known = await ids(client)
             await brain.settle()
             recall = (await client.post("/v1/brain/recall", json={"query": f"here before {TOKEN}"})).json()
@@ -144,7 +145,7 @@ def test_every_changing_route_is_gated_unless_it_says_why_not() -> None:
 )
 async def test_a_refusal_names_the_field(brain: Brain, path: str, body: dict[str, Any], field: str) -> None:
     secret = await brain.key("w1", permissions=frozenset(Permission))
-    async with http(brain.app(content_policy=SecretPolicy(refuse=True)), secret) as client:
+    async with http(brain.app(content_policy=DetectingPolicy(SecretDetector(), refuse_secrets=True)), secret) as client:
         answer = await client.post(path, json=body)
 
     assert answer.status_code == 422

@@ -6,8 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.local.secret_policy import SecretPolicy
+from openbrain.adapters.local.secret_detector import SecretDetector
 from openbrain.domain import limits
+from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 
 THOUGHTS = "/v1/thoughts"
@@ -134,7 +135,7 @@ async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> Non
 
 
 async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
-    app = brain.app(content_policy=SecretPolicy(refuse=True))
+    app = brain.app(content_policy=DetectingPolicy(SecretDetector(), refuse_secrets=True))
     async with http(app, await brain.key()) as client:
         new = await add(client, f"use {KEY} and  go on ", metadata=turn(1, note=KEY))
         assert new["content"] == "use [redacted: openbrain-key] and  go on "

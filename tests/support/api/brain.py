@@ -17,7 +17,6 @@ import pytest_asyncio
 from starlette.applications import Starlette
 
 from openbrain.adapters.embedding.minilm import MiniLM
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.sql.engine.opening import open_database
@@ -37,6 +36,7 @@ from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.usecases.indexes import serving_indexes
 from openbrain.usecases.indexes.embedders import Embedders
 from openbrain_api.app import api
@@ -97,7 +97,7 @@ class Brain:
             "embedders": the_one(embedder),
             "token_encoder": small_model(),
             "clock": self.clock,
-            "content_policy": OpenContentPolicy(),
+            "content_policy": DetectingPolicy(),
             "wake": self.wake,
             "rates": LocalRates(self.clock),
             "streams": RedisStreams(Streams(url=NOWHERE)),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.network.probes import Probes
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
@@ -14,6 +13,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.vault import TickJob
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
@@ -45,7 +45,7 @@ def ports_of(store: SqlStore, clock: Clock) -> Ports:
     return Ports(
         store=store,
         clock=clock,
-        content_policy=OpenContentPolicy(),
+        content_policy=DetectingPolicy(),
         reasoner=None,
         prober=Probes(),
         probes={},

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.permissions import Permission
@@ -15,6 +14,7 @@ from openbrain.domain.times import to_iso
 from openbrain.ports.store.vault import VaultMemory
 from openbrain.ports.store.writes import Origin
 from openbrain.usecases.auth import Actor
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
@@ -49,7 +49,7 @@ class Brain:
             problems,
             store=self.store,
             clock=self.clock,
-            content_policy=OpenContentPolicy(),
+            content_policy=DetectingPolicy(),
             forget_share=share,
         )
 
@@ -65,7 +65,7 @@ class Brain:
         given = Submission(content=content, type=MemoryType.FACT, project="shop")
         offer = Offer(submission=given, actor=TICK, origin=Origin(actor="ada"))
         (outcome,) = await remember(
-            [offer], writes=self.store.writes, clock=self.clock, content_policy=OpenContentPolicy()
+            [offer], writes=self.store.writes, clock=self.clock, content_policy=DetectingPolicy()
         )
         assert outcome.memory is not None
         return outcome.memory

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.domain.errors import Invalid
 from openbrain.domain.text.echoes import without_echoes
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.usecases.remember import admitted
 from openbrain_api.memories.context import fenced_text
 from openbrain_cli.agents.hooks.shown import brief
@@ -22,7 +22,7 @@ ANSWERS = {
 
 
 def stored(content: str) -> str:
-    return str(admitted({"content": content}, OpenContentPolicy())["content"])
+    return str(admitted({"content": content}, DetectingPolicy().of("w1"))["content"])
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())

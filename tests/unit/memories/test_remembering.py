@@ -8,31 +8,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.domain import limits
 from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted, Submission
 from openbrain.domain.ids import content_hash, is_uuid
 from openbrain.domain.memory import DAY, MemoryType, Scope
-from openbrain.ports.store.writes import NamedText, Origin, Outcome, Status, Write
+from openbrain.ports.content import Admitted, NamedText
+from openbrain.ports.store.writes import Origin, Outcome, Status, Write
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit, remember
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock
 from tests.unit.operating.test_auth import actor
 
 
-class Mask(OpenContentPolicy):
-    """A policy that masks a secret and refuses another."""
+class Masking:
+    """Masks a secret and refuses another."""
 
     def passes(self, texts: Sequence[NamedText]) -> bool:
         return not any("hunter2" in text or "refuse-me" in text for _, text in texts)
 
-    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Admitted:
         for field, text in texts:
             if refusing and "refuse-me" in text:
                 raise Invalid(field, "holds a secret")
-        return [text.replace("hunter2", "***") for _, text in texts]
+        return Admitted([text.replace("hunter2", "***") for _, text in texts])
+
+
+class Mask(DetectingPolicy):
+    """In every workspace."""
+
+    def of(self, workspace_id: str) -> Masking:
+        return Masking()
 
 
 def prepared(content_policy: Any = None, key: str = "", who: Any = None, **fields: Any) -> Write:
@@ -42,7 +50,7 @@ def prepared(content_policy: Any = None, key: str = "", who: Any = None, **field
         origin=Origin(actor="ada"),
         idempotency_key=key,
     )
-    return prepare(offer, clock=FakeClock(), content_policy=content_policy or OpenContentPolicy())
+    return prepare(offer, clock=FakeClock(), content_policy=content_policy or DetectingPolicy())
 
 
 def refused(error: type[Exception] = Invalid, **fields: Any) -> Any:

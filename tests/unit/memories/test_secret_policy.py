@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.support.secret_samples import HALVES, digest, samples
-from openbrain.adapters.local import secret_policy
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
-from openbrain.adapters.local.secret_policy import SecretPolicy, may_hold_secret
+from openbrain.adapters.local import secret_detector
+from openbrain.adapters.local.secret_detector import SecretDetector, may_hold_secret
 from openbrain.adapters.local.secret_rules import SecretRules
 from openbrain.domain.errors import Invalid, TryLater
+from openbrain.ports.content import Admission
 from openbrain.runtime.adapters import content_policy
 from openbrain.settings import Secrets, Settings
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.vault.markers import redaction
 
 FROZEN = {
@@ -26,8 +27,12 @@ TRUE, FALSE = [each for each in samples() if each.secret], [each for each in sam
 SECRET = next(each.value for each in TRUE if each.kind == "github token")
 
 
+def policy(*, refuse: bool = False) -> Admission:
+    return DetectingPolicy(SecretDetector(), refuse_secrets=refuse).of("w1")
+
+
 def admit(text: str, *, refuse: bool = False) -> str:
-    return SecretPolicy(refuse=refuse).admit([("content", text)])[0]
+    return policy(refuse=refuse).admit([("content", text)]).texts[0]
 
 
 def test_the_set_is_the_one_that_was_laid_down() -> None:
@@ -67,13 +72,13 @@ def test_a_refusal_names_the_kind_and_never_the_value() -> None:
 def test_the_setting_says_what_is_done() -> None:
     def admitted(policy: str) -> str:
         secrets = Secrets.model_validate({"policy": policy})
-        return content_policy(Settings(_env_file=None, secrets=secrets)).admit([("content", SECRET)])[0]
+        made = content_policy(Settings(_env_file=None, secrets=secrets))
+        return made.of("w1").admit([("content", SECRET)]).texts[0]
 
     assert admitted("mask") == "[redacted: github-pat]"
     assert admitted("store") == SECRET
     with pytest.raises(Invalid):
         admitted("refuse")
-    assert isinstance(content_policy(Settings(_env_file=None, secrets=Secrets(policy="store"))), OpenContentPolicy)
 
 
 def test_every_secret_passes_the_first_look_and_prose_does_not() -> None:
@@ -88,9 +93,9 @@ def test_a_text_of_any_letters_is_admitted(text: str) -> None:
         assert isinstance(admit(text), str)
 
 
-@given(st.from_regex(secret_policy._ASSIGNED), st.from_regex(redaction._KEYS))
+@given(st.from_regex(secret_detector._ASSIGNED), st.from_regex(redaction._KEYS))
 def test_a_quick_look_misses_nothing_that_a_rule_finds(assigned: str, key: str) -> None:
-    assert secret_policy._names_secret(assigned)
+    assert secret_detector._names_secret(assigned)
     assert redaction._LONG.search(key) is not None
 
 
@@ -101,11 +106,11 @@ def test_each_text_is_masked_where_it_stands() -> None:
         ("metadata", "token"),
         ("metadata.password", "Xk29vplq77Zt"),
     ]
-    masked = SecretPolicy().admit(given)
+    masked = policy().admit(given).texts
 
     assert masked == ["Grüße", "é [redacted: github-pat] é", "token", "[redacted: assigned-password]"]
     with pytest.raises(Invalid) as refused:
-        SecretPolicy(refuse=True).admit(given)
+        policy(refuse=True).admit(given)
     assert refused.value.field == "title"
 
 
@@ -125,9 +130,10 @@ async def test_without_the_rules_our_own_remain_and_who_refuses_stores_nothing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
     with structlog.testing.capture_logs() as logs:
-        masking = SecretPolicy(rules=SecretRules())
+        masking = DetectingPolicy(SecretDetector(SecretRules()))
         await masking.ready()
     assert [each["event"] for each in logs] == ["secrets.rules_not_loaded"]
-    assert masking.admit([("content", "password: Xk29vplq77Zt")]) == ["password: [redacted: assigned-password]"]
+    masked = masking.of("w1").admit([("content", "password: Xk29vplq77Zt")])
+    assert masked.texts == ["password: [redacted: assigned-password]"]
     with pytest.raises(TryLater, match="rules_not_loaded"):
-        await SecretPolicy(refuse=True, rules=SecretRules()).ready()
+        await DetectingPolicy(SecretDetector(SecretRules()), refuse_secrets=True).ready()

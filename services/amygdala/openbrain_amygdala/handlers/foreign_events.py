@@ -15,10 +15,10 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.store.signals import Signals
-from openbrain.ports.store.writes import ContentPolicy
 from openbrain.settings.events import Events
-from openbrain.usecases.admission import admitted_raise
+from openbrain.usecases.content.admission import admitted_raise
 from openbrain_amygdala.handlers.signal_raised import happened, raise_counted
 
 _log = structlog.get_logger(__name__)

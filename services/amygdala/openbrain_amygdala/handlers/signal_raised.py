@@ -10,9 +10,9 @@ from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise
 from openbrain.observability import metrics
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.store.signals import RaiseOutcome, Signals
-from openbrain.ports.store.writes import ContentPolicy
-from openbrain.usecases.admission import admitted_raise
+from openbrain.usecases.content.admission import admitted_raise
 
 
 class Raised(Protocol):

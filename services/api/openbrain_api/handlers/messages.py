@@ -52,7 +52,9 @@ async def send_message(call: Call[SendBody, Nothing]) -> Response:
     """
     body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
     actor.may_write_to(body.org or "")
-    texts = admitted({"subject": body.subject or "", "content": body.content}, call.api.content_policy)
+    texts = admitted(
+        {"subject": body.subject or "", "content": body.content}, call.api.content_policy.of(actor.workspace_id)
+    )
     message = Message(
         id=uuid7(now),
         workspace_id=actor.workspace_id,

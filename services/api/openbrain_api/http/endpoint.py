@@ -9,8 +9,8 @@ from starlette.types import Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from openbrain.observability import metrics
-from openbrain.usecases.admission import admitted_model
 from openbrain.usecases.auth import Actor
+from openbrain.usecases.content.admission import admitted_model
 from openbrain_api.api import Api
 from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, gzip_whole
@@ -99,9 +99,10 @@ class Endpoint:
             query = parsing.parse_query(route.query, scope["query_string"])
         if route.changes and not route.public:
             await self._api.content_policy.ready()
+            admission = self._api.content_policy.of(actor.workspace_id)
             if route.gated:
-                body = admitted_model(body, self._api.content_policy)
-            query = admitted_model(query, self._api.content_policy)
+                body = admitted_model(body, admission)
+            query = admitted_model(query, admission)
         call = Call(
             api=self._api,
             actor=actor,

@@ -8,7 +8,8 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.ports.clock import Clock
-from openbrain.ports.store.writes import ContentPolicy, MemoryWrites
+from openbrain.ports.content import ContentPolicy
+from openbrain.ports.store.writes import MemoryWrites
 from openbrain.usecases.remember import Offer, remember
 from openbrain.usecases.submit import Tenants, from_event
 

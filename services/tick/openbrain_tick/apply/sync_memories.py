@@ -14,9 +14,10 @@ from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, Scope
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.vault import VaultMemory
-from openbrain.ports.store.writes import ContentPolicy, Origin, Outcome, Status
+from openbrain.ports.store.writes import Origin, Outcome, Status
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES

@@ -10,10 +10,10 @@ from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.signals.rules import TIME, checked
 from openbrain.domain.signals.values import Present, Raise, Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.ports.content import ContentPolicy
 from openbrain.ports.http import Prober
 from openbrain.ports.store.signals import RaiseStatus, Signals
-from openbrain.ports.store.writes import ContentPolicy
-from openbrain.usecases.admission import admitted_raise
+from openbrain.usecases.content.admission import admitted_raise
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain.vault.pages.arcs import raise_key

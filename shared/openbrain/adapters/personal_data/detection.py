@@ -12,15 +12,15 @@ from stdnum import iban, luhn
 
 from openbrain.adapters.personal_data.national_ids import national_ids
 from openbrain.adapters.personal_data.phones import phones
-from openbrain.ports.content import Finding
+from openbrain.ports.content import Finding, NamedText
 
 _EMAIL = re.compile(
     r"(?<!\w)(?<!//)\w(?:[\w.%+'-]{0,62}[\w+-])?@(?P<domain>(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?P<top>[^\W\d_]{2,24}))"
     r"(?![\w-]|\.\w|:[\w/~])"
 )
 _NO_TOP: Final = frozenset(
-    "png jpg jpeg gif svg webp avif ico bmp pdf css scss js ts tsx jsx py rs go rb java json yaml yml toml md txt html xml"
-    " service socket timer target mount scope slice zip tar gz whl jar lock log".split()
+    "png jpg jpeg gif svg webp avif ico bmp pdf css scss js ts tsx jsx py rs go rb java json yaml yml toml md txt html"
+    " xml service socket timer target mount scope slice zip tar gz whl jar lock log".split()
 )
 """Ends of names of files and units, where an address ends with a domain."""
 _FOUR = re.compile(r"(?<![\w.+-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d)")
@@ -50,8 +50,8 @@ _NOBODYS: Final = tuple(
 )
 """Of a machine or a network of its own. What is kept for documentation is treated as anybody's."""
 _CARD = re.compile(
-    r"(?<![\w.-])(?:\d{14,19}|\d{4}(?P<four>[ -])\d{4}(?P=four)\d{4}(?P=four)\d{4}|\d{4}(?P<six>[ -])\d{6}(?P=six)\d{4,5})"
-    r"(?![\w-]|[.,]\d)"
+    r"(?<![\w.-])(?:\d{14,19}|\d{4}(?P<four>[ -])\d{4}(?P=four)\d{4}(?P=four)\d{4}"
+    r"|\d{4}(?P<six>[ -])\d{6}(?P=six)\d{4,5})(?![\w-]|[.,]\d)"
 )
 _NETWORKS: Final = re.compile(
     r"4\d{15}|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
@@ -64,6 +64,30 @@ _URL = re.compile(
     r"(?<![\w+.-])[A-Za-z][\w+.-]{1,20}://(?P<account>[^\s/@:\"'<>{}$\[\]]{0,100}:[^\s/@\"'<>{}$\[\]*%]{3,200})@[\w\[]"
 )
 _NO_PASSWORD = re.compile(r"(?i):(?:x{3,}|\.{3}|pass(?:word)?|secret|user|changeme)$")
+
+
+class PersonalDataDetector:
+    """`Detector` of personal data."""
+
+    def start(self) -> None:
+        """Nothing is to be loaded."""
+
+    async def ready(self) -> bool:
+        """At once."""
+        return True
+
+    def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
+        """In a value of metadata its key counts as the name before it."""
+        return [_under(field, text) for field, text in texts]
+
+
+def _under(field: str, text: str) -> Sequence[Finding]:
+    _, dot, key = field.rpartition(".")
+    if not dot:
+        return personal_data(text)
+    before = len(key) + 2
+    found = personal_data(f"{key}: {text}")
+    return [Finding(each.kind, max(each.start - before, 0), each.end - before) for each in found if each.end > before]
 
 
 def personal_data(text: str) -> Sequence[Finding]:

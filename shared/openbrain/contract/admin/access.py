@@ -10,6 +10,7 @@ from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString,
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.events.submission import Agent, Hours, Moment, Name, Org
+from openbrain.ports.content import Action
 
 QUOTA = 2**53 - 1
 KEY_ORGS = 100
@@ -17,6 +18,9 @@ OVERLAP_S = 24 * 3600
 MOST_OVERLAP_S = 90 * 24 * 3600
 MaxMemories = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of living memories; null for any number.")]
 MaxBytes = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of their contents in UTF-8; null for any.")]
+PersonalData = Annotated[
+    Action, Field(description="What becomes of e-mail addresses, telephone numbers and the like in what is stored.")
+]
 RequestRate = Annotated[
     int, Field(strict=True, ge=1, le=10_000_000, description="Requests a minute; null takes the setting.")
 ]
@@ -29,6 +33,7 @@ class WorkspaceBody(Body):
     name: Name | None = None
     max_memories: MaxMemories | None = None
     max_bytes: MaxBytes | None = None
+    personal_data: PersonalData | None = None
 
 
 class WorkspaceChangeBody(Body):
@@ -37,6 +42,7 @@ class WorkspaceChangeBody(Body):
     name: Name | None = None
     max_memories: MaxMemories | None = None
     max_bytes: MaxBytes | None = None
+    personal_data: PersonalData | None = None
 
 
 class KeyBody(Body):
@@ -96,6 +102,7 @@ class WorkspaceAnswer(Answer):
     max_bytes: int | None = Field(default=None, description="Quota; null for none.")
     memories: int | None = Field(default=None, description="That live; counted where there is a quota.")
     bytes: int | None = Field(default=None, description="Of their contents; counted where there is a quota.")
+    personal_data: Action = Field(default=Action.OFF, description="What becomes of personal data in what is stored.")
 
 
 class WorkspaceList(Answer):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from openbrain.ports.content import Action, PersonalDataRules
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Ended
 
@@ -24,6 +25,8 @@ class Workspace:
     """Of living memories; None for any number."""
     max_bytes: int | None = None
     """Of their contents in UTF-8."""
+    personal_data: Action = Action.OFF
+    """What becomes of personal data that is about to be stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,7 @@ class WorkspaceChange:
     name: str | None = None
     max_memories: int | None = None
     max_bytes: int | None = None
+    personal_data: Action | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ class Workspaces(Protocol):
     async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
         """`NotFound` where unknown. A quota counts from now on, for every process within two seconds; what is there
         already stays, however much it is."""
+
+    async def personal_data_rules(self) -> PersonalDataRules:
+        """Of the workspaces that have one."""
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
         """Of the workspaces among these that have a quota."""

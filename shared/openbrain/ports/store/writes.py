@@ -78,6 +78,8 @@ class Edit:
     """'' takes it away."""
     aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+    labels: tuple[str, ...] = ()
+    """Tags beside those that it has."""
     metadata: Mapping[str, Any] | None = None
     type: str | None = None
     confidence: float | None = None
@@ -127,28 +129,6 @@ class Ended:
 
     rows: int
     reached: int | None = None
-
-
-NamedText = tuple[str, str]
-"""The field of a text, as `metadata.owner`, and the text."""
-
-
-class ContentPolicy(Protocol):
-    """Looks at what is about to be stored."""
-
-    def start(self) -> None:
-        """Begin, in the background, with what has to be loaded. For processes that write, when they start."""
-
-    async def ready(self) -> None:
-        """Wait until `admit` needs to load nothing; `TryLater` where texts can't be looked at."""
-
-    def passes(self, texts: Sequence[NamedText]) -> bool:
-        """Whether all are admitted as they are: one look at many, which costs little more than at one. It may say no
-        where `admit` would change nothing."""
-
-    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
-        """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored. Not
-        `refusing`: what must not be stored is masked instead."""
 
 
 class MemoryWrites(Protocol):

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Criteria, visible
@@ -18,6 +17,7 @@ from openbrain.domain.memory import MICROSECONDS, MemoryType, Reason
 from openbrain.ports.store.tenants import UNLIMITED, Usage, Workspace, WorkspaceChange
 from openbrain.ports.store.transfer import StoredMemory
 from openbrain.ports.store.writes import Edit, Outcome, Status
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers.memory_submitted import accept
 from tests.support.store.direct_rows import put
@@ -204,7 +204,7 @@ async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlStore, 
         writes=limited.writes,
         tenants=Tenants(limited.workspaces),
         clock=clock,
-        content_policy=OpenContentPolicy(),
+        content_policy=DetectingPolicy(),
         key_lifetime=MICROSECONDS,
     )
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.data import SignalAcknowledged, SignalRaised
@@ -13,6 +12,7 @@ from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import HaltScope, Severity, SignalState
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain_amygdala.handlers.signal_acknowledged import hear_all
 from openbrain_amygdala.handlers.signal_raised import raise_all
 from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
@@ -57,11 +57,11 @@ async def test_each_is_answered_for_itself_and_the_same_event_counts_once(store:
         raised("3", halt=True, halt_scope="org"),
         raised("4", bound="w2", workspace_id="w1"),
     ]
-    results = await raise_all(batch, signals=store.signals, content_policy=OpenContentPolicy(), now=START)
+    results = await raise_all(batch, signals=store.signals, content_policy=DetectingPolicy(), now=START)
 
     assert [type(result).__name__ for result in results] == ["NoneType", "NoneType", "NotFound", "Invalid", "NoneType"]
     assert [(await store.broadcasts.last_seq(name)) for name in ("w1", "w2")] == [1, 1]
-    assert await raise_all(batch[:1], signals=store.signals, content_policy=OpenContentPolicy(), now=START + DAY) == [
+    assert await raise_all(batch[:1], signals=store.signals, content_policy=DetectingPolicy(), now=START + DAY) == [
         None
     ]
     (signal,) = (await store.signals.present(viewer())).signals
@@ -73,7 +73,7 @@ async def test_a_time_that_is_ahead_of_ours_is_not_believed(store: SqlStore) -> 
     await raise_all(
         [raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)],
         signals=store.signals,
-        content_policy=OpenContentPolicy(),
+        content_policy=DetectingPolicy(),
         now=START,
     )
     (signal,) = (await store.signals.present(viewer())).signals

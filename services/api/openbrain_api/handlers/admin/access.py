@@ -27,6 +27,7 @@ from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_datetime, to_datetime
+from openbrain.ports.content import Action
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
@@ -55,6 +56,7 @@ async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
         created_at=call.api.clock.now(),
         max_memories=body.max_memories,
         max_bytes=body.max_bytes,
+        personal_data=body.personal_data or Action.OFF,
     )
     await call.api.store.workspaces.create_workspace(workspace)
     (made,) = await _counted(call, [workspace])
@@ -76,7 +78,7 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
 
 @Route("PATCH", "/v1/admin/workspaces/{id}", permission=Permission.ADMIN, response=WorkspaceAnswer, problems=(404,))
 async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response:
-    """Change a workspace's name or quotas."""
+    """Change a workspace's name, quotas, or what becomes of personal data that is stored in it."""
     operators_only(call, "workspaces are made and listed with")
     body = call.body
     quotas = {
@@ -84,10 +86,10 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response
         for name in ("max_memories", "max_bytes")
         if name in body.model_fields_set
     }
-    if not quotas and body.name is None:
-        raise Invalid("", "there is nothing to change: give name, max_memories or max_bytes")
+    if not quotas and body.name is None and body.personal_data is None:
+        raise Invalid("", "there is nothing to change: give name, max_memories, max_bytes or personal_data")
     changed = await call.api.store.workspaces.change_workspace(
-        call.path["id"], WorkspaceChange(name=body.name, **quotas)
+        call.path["id"], WorkspaceChange(name=body.name, personal_data=body.personal_data, **quotas)
     )
     (shown,) = await _counted(call, [changed])
     return respond(shown)

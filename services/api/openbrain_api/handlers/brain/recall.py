@@ -167,7 +167,8 @@ async def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[s
     query = ""
     if call.api.settings.recall.keep_queries:
         await call.api.content_policy.ready()
-        query = call.api.content_policy.admit([("query", body.query)])[0]
+        admission = call.api.content_policy.of(actor.workspace_id)
+        query = admission.admit([("query", body.query)], refusing=False).texts[0]
     return RecallRecord(
         id=content["recall_id"],
         workspace_id=actor.workspace_id,

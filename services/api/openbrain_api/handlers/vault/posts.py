@@ -169,7 +169,7 @@ async def _ingest(call: Call[Nothing, Nothing]) -> Response:
         or any(ord(sign) in range(0xD800, 0xE000) for sign in message)
     ):
         raise Invalid("message", f"a text of 1 to {CONTENT_CHARS} characters")
-    message = call.api.content_policy.admit([("message", message)])[0]
+    message = call.api.content_policy.of(call.actor.workspace_id).admit([("message", message)]).texts[0]
     digest = hash_of(message, *(part for file in form.files for part in (file.name, sha256(file.data))))
     draft = partial(_ingested, folder, form, quotable(message), digest, call.actor)
     title = inbox.title_of(quotable(message))

@@ -11,11 +11,12 @@ from openbrain.domain.access.visibility import Criteria, matches, visible
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
-from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.domain.memory import MICROSECONDS, Memory, with_labels
+from openbrain.ports.content import Admission
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.ports.store.writes import Origin, Status, Write
-from openbrain.usecases.admission import admitted_fields
 from openbrain.usecases.auth import ANY_AGENT, Actor
+from openbrain.usecases.content.admission import admitted_fields, look_at
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain.usecases.transfer.lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.api import Api
@@ -120,11 +121,18 @@ class VerbatimImport(_Counting):
     def _admitted(self, memory: Memory) -> Memory:
         """As it was, unless the gate of this house changes it."""
         texts = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
-        changed = admitted_fields({name: getattr(memory, name) for name in texts}, self.api.content_policy)
+        looked = look_at({name: getattr(memory, name) for name in texts}, self._admission)
+        changed = looked.changed
+        if looked.tags:
+            changed["tags"] = with_labels(changed.get("tags", memory.tags), looked.tags)
         if "content" in changed:
             changed["content"] = normalised(changed["content"])
             changed["content_hash"] = content_hash(changed["content"])
         return replace(memory, **changed) if changed else memory
+
+    @property
+    def _admission(self) -> Admission:
+        return self.api.content_policy.of(self.actor.workspace_id)
 
     def _admitted_history(self, row: HistoryRow) -> HistoryRow:
         given = {
@@ -132,7 +140,7 @@ class VerbatimImport(_Counting):
             "after": row.after and orjson.loads(row.after),
             "note": row.note,
         }
-        changed = admitted_fields(given, self.api.content_policy)
+        changed = admitted_fields(given, self._admission)
         texts: dict[str, Any] = {
             name: each if name == "note" else orjson.dumps(each).decode() for name, each in changed.items()
         }

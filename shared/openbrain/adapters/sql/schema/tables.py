@@ -22,6 +22,9 @@ workspaces = Table(
     # Quotas; NULL for none.
     Column("max_memories", BigInteger),
     Column("max_bytes", BigInteger),
+    # What becomes of personal data that is about to be stored, and the key of its hashes; NULL: nothing.
+    Column("personal_data", ascii_name(16)),
+    Column("personal_data_key", ascii_name(64)),
     # Since then its keys open nothing; the row goes last.
     Column("deleted_at", BigInteger),
     # Of its last broadcast, given under this row's lock.

@@ -1,10 +1,11 @@
 """Tenants."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Connection, RowMapping, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
@@ -14,11 +15,12 @@ from openbrain.adapters.sql.writes import quotas
 from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
+from openbrain.ports.content import Action, PersonalDataRule, PersonalDataRules
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import UNLIMITED, Dropped, Usage, Workspace, WorkspaceChange
 from openbrain.ports.store.writes import Ended
 
-_WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
+_WORKSPACE = tuple(workspaces.c[each.name] for each in fields(Workspace))
 OPEN = workspaces.c.deleted_at.is_(None)
 
 
@@ -40,7 +42,7 @@ class SqlWorkspaces:
         following = (OPEN, workspaces.c.id > after)
         statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
         return await self._database.read(
-            lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
+            lambda connection: [_workspace(row) for row in connection.execute(statement).mappings()]
         )
 
     async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
@@ -49,6 +51,16 @@ class SqlWorkspaces:
         changed = await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
         self._quotas.forget()
         return changed
+
+    async def personal_data_rules(self) -> PersonalDataRules:
+        columns = (workspaces.c.id, workspaces.c.personal_data, workspaces.c.personal_data_key)
+        statement = select(*columns).where(workspaces.c.personal_data.is_not(None))
+        return await self._database.read(
+            lambda connection: {
+                row.id: PersonalDataRule(Action(row.personal_data), row.personal_data_key)
+                for row in connection.execute(statement)
+            }
+        )
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
         """As last counted."""
@@ -76,9 +88,21 @@ class SqlWorkspaces:
         return await closing.drop_workspace(self._database, workspace_id, keep)
 
 
+def _workspace(row: Mapping[str, Any] | RowMapping) -> Workspace:
+    own = {each.name: row[each.name] for each in fields(Workspace)}
+    return Workspace(**{**own, "personal_data": Action(own["personal_data"] or Action.OFF)})
+
+
+def _rule(action: Action) -> dict[str, str | None]:
+    """With a key of its own each time that it is set: nobody can try out values outside of the workspace."""
+    if action is Action.OFF:
+        return {"personal_data": None, "personal_data_key": None}
+    return {"personal_data": str(action), "personal_data_key": token_hex(32)}
+
+
 def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace:
     try:
-        connection.execute(insert(workspaces), asdict(workspace))
+        connection.execute(insert(workspaces), {**asdict(workspace), **_rule(workspace.personal_data)})
     except IntegrityError:
         raise Conflict("a workspace with this id exists: choose another id") from None
     if workspace.max_memories is not None or workspace.max_bytes is not None:
@@ -95,7 +119,9 @@ def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, 
     for name, value in (("max_memories", change.max_memories), ("max_bytes", change.max_bytes)):
         if value is not None:
             values[name] = None if value == UNLIMITED else value
-    changed = Workspace(**{**row, **values})
+    if change.personal_data is not None and change.personal_data != _workspace(row).personal_data:
+        values |= _rule(change.personal_data)
+    changed = _workspace({**row, **values})
     if values:
         connection.execute(update(workspaces).where(this).values(values))
     if changed.max_memories is None and changed.max_bytes is None:

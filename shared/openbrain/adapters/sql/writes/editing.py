@@ -16,7 +16,7 @@ from openbrain.adapters.sql.writes.superseding import moved_on, sees
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound, Outdated
 from openbrain.domain.ids import content_hash
-from openbrain.domain.memory import Change, Memory, MemoryType, Reason, Scope
+from openbrain.domain.memory import Change, Memory, MemoryType, Reason, Scope, with_labels
 from openbrain.ports.store.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
@@ -88,7 +88,7 @@ def _edited(before: Memory, edit: Edit) -> Memory:
         "content_hash": None if edit.content is None else content_hash(edit.content),
         "title": edit.title,
         "aliases": edit.aliases,
-        "tags": edit.tags,
+        "tags": with_labels(before.tags if edit.tags is None else edit.tags, edit.labels),
         "metadata": edit.metadata,
         "type": None if edit.type is None else MemoryType(edit.type),
         "confidence": edit.confidence,

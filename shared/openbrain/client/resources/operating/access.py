@@ -3,7 +3,7 @@
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain.client.arguments import NewKey, Quotas
+from openbrain.client.arguments import NewKey, WorkspaceSettings
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.access import (
     KeyCreated,
@@ -24,14 +24,18 @@ class Access:
 
     _wire: Wire
 
-    async def create_workspace(self, workspace_id: str, name: str = "", **quotas: Unpack[Quotas]) -> WorkspaceAnswer:
+    async def create_workspace(
+        self, workspace_id: str, name: str = "", **settings: Unpack[WorkspaceSettings]
+    ) -> WorkspaceAnswer:
         """Make a tenant."""
-        body = {"id": workspace_id, "name": name or workspace_id, **quotas}
+        body = {"id": workspace_id, "name": name or workspace_id, **settings}
         return await self._wire.ask(WorkspaceAnswer, "POST", WORKSPACES, body=body, repeat=False)
 
-    async def change_workspace(self, workspace_id: str, *, name: str = "", **quotas: Unpack[Quotas]) -> WorkspaceAnswer:
-        """Give it another name or other quotas; None takes a quota away, one left out stays."""
-        body = {**({"name": name} if name else {}), **quotas}
+    async def change_workspace(
+        self, workspace_id: str, *, name: str = "", **settings: Unpack[WorkspaceSettings]
+    ) -> WorkspaceAnswer:
+        """Give it another name, quotas or rule for personal data; None takes a quota away, what is left out stays."""
+        body = {**({"name": name} if name else {}), **settings}
         path = f"{WORKSPACES}/{quote(workspace_id, safe='')}"
         return await self._wire.ask(WorkspaceAnswer, "PATCH", path, body=body)
 

@@ -1,13 +1,13 @@
 """All texts of what is to be stored pass the content policy together, each masked where it stands."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel
 
 from openbrain.domain.signals.values import Raise
-from openbrain.ports.store.writes import ContentPolicy, NamedText
+from openbrain.ports.content import Admission, ContentPolicy, NamedText
 
 M = TypeVar("M", bound=BaseModel)
 SHORTEST_LIMIT: Final = 100
@@ -16,20 +16,31 @@ the length that it was given, or here where that is more."""
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 
 
-def admitted_fields(
-    fields: Mapping[str, Any], content_policy: ContentPolicy, *, refusing: bool = True
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """The fields that are changed, and tags that say what is in those that were left."""
+
+    changed: dict[str, Any]
+    tags: tuple[str, ...] = ()
+
+
+def admitted_fields(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> dict[str, Any]:
     """Those fields that the policy changes, changed: texts, and those within lists, objects and models. Nothing where
     all are admitted as they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
+    return look_at(fields, admission, refusing=refusing).changed
+
+
+def look_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> LookedAt:
+    """As `admitted_fields`, with the tags that the policy gives."""
     texts = texts_of(fields)
     if not texts:
-        return {}
-    admitted = content_policy.admit(texts, refusing=refusing)
-    if all(new is text or new == text for new, (_, text) in zip(admitted, texts, strict=True)):
-        return {}
-    new = iter([_cut(new, *given) for given, new in zip(texts, admitted, strict=True)])
+        return LookedAt({})
+    admitted = admission.admit(texts, refusing=refusing)
+    if all(new is text or new == text for new, (_, text) in zip(admitted.texts, texts, strict=True)):
+        return LookedAt({}, admitted.tags)
+    new = iter([_cut(new, *given) for given, new in zip(texts, admitted.texts, strict=True)])
     rebuilt = {name: _rebuilt(value, new) for name, value in fields.items()}
-    return {name: value for name, value in rebuilt.items() if value != fields[name]}
+    return LookedAt({name: value for name, value in rebuilt.items() if value != fields[name]}, admitted.tags)
 
 
 def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
@@ -40,16 +51,16 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
     return texts
 
 
-def admitted_model(model: M, content_policy: ContentPolicy) -> M:
+def admitted_model(model: M, admission: Admission) -> M:
     """The same, with the texts that the policy admits."""
-    changed = admitted_fields(vars(model), content_policy)
+    changed = admitted_fields(vars(model), admission)
     return model.model_copy(update=changed) if changed else model
 
 
 def admitted_raise(given: Raise, content_policy: ContentPolicy) -> Raise:
     """The same for what raises a signal."""
     texts = {name: getattr(given, name) for name in ("source", "title", "content", "dedup_key")}
-    changed = admitted_fields(texts, content_policy)
+    changed = admitted_fields(texts, content_policy.of(given.workspace_id))
     return replace(given, **changed) if changed else given
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openbrain.adapters.local.secret_rules import RULES, SecretRules
-from openbrain.domain.errors import Invalid, TryLater
-from openbrain.ports.store.writes import NamedText
+from openbrain.ports.content import Finding, NamedText
 
 COMPONENT_ENTROPY: Final = 4.0
 """What only counts beside another finding is masked with it from here on: the name of an account is none."""
@@ -37,7 +36,7 @@ _NO_VALUE = re.compile(r"(?i)(.)\1{5,}|change_?me|replace|example|your[_-]|redac
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Place:
     """One secret: its kind, and where its bytes stand in the text's UTF-8."""
 
     kind: str
@@ -45,65 +44,45 @@ class Finding:
     end: int
 
 
-class SecretPolicy:
-    """`ContentPolicy` that masks or refuses what holds a secret. Errors and masks name its kind, never its value."""
+class SecretDetector:
+    """`Detector` of secrets."""
 
-    def __init__(self, *, refuse: bool = False, rules: SecretRules = RULES) -> None:
-        self._refuse = refuse
+    def __init__(self, rules: SecretRules = RULES) -> None:
         self._rules = rules
 
     def start(self) -> None:
         """Load the rules in a thread."""
         self._rules.start()
 
-    async def ready(self) -> None:
-        """Wait for the rules. Without them secrets are masked by our own; who must not store any refuses the write."""
-        if not await self._rules.ready() and self._refuse:
-            raise TryLater(
-                "secrets can't be looked for, because the rules could not be loaded: the log says why "
-                "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
-            )
+    async def ready(self) -> bool:
+        """Wait for the rules. Without them only our own find anything."""
+        return await self._rules.ready()
 
-    def passes(self, texts: Sequence[NamedText]) -> bool:
-        """Whether nothing is found in any of them."""
-        return not self._findings(texts)
-
-    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Sequence[str]:
-        """The texts with `[redacted: kind]` for each secret; `Invalid` where the policy is to refuse it, and `refusing`
-        holds."""
-        found = self._findings(texts)
-        if not found:
-            return [text for _, text in texts]
-        return self._masked(texts, found, refuse=self._refuse and refusing)
-
-    def _findings(self, texts: Sequence[NamedText]) -> Sequence[Finding]:
-        """In the joined texts."""
+    def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
+        """All are looked at together; each finding counts in the text that it stands in."""
         joined = _joined(texts)
-        return findings(joined, self._rules) if may_hold_secret(joined) else ()
-
-    def _masked(self, texts: Sequence[NamedText], found: Sequence[Finding], *, refuse: bool) -> Sequence[str]:
-        """Each finding is masked in the text that it stands in."""
-        masked, at = [], 0
+        if not may_hold_secret(joined) or not (found := findings(joined, self._rules)):
+            return [()] * len(texts)
+        placed, at = [], 0
         for field, text in texts:
+            raw = text.encode()
             start = at + len(_label(field).encode())
-            end = start + len(text.encode())
-            own = [
-                Finding(each.kind, max(each.start, start) - start, min(each.end, end) - start)
-                for each in found
-                if each.start < end and each.end > start
-            ]
-            if own and refuse:
-                kinds = ", ".join(dict.fromkeys(each.kind for each in own))
-                raise Invalid(field, f"holds a secret ({kinds}): store where it is kept, and not its value")
-            masked.append(_masked(text, own) if own else text)
+            end = start + len(raw)
+            placed.append(
+                [
+                    Finding(each.kind, _chars(raw, each.start - start), _chars(raw, each.end - start))
+                    for each in found
+                    if each.start < end and each.end > start
+                ]
+            )
             at = end + len(_BETWEEN)
-        return masked
+        return placed
 
 
-def findings(content: str, rules: SecretRules = RULES) -> Sequence[Finding]:
+def findings(content: str, rules: SecretRules = RULES) -> Sequence[Place]:
     """The secrets of a text, in order; one that begins within another is left to it."""
     both = [*_kept_rules(content.encode(), rules), *_own_rules(content)]
-    apart: list[Finding] = []
+    apart: list[Place] = []
     for each in sorted(both, key=lambda each: (each.start, -each.end)):
         if not apart or each.start >= apart[-1].end:
             apart.append(each)
@@ -130,27 +109,27 @@ def _label(field: str) -> str:
     return f"{key}: " if dot else ""
 
 
-def _kept_rules(raw: bytes, rules: SecretRules) -> Iterator[Finding]:
+def _kept_rules(raw: bytes, rules: SecretRules) -> Iterator[Place]:
     detector = rules.detector()
     for each in () if detector is None else detector.scan(raw):
         if each.visible or (each.entropy or 0) >= COMPONENT_ENTROPY:
             place = each.location
             start, end = int(place["start_offset"]), int(place["end_offset"])
             if end - start >= _SHORTEST:
-                yield Finding(re.sub(r".*[./]", "", each.rule_id), start, end)
+                yield Place(re.sub(r".*[./]", "", each.rule_id), start, end)
 
 
-def _own_rules(content: str) -> Iterator[Finding]:
+def _own_rules(content: str) -> Iterator[Place]:
     if "ob_" in content:
         for key in _OWN_KEY.finditer(content):
-            yield _finding("openbrain-key", content, *key.span())
+            yield _place("openbrain-key", content, *key.span())
     if not _names_secret(content):
         return
     for assigned in _ASSIGNED.finditer(content):
         value = assigned["value"]
         long_enough = len(value) >= _ASSIGNED_CHARS or bool(assigned["quote"]) or assigned["name"][0] in "Pp"
         if long_enough and _NO_VALUE.search(value) is None and _is_mixed(value):
-            yield _finding(f"assigned-{assigned['name'].lower().replace('_', '-')}", content, *assigned.span("value"))
+            yield _place(f"assigned-{assigned['name'].lower().replace('_', '-')}", content, *assigned.span("value"))
 
 
 def _names_secret(content: str) -> bool:
@@ -167,16 +146,14 @@ def _is_mixed(value: str) -> bool:
     return mixed and len({*value}) > len(value) // 3
 
 
-def _finding(kind: str, content: str, start: int, end: int) -> Finding:
+def _place(kind: str, content: str, start: int, end: int) -> Place:
     if content.isascii():
-        return Finding(kind, start, end)
+        return Place(kind, start, end)
     begins = len(content[:start].encode())
-    return Finding(kind, begins, begins + len(content[start:end].encode()))
+    return Place(kind, begins, begins + len(content[start:end].encode()))
 
 
-def _masked(content: str, found: Sequence[Finding]) -> str:
-    raw, parts, at = content.encode(), [], 0
-    for each in found:
-        parts += [raw[at : each.start], f"[redacted: {each.kind}]".encode()]
-        at = each.end
-    return b"".join([*parts, raw[at:]]).decode(errors="replace")
+def _chars(raw: bytes, count: int) -> int:
+    """Of so many bytes of it."""
+    within = raw[: max(count, 0)]
+    return len(within) if raw.isascii() else len(within.decode(errors="ignore"))

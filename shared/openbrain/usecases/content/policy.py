@@ -1,0 +1,126 @@
+"""Secrets and personal data in what is about to be stored: found, then masked, hashed, refused or labelled."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openbrain.domain.caches import Fresh
+from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.content import Action, Admission, Admitted, Detector, Finding, NamedText, PersonalDataRules
+
+LABEL: Final = "personal-data"
+"""The tag of what holds some, where the workspace only labels it."""
+FRESH: Final = MICROSECONDS
+"""For so long a workspace's rule may be out of date in a process."""
+_NO_KEYS: Final = "holds a secret ({}): store where it is kept, and not its value"
+_NO_PERSONAL_DATA: Final = "holds personal data ({}), which this workspace does not keep: leave it out"
+_HASH_CHARS: Final = 12
+_SPELLING: Final = re.compile(r"[\s().\-/]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A detector, and what becomes of what it finds."""
+
+    detector: Detector
+    action: Action
+    refusal: str
+    """Says what to do next; `{}` are the kinds."""
+    key: str = ""
+
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool) -> Admitted:
+        """After this step."""
+        found = self.detector.find(texts)
+        if not any(found):
+            return Admitted([text for _, text in texts])
+        if self.action is Action.LABEL:
+            return Admitted([text for _, text in texts], (LABEL,))
+        if self.action is Action.REFUSE and refusing:
+            field, own = next((field, own) for (field, _), own in zip(texts, found, strict=True) if own)
+            raise Invalid(field, self.refusal.format(", ".join(dict.fromkeys(each.kind for each in own))))
+        stands_for = self._hash if self.action is Action.HASH else _mask
+        return Admitted([replaced(text, own, stands_for) for (_, text), own in zip(texts, found, strict=True)])
+
+    def _hash(self, kind: str, value: str) -> str:
+        spelled = _SPELLING.sub("", value).casefold()
+        digest = hmac.new(self.key.encode(), f"{kind} {spelled}".encode(), hashlib.sha256).hexdigest()
+        return f"[{kind}: {digest[:_HASH_CHARS]}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """`Admission` by one detector after the other."""
+
+    steps: Sequence[Step]
+
+    def passes(self, texts: Sequence[NamedText]) -> bool:
+        return not any(any(step.detector.find(texts)) for step in self.steps)
+
+    def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Admitted:
+        admitted = Admitted([text for _, text in texts])
+        for step in self.steps:
+            named = [(field, text) for (field, _), text in zip(texts, admitted.texts, strict=True)]
+            after = step.admit(named, refusing=refusing)
+            admitted = Admitted(after.texts, admitted.tags + after.tags)
+        return admitted
+
+
+class DetectingPolicy:
+    """`ContentPolicy` of the settings for secrets, and of each workspace's rule for personal data. Without detectors
+    everything passes as it is."""
+
+    def __init__(
+        self,
+        secrets: Detector | None = None,
+        personal: Detector | None = None,
+        *,
+        refuse_secrets: bool = False,
+        rules: Callable[[], Awaitable[PersonalDataRules]] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        action = Action.REFUSE if refuse_secrets else Action.MASK
+        self._secrets = () if secrets is None else (Step(secrets, action, _NO_KEYS),)
+        self._personal, self._read_rules = personal, rules
+        self._now = int if clock is None else clock.now
+        self._rules = Fresh[PersonalDataRules](self._now, FRESH)
+
+    def start(self) -> None:
+        """Load the rules in a thread."""
+        for step in self._secrets:
+            step.detector.start()
+
+    async def ready(self) -> None:
+        """Wait for the rules. Without those for secrets, who must not store any refuses the write."""
+        for step in self._secrets:
+            if not await step.detector.ready() and step.action is Action.REFUSE:
+                raise TryLater(
+                    "secrets can't be looked for, because the rules could not be loaded: the log says why "
+                    "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
+                )
+        if self._read_rules is not None and not self._rules.fresh:
+            now = self._now()
+            self._rules.set(await self._read_rules(), now)
+
+    def of(self, workspace_id: str) -> Admission:
+        rule = (self._rules.value or {}).get(workspace_id)
+        if rule is None or self._personal is None:
+            return Steps(self._secrets)
+        return Steps((*self._secrets, Step(self._personal, rule.action, _NO_PERSONAL_DATA, rule.key)))
+
+
+def replaced(text: str, found: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
+    """The text with something else for each finding: made of its kind and its value."""
+    parts, at = [], 0
+    for each in found:
+        parts += [text[at : each.start], stands_for(each.kind, text[each.start : each.end])]
+        at = each.end
+    return "".join([*parts, text[at:]])
+
+
+def _mask(kind: str, value: str) -> str:  # noqa: ARG001 - nothing of it is left
+    return f"[redacted: {kind}]"

@@ -1,0 +1,62 @@
+"""What becomes of personal data is a workspace's own rule, in every text of a memory."""
+
+from typing import Any
+
+from openbrain.adapters.personal_data.detection import PersonalDataDetector
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.usecases.content.policy import LABEL, DetectingPolicy
+from tests.support.api.brain import Brain, http, offer
+
+MAIL = "anna.muster@example.com"
+MASK = "[redacted: email]"
+
+
+async def stored(client: Any, content: str, **fields: Any) -> dict[str, Any]:
+    made = (await client.post("/v1/brain/remember", json=offer(content, **fields))).json()
+    memory: dict[str, Any] = (await client.get(f"/v1/brain/memories/{made['id']}")).json()
+    return memory
+
+
+async def test_each_workspace_has_a_rule_of_its_own(brain: Brain) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    app = brain.app(content_policy=DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock))
+    operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    ours, theirs = await brain.key("w1"), await brain.key("w2")
+
+    async def rule(action: str) -> int:
+        async with http(app, operator) as client:
+            answer = await client.patch("/v1/admin/workspaces/w1", json={"personal_data": action})
+        brain.clock.advance(2 * MICROSECONDS)
+        return answer.status_code
+
+    async with http(app, ours) as client, http(app, theirs) as other:
+        before = await stored(client, f"ask {MAIL}")
+        assert await rule("mask") == 200
+        fields = {"title": MAIL, "tags": [MAIL, "shop"], "metadata": {"of": {"mail": MAIL}}, "source": MAIL}
+        masked = await stored(client, f"write to {MAIL}", **fields)
+        elsewhere = await stored(other, f"write to {MAIL}")
+        await rule("hash")
+        hashed = await stored(client, f"hash {MAIL}")
+        await rule("refuse")
+        refused = await client.post("/v1/brain/remember", json=offer("fine", metadata={"mail": MAIL}))
+        await rule("label")
+        labelled = await stored(client, f"label {MAIL}", tags=["shop"])
+        edited = await client.patch(f"/v1/brain/memories/{before['id']}", json={"content": f"call {MAIL}"})
+        await rule("off")
+        plain = await stored(client, f"off {MAIL}")
+        wrong = await rule("shred")
+
+    assert (before["content"], elsewhere["content"], plain["content"]) == (
+        f"ask {MAIL}",
+        f"write to {MAIL}",
+        f"off {MAIL}",
+    )
+    assert masked["content"] == f"write to {MASK}"
+    assert [masked[name] for name in ("title", "source")] == [MASK, MASK]
+    assert (masked["tags"], masked["metadata"]) == ([MASK, "shop"], {"of": {"mail": MASK}})
+    assert (hashed["content"].startswith("hash [email: "), MAIL in hashed["content"]) == (True, False)
+    assert (refused.status_code, refused.json()["field"], MAIL in refused.text) == (422, "metadata.mail", False)
+    assert (labelled["content"], labelled["tags"]) == (f"label {MAIL}", ["shop", LABEL])
+    assert (edited.json()["content"], edited.json()["tags"]) == (f"call {MAIL}", [LABEL])
+    assert wrong == 422
