@@ -30,6 +30,7 @@ MODULES = (
     "questions.names",
     "questions.standing",
     "questions.sets",
+    "lifecycle.duplicates",
     "tick",
     "tools_start",
     "hook_start",

@@ -7,7 +7,7 @@ any@k: at least one turn of the evidence (or one of its sessions) is among the f
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import httpx
 
 from benchmarks.questions.abstention import abstention
 from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
+from benchmarks.support.intervals import share
 from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running, wait_until_indexed
 
@@ -144,9 +145,9 @@ def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:
     for name, answers in found.items():
         for measure in MEASURES:
             for side in SIDES:
-                share, low, high = _share(answer[side, measure] for answer in answers)
+                value, low, high = share(answer[side, measure] for answer in answers)
                 goal = GOALS.get((name, measure)) if side == "by default" else None
-                yield Row(f"{name}: {measure}, {side}", f"[{low:.3f}, {high:.3f}]", (share,), goal=goal)
+                yield Row(f"{name}: {measure}, {side}", f"[{low:.3f}, {high:.3f}]", (value,), goal=goal)
             yield from (_gain(name, measure, answers, *step) for step in STEPS)
 
 
@@ -158,12 +159,3 @@ def _gain(name: str, measure: str, answers: Sequence[Answers], step: str, before
     goal = ALLOWED_LOSS if step == "whole" and before == "text" else None
     unit = f"[{mean - spread:.3f}, {mean + spread:.3f}]"
     return Row(f"{name}: {measure}, {step} minus {before}", unit, (mean,), goal=goal)
-
-
-def _share(hits: Iterable[bool]) -> tuple[float, float, float]:
-    """The share and its 95 % Wilson score interval."""
-    values = list(hits)
-    n, p, z = len(values), sum(values) / len(values), 1.96
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return p, middle - half, middle + half

@@ -72,14 +72,14 @@ def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
     """Whether each of `less` stands in `more`, one after the other, with nothing between that must agree."""
     reachable = {0}
     for token in more:
-        step = {at + 1 for at in reachable if at < len(less) and _same(token, less[at])}
+        step = {at + 1 for at in reachable if at < len(less) and same_word(token, less[at])}
         reachable = step if token.exact else reachable | step
         if not reachable:
             return False
     return len(less) in reachable
 
 
-def _same(one: Token, other: Token) -> bool:
+def same_word(one: Token, other: Token) -> bool:
     """The same word, its plural, or one with a typo."""
     if one.text == other.text:
         return True
@@ -97,11 +97,11 @@ def _same(one: Token, other: Token) -> bool:
 
 
 def _one_edit(short: str, long: str) -> bool:
-    """Whether one letter more, another one, or two that changed places make them the same."""
+    """Whether one letter more, or two that changed places, make them the same. Another letter makes another word more
+    often than a typo (`inserted`, `inverted`)."""
     if len(long) - len(short) > 1:
         return False
     at = next((at for at, letter in enumerate(short) if long[at] != letter), len(short))
     if len(long) > len(short):
         return short[at:] == long[at + 1 :]
-    swapped = short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]
-    return swapped or short[at + 1 :] == long[at + 1 :]
+    return short[at : at + 2] == long[at : at + 2][::-1] and short[at + 2 :] == long[at + 2 :]

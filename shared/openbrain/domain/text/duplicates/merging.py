@@ -1,0 +1,53 @@
+"""Several texts made one, without losing what any of them says; and whether what a model made of them may stand."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from openbrain.domain.text.duplicates.canonical import canonical_sentences
+from openbrain.domain.text.duplicates.sameness import Tokens, same_sentence
+from openbrain.domain.text.duplicates.synonyms import WEAK
+from openbrain.domain.text.tokens import FUNCTION_WORDS
+
+LONGER: Final = 1.5
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_BLOCK = re.compile(r"^\s*(?:```|~~~|\|)", re.MULTILINE)
+_CAPITAL = re.compile(r"\b[^\W\d_]\w*")
+
+
+def merged(texts: Sequence[str]) -> str:
+    """The first as it is, then on a line each what the others say besides: give the newest first, so that of two
+    wordings the newer one stays."""
+    first, *others = texts
+    said = [tokens for part in _parts(first) for tokens in canonical_sentences(part)]
+    added: list[str] = []
+    for text in others:
+        for part in _parts(text):
+            new = [tokens for tokens in canonical_sentences(part) if not _said(tokens, said)]
+            if new:
+                added.append(part.strip())
+                said += new
+    return "\n".join((first.rstrip(), *added)) if added else first
+
+
+def _parts(text: str) -> Sequence[str]:
+    """Sentences and lines; a text with code or a table is one part."""
+    return [text] if _BLOCK.search(text) else [part for part in _END.split(text) if part.strip()]
+
+
+def _said(tokens: Tokens, said: Sequence[Tokens]) -> bool:
+    return any(same_sentence(tokens, each) for each in said)
+
+
+def holds_to(text: str, sources: Sequence[str]) -> bool:
+    """Whether every number, date and name of the text stands in a source, and it is not much longer than they are
+    together. Any capital may be that of a name."""
+    known = {token.text for source in sources for tokens in canonical_sentences(source) for token in tokens}
+    words = {word.casefold() for source in sources for word in _CAPITAL.findall(source)}
+    exact = (token.text for tokens in canonical_sentences(text) for token in tokens if not token.text.isalpha())
+    names = (word.casefold() for word in _CAPITAL.findall(text) if word != word.casefold())
+    return (
+        0 < len(text.strip()) <= LONGER * sum(map(len, sources))
+        and known.issuperset(exact)
+        and all(name in words or name in FUNCTION_WORDS or name in WEAK for name in names)
+    )

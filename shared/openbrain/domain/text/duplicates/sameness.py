@@ -1,0 +1,121 @@
+"""Whether two memories say the same, so that either can stand for both: the words of it.
+
+Stricter than what recall folds, since what is folded can still be seen: nothing is left out but what says nothing. And
+wider: other words may stand for each other, and clauses, sentences and lists in another order.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from openbrain.domain.memory import DAY, Memory
+from openbrain.domain.text.duplicates.canonical import canonical_sentences
+from openbrain.domain.text.duplicates.synonyms import canonical
+from openbrain.domain.text.duplicates.tokens import RELATIVE, Token
+from openbrain.domain.text.duplicates.wording import same_word
+
+MOST_TOKENS: Final = 400
+"""A longer text is compared in its own order alone."""
+_FRONTED: Final = frozenset(
+    map(canonical, "in on at if because before after for to by from under during until unless with as".split())
+)
+"""What a clause begins with that may stand before or behind what it belongs to."""
+_RELATIVE: Final = frozenset(map(canonical, RELATIVE))
+_JOINED: Final = frozenset(("and", "or"))
+Tokens = tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a memory says, in the form in which it is compared."""
+
+    about: tuple[object, ...]
+    """Equal where two can say the same: speaker, title, session, and the day where the words hang on it."""
+    sentences: tuple[Tokens, ...]
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        sentences = _said_once(canonical_sentences(memory.content))
+        relative = any(token.text in _RELATIVE for each in sentences for token in each)
+        day = memory.occurred_at // DAY if relative else None
+        session = memory.session_id if memory.turn is not None else ""
+        return cls((memory.speaker, memory.title.casefold(), session, day), sentences)
+
+
+def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:
+    """Without those that another one repeats or begins with."""
+    beginnings = {each[:length] for each in sentences for length in range(len(each))}
+    return tuple(dict.fromkeys(each for each in sentences if each not in beginnings))
+
+
+def says_same(one: Claim, other: Claim) -> bool:
+    """Symmetric. Nothing without a word says the same as anything."""
+    if one.about != other.about or not one.sentences or not other.sentences:
+        return False
+    whole, whole_other = _joined(one), _joined(other)
+    return _alike(whole, whole_other) or (
+        len(one.sentences) == len(other.sentences)
+        and len(whole) <= MOST_TOKENS
+        and _sentences_alike(one.sentences, other.sentences)
+    )
+
+
+def _joined(claim: Claim) -> Tokens:
+    return tuple(token for sentence in claim.sentences for token in sentence)
+
+
+def _sentences_alike(some: Sequence[Tokens], others: Sequence[Tokens]) -> bool:
+    left = list(others)
+    for sentence in some:
+        found = next((each for each in left if same_sentence(sentence, each)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return True
+
+
+def same_sentence(one: Tokens, other: Tokens) -> bool:
+    orders = (one, *_turned(one)), _turned(other)
+    return any(_alike(order, other) or _same_list(order, other) for order in orders[0]) or any(
+        _alike(order, one) or _same_list(order, one) for order in orders[1]
+    )
+
+
+def _alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
+    return len(one) == len(other) and all(map(same_word, one, other))
+
+
+def _turned(sentence: Tokens) -> Iterator[Tokens]:
+    """With a clause that it begins with behind the rest; what is done by somebody as what somebody does."""
+    if sentence[0].text in _FRONTED:
+        for cut in range(2, len(sentence)):
+            yield sentence[cut:] + sentence[:cut]
+    for at, token in enumerate(sentence[2:-1], start=2):
+        if token.text == "by":
+            yield sentence[at + 1 :] + sentence[at - 1 : at] + sentence[: at - 1]
+
+
+def _same_list(one: Tokens, other: Tokens) -> bool:
+    """Whether they differ in nothing but the order of a list without numbers."""
+    if len(one) != len(other):
+        return False
+    start = next((at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0].text != pair[1].text), None)
+    if start is None:
+        return False
+    end = next(at for at in range(1, len(one) + 1) if one[-at].text != other[-at].text) - 1
+    lists = [_items(each[start : len(each) - end]) for each in (one, other)]
+    return not lists[0].isdisjoint(lists[1])
+
+
+def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
+    """Of `a b and c d` the two, in one order; of `a b and c` also the three, since commas are not known any more. None
+    where there are more joins or a number, with which an order may mean something."""
+    words = tuple(token.text for token in tokens)
+    joins = [at for at, word in enumerate(words) if word in _JOINED]
+    if len(joins) != 1 or any(any(letter.isdigit() for letter in word) for word in words):
+        return frozenset()
+    before, last = words[: joins[0]], words[joins[0] + 1 :]
+    ways = {tuple(sorted((before, last)))}
+    if len(last) == 1:
+        ways.add(tuple(sorted((word,) for word in (*before, *last))))
+    return frozenset(ways)

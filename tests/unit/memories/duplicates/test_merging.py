@@ -1,0 +1,52 @@
+"""Texts made one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.domain.text.duplicates.merging import holds_to, merged
+
+SENTENCES = (
+    "The gateway timeout is 30 s.",
+    "Note that the gateway timeout is 30 seconds.",
+    "The gateway timeout is 60 s.",
+    "Ana knows why.",
+    "It does not restart.",
+)
+SOURCES = ("The gateway timeout is 30 s.", "Ask Ana before changing it on March 3, 2026.")
+texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=4).map(" ".join)
+
+
+def test_each_sentence_once_in_the_first_wording() -> None:
+    newest, older = "The gateway timeout is 30 s. It's in nginx.conf.", "Gateway timeout is 30 seconds. Ask Ana first."
+
+    assert merged([newest, older]) == f"{newest}\nAsk Ana first."
+
+
+def test_code_stays_whole() -> None:
+    code = "Run this:\n```\nmake a. make b\n```"
+
+    assert merged(["Ask Ana.", code]) == f"Ask Ana.\n{code}"
+
+
+@given(st.lists(texts, min_size=1, max_size=4))
+def test_nothing_is_lost_and_merging_again_adds_nothing(some: list[str]) -> None:
+    whole = merged(some)
+
+    assert merged([whole, *some]) == whole
+    assert whole.startswith(some[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [
+        ("The gateway timeout is 30 seconds; ask Ana before changing it on 2026-03-03.", True),
+        ("The timeout is 60 s.", False),
+        ("Ask Bob before changing it.", False),
+        ("Ask Ana on March 4, 2026.", False),
+        (" ", False),
+        ("the timeout " * 40, False),
+    ],
+)
+def test_a_text_of_a_model_holds_to_its_sources(text: str, stands: bool) -> None:
+    assert holds_to(text, SOURCES) is stands
