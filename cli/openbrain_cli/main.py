@@ -28,7 +28,7 @@ SECTIONS = {
         "history": ("openbrain_cli.memories.update:history", "Tell what happened to one memory."),
         "forget": ("openbrain_cli.memories.forget:forget", "End one memory, or all that match; their history stays."),
         "erase": ("openbrain_cli.memories.forget:erase", "Leave nothing of one memory but the proof."),
-        "restore": ("openbrain_cli.memories.update:restore", "Bring back what was forgotten or superseded."),
+        "restore": ("openbrain_cli.memories.update:restore", "Bring back what was forgotten, archived or superseded."),
     },
     "Moving in and out": {
         "import": (
@@ -72,6 +72,21 @@ SECTIONS = {
         "vault": ("openbrain_cli.vault.vault:app", "Make a vault's folders, and arcs of sessions."),
         "brain": ("openbrain_cli.vault.brain:app", "The vault of a running brain: feed, pages, posts."),
         "tick": ("openbrain_cli.vault.tick:tick", "Keep the vault now, or show what that would change."),
+    },
+    "A memory's whole life": {
+        "review": (
+            "openbrain_cli.operators.lifecycle.prune:review",
+            "List what is old and was found by no recall.",
+        ),
+        "prune": (
+            "openbrain_cli.operators.lifecycle.prune:prune",
+            "Archive what is not sure enough, old, or of no use.",
+        ),
+        "brain:prune": ("openbrain_cli.operators.lifecycle.prune:prune", "The original's name for prune."),
+        "undo": (
+            "openbrain_cli.operators.lifecycle.prune:undo",
+            "Put back what an operation archived, merged or filed elsewhere.",
+        ),
     },
     "Running it": {
         "up": ("openbrain_cli.system.up:up", "Start the whole pipeline on this machine."),

@@ -129,7 +129,7 @@ def restore(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """Bring back a memory that was forgotten, superseded or has expired."""
+    """Bring back a memory that was forgotten, archived, superseded or has expired."""
 
     async def restoring(brain: "OpenBrain") -> "MemoryAnswer":
         whole = await whole_id(brain, memory_id, session_id=session)

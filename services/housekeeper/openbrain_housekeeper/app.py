@@ -41,6 +41,7 @@ OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
 RELAYED = (
     *(table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED),
+    table.LIFECYCLE_COMPLETED,
     *(table.BROADCAST, table.TICK_REQUESTED, table.TICK_COMPLETED),
 )
 """What stands in the outbox."""

@@ -17,6 +17,18 @@ def held_back(step: Step, pressure: Pressure) -> Step:
     return when_there_is_room
 
 
+def paced(step: Step, time: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> Step:
+    """A step that rests for as long as it worked: what is live has half of the database at least."""
+
+    async def and_rest(operation: Operation) -> Progress:
+        began = time()
+        progress = await step(operation)
+        await sleep(time() - began)
+        return progress
+
+    return and_rest
+
+
 def when_room(round_: Callable[[], Awaitable[int]], pressure: Pressure) -> Callable[[], Awaitable[int]]:
     """The same for a duty."""
 

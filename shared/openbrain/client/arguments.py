@@ -28,6 +28,30 @@ class Filters(TypedDict):
     until: NotRequired[datetime]
 
 
+class Lifecycled(TypedDict):
+    """Which memories a lifecycle job goes through; a key left out is no limit."""
+
+    org: NotRequired[str]
+    project: NotRequired[str]
+    type: NotRequired[MemoryType | str | Sequence[MemoryType | str]]
+    agent_id: NotRequired[str | Sequence[str]]
+    """Who wrote it."""
+    source: NotRequired[str | Sequence[str]]
+    tags: NotRequired[Sequence[str]]
+    older_than_days: NotRequired[int]
+
+
+class Pruned(Lifecycled):
+    """What is archived: all that meets every limit given."""
+
+    max_confidence: NotRequired[float]
+    max_effective_confidence: NotRequired[float]
+    min_confidence: NotRequired[float]
+    """What is below goes."""
+    min_effective_confidence: NotRequired[float]
+    unrecalled_days: NotRequired[int]
+
+
 class Changes(TypedDict):
     """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
 

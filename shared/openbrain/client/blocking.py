@@ -191,6 +191,9 @@ class SyncOpenBrain:
     drop_generation = blocking(OpenBrain.drop_generation)
     verify = blocking(OpenBrain.verify)
 
+    prune = blocking(OpenBrain.prune)
+    undo = blocking(OpenBrain.undo)
+
     model_in_use = blocking(OpenBrain.model_in_use)
     change_model = blocking(OpenBrain.change_model)
 

@@ -19,6 +19,7 @@ from openbrain.client.resources.discovery import Discovery
 from openbrain.client.resources.erasure import Erasures
 from openbrain.client.resources.operating.access import Access
 from openbrain.client.resources.operating.indexes import Indexes
+from openbrain.client.resources.operating.lifecycle import Lifecycles
 from openbrain.client.resources.operating.models import Models
 from openbrain.client.resources.operating.streams import Streams
 from openbrain.client.resources.signals import Signals
@@ -53,6 +54,7 @@ class OpenBrain(
     Transfers,
     Access,
     Indexes,
+    Lifecycles,
     Models,
     Streams,
     Signals,

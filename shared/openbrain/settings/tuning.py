@@ -87,6 +87,7 @@ class HousekeepingTuning(Group):
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
     operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
+    undo_days: int = Field(30, ge=1, description="How long what a lifecycle operation changed can be undone.")
     message_days: int = Field(90, ge=1, description="How long messages between agents are kept, read or not.")
 
 

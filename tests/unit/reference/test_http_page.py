@@ -16,6 +16,8 @@ NAMES = {
     "/v1/brain/remember:batch": "`remember:batch`",
     "/v1/brain/recall:batch": "`recall:batch`",
     "/v1/brain/forget": "bulk forget",
+    "/v1/admin/lifecycle:prune": "prune",
+    "/v1/admin/operations/{id}:undo": "undo",
     "/v1/brain/brief": "brief",
     "/v1/brain/review": "review",
     "/v1/brain/sessions/{id}/append": "a session's append",

@@ -1,7 +1,7 @@
 """The handlers by resource. The router, the OpenAPI document and the visibility tests are made of their routes."""
 
 from openbrain_api.handlers import messages, system, thoughts
-from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
+from openbrain_api.handlers.admin import access, dead_letters, indexes, lifecycle, models, operations, streams
 from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
 from openbrain_api.handlers.brain import (
     brief,
@@ -21,7 +21,7 @@ from openbrain_api.http.route import Route
 
 _RESOURCES = (
     *(memories, related, recall, forgetting, discovery, brief, context, sessions, feedback, subscriptions, transfer),
-    *(access, operations, indexes, models, streams, dead_letters),
+    *(access, operations, lifecycle, indexes, models, streams, dead_letters),
     messages,
     thoughts,
     *(signals, halts, broadcasts, webhooks),

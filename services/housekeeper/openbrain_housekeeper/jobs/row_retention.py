@@ -28,4 +28,6 @@ async def purge_past(store: Store, settings: Settings) -> int:
     ticks = await store.ticks.purge_ticks(ended, ROUND) + await store.transfer.give_up_imports(silent, ROUND)
     old = now - settings.housekeeping.tuning.message_days * DAY
     messages = await store.messages.purge_messages(old, ROUND)
-    return max(ticks, messages, await purge(store, ROUND, ended, now - kept * DAY))
+    undoable = now - settings.housekeeping.tuning.undo_days * DAY
+    changes = await store.lifecycle.purge_changes(undoable, ROUND)
+    return max(ticks, messages, changes, await purge(store, ROUND, ended, now - kept * DAY))

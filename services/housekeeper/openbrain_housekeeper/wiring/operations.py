@@ -19,6 +19,7 @@ from openbrain_housekeeper.handlers.redelivery import steps
 from openbrain_housekeeper.handlers.verify import Verifying
 from openbrain_housekeeper.jobs.operations import Step, Worker
 from openbrain_housekeeper.reconciliation.verification import Verifier
+from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
 from openbrain_housekeeper.wiring.reindex import reindexing
 
 
@@ -37,6 +38,7 @@ def worker(
         {
             **erasing_steps(container, StreamEraser(client, container.settings.streams, container.clock), project_text),
             **steps(redelivery, container.store.index_marks),
+            **lifecycle_steps(container),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
             VERIFY: verifying,

@@ -5,8 +5,9 @@ the nodes one to one; none of them decides anything about visibility.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.metadata_pairs import metadata_pairs
@@ -102,6 +103,16 @@ class Criteria:
     max_confidence: float | None = None
     since: int | None = None
     until: int | None = None
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """From its members as JSON gives them back; `KeyError`, `TypeError` or `ValueError` where they are others."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        values["types"] = tuple(MemoryType(item) for item in values.get("types", ()))
+        values["scopes"] = tuple(Scope(item) for item in values.get("scopes", ()))
+        return cls(**values)
 
 
 def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:

@@ -192,6 +192,19 @@ class ReindexCompleted(EventData):
     seconds: float
 
 
+class LifecycleCompleted(EventData):
+    """A job went through memories, and this is what it did to them."""
+
+    workspace_id: WorkspaceId
+    operation_id: Identifier
+    job: str
+    org: str | None = None
+    project: str | None = None
+    counts: dict[str, int]
+    """By action: archived, rewritten, undone, …"""
+    seconds: float
+
+
 class AgentSessionStarted(EventData):
     """An agent opened a session."""
 

@@ -127,6 +127,12 @@ BROADCAST = StreamSpec(
 REINDEX_COMPLETED = StreamSpec(
     name="reindex.completed", data=events.ReindexCompleted, published_by="the outbox", about="A reindex ended."
 )
+LIFECYCLE_COMPLETED = StreamSpec(
+    name="lifecycle.completed",
+    data=events.LifecycleCompleted,
+    published_by="the outbox",
+    about="A lifecycle operation ended; dry runs are not told.",
+)
 SESSION_STARTED = StreamSpec(
     name="agent.session_started",
     data=events.AgentSessionStarted,
@@ -147,6 +153,7 @@ STREAMS: tuple[StreamSpec, ...] = (
     SIGNAL_ACKNOWLEDGED,
     BROADCAST,
     REINDEX_COMPLETED,
+    LIFECYCLE_COMPLETED,
     SESSION_STARTED,
 )
 

@@ -4,7 +4,13 @@ from typing import Any
 
 from openbrain.domain import limits
 from tests.support.api.brain import offer
-from tests.support.api.inputs import bad_agent_inputs, bad_signal_inputs, bad_stream_inputs, bad_vault_inputs
+from tests.support.api.inputs import (
+    bad_agent_inputs,
+    bad_lifecycle_inputs,
+    bad_signal_inputs,
+    bad_stream_inputs,
+    bad_vault_inputs,
+)
 
 SECRET = "correct-horse-battery"
 LONG = "x" * 60_000
@@ -195,6 +201,7 @@ FULL: dict[str, dict[str, Any]] = {
     **bad_signal_inputs.full(SECRET),
     **bad_vault_inputs.full(SECRET),
     **bad_agent_inputs.full(SECRET),
+    **bad_lifecycle_inputs.full(SECRET),
     "/v1/brain/remember": offer(SECRET),
     "/v1/brain/remember:batch": {"memories": [offer(SECRET)]},
     "/v1/brain/recall": {"query": SECRET},
@@ -269,6 +276,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     *bad_signal_inputs.BAD,
     *bad_vault_inputs.BAD,
     *bad_agent_inputs.BAD,
+    *bad_lifecycle_inputs.BAD,
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
     ("PATCH", "/v1/brain/memories/{id}", CHANGES),

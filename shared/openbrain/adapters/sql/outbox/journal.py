@@ -47,10 +47,10 @@ class Journal:
         if origin.causation_id:
             self._announcements.append(event_bytes.stored(existing, Change.DUPLICATE, origin, self.now))
 
-    def edited(self, before: Memory, after: Memory, change: Change, origin: Origin) -> None:
+    def edited(self, before: Memory, after: Memory, change: Change, origin: Origin, note: str = "") -> None:
         """A row changed by its users; the audit keeps the fields that differ."""
         names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
-        self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names))
+        self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names), note=note)
         self._announcements.append(event_bytes.stored(after, change, origin, self.now))
         if not after.wants_vector:
             self._match(after)

@@ -6,12 +6,12 @@ enough.
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
 
-from openbrain.adapters.sql.schema import agent_tables, signal_tables, vault_tables
+from openbrain.adapters.sql.schema import agent_tables, lifecycle_tables, signal_tables, vault_tables
 from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name, serial
 from openbrain.adapters.sql.schema.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
 
 # The tables of a service of its own, joined to the one set.
-OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES, *agent_tables.TABLES)
+OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES, *agent_tables.TABLES, *lifecycle_tables.TABLES)
 
 workspaces = Table(
     "workspaces",

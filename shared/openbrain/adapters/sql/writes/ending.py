@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, update
 
@@ -26,15 +27,23 @@ def end(
     superseded_by: str | None = None,
 ) -> list[Memory]:
     """End rows that this transaction has locked; returns them as they are now."""
-    deleted_at = None if reason is Reason.EXPIRED else journal.now
-    gone = (
-        update(memories)
-        .where(memories.c.id.in_([row.id for row in rows]))
-        .values(reason=reason.value, deleted_at=deleted_at, dedupe_key=None, revision=memories.c.revision + 1)
-    )
-    connection.execute(gone)
-    release(connection, rows)
-    ended = [replace(row, reason=reason, deleted_at=deleted_at, revision=row.revision + 1) for row in rows]
+    ended = close(connection, rows, reason, journal.now)
     for row in ended:
         journal.ended(row, reason, origin, note, superseded_by)
     return ended
+
+
+def close(connection: Connection, rows: Sequence[Memory], reason: Reason, now: int) -> list[Memory]:
+    """The same without a word in the journal, which is the caller's then."""
+    times: dict[str, Any] = {
+        "deleted_at": None if reason in (Reason.EXPIRED, Reason.ARCHIVED) else now,
+        "archived_at": now if reason is Reason.ARCHIVED else None,
+    }
+    gone = (
+        update(memories)
+        .where(memories.c.id.in_([row.id for row in rows]))
+        .values(reason=reason.value, **times, dedupe_key=None, revision=memories.c.revision + 1)
+    )
+    connection.execute(gone)
+    release(connection, rows)
+    return [replace(row, reason=reason, **times, revision=row.revision + 1) for row in rows]

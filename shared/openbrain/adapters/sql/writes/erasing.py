@@ -11,6 +11,7 @@ from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
+from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import (
     memories,
@@ -110,7 +111,7 @@ def blank(
     release(connection, rows)
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
-    told = (memory_usage, recall_feedback, messages)
+    told = (memory_usage, recall_feedback, messages, operation_changes)
     for table in told if keep_passages else (memory_passages, *told):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     by_id = locked_reads.by_id(connection, ids)

@@ -1,0 +1,1 @@
+"""prune, undo, review and what else looks after a memory's whole life."""

@@ -1,0 +1,123 @@
+"""prune, and undo of it and its like."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.operators.lifecycle.selected import Detach, DryRun, Selected, Yes, days, ended, report
+from openbrain_cli.operators.operations import OperationId, failed, followed
+from openbrain_cli.options import AsJson, Connection, given
+from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.admin.operations import OperationAnswer
+
+_SHARE = {"min": 0, "max": 1}
+MaxConfidence = Annotated[float | None, typer.Option("--max-confidence", **_SHARE, help="What is at most this sure.")]
+MaxEffective = Annotated[
+    float | None, typer.Option("--max-effective-confidence", **_SHARE, help="The same, as it has faded by now.")
+]
+MinConfidence = Annotated[
+    float | None, typer.Option("--min-confidence", **_SHARE, help="The original's word: what is below goes.")
+]
+MinEffective = Annotated[
+    float | None, typer.Option("--min-effective-confidence", **_SHARE, help="The same, as it has faded by now.")
+]
+UnrecalledFor = Annotated[
+    str, typer.Option("--unrecalled-for", metavar="DAYS", help="Found by no recall for so long, as 180d.")
+]
+
+
+@command(
+    "openbrain prune --max-effective-confidence 0.2",
+    "openbrain prune --unrecalled-for 180d --type observation --project shop --yes",
+    "openbrain brain:prune --min-confidence=0.3 --dry-run",
+)
+def prune(
+    *,
+    to: Connection,
+    selected: Selected,
+    max_effective_confidence: MaxEffective = None,
+    max_confidence: MaxConfidence = None,
+    min_confidence: MinConfidence = None,
+    min_effective_confidence: MinEffective = None,
+    unrecalled_for: UnrecalledFor = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Archive what is not sure enough, old, or of no use: all that meets every limit given.
+
+    Archived memories are found by no recall and in no list, and keep what they say: `openbrain undo` puts back all that
+    one run archived, `openbrain restore` one of them. Needs an admin's key.
+    """
+    how = selected.filters() | given(
+        max_effective_confidence=max_effective_confidence,
+        max_confidence=max_confidence,
+        min_confidence=min_confidence,
+        min_effective_confidence=min_effective_confidence,
+        unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for else None,
+    )
+    looks = dry_run or not yes
+
+    async def work(brain: "OpenBrain") -> "OperationAnswer":
+        return await ended(brain, await brain.prune(dry_run=looks, **how), wait=not detach)
+
+    operation = to.ask(work)
+    as_json(operation) if json else report(operation, dry_run=looks)
+
+
+_UNDONE = {
+    "undone": "put back",
+    "taken": "left, for others say the same by now",
+    "changed": "left, for they were changed since",
+    "full": "left, for the workspace is full",
+}
+
+
+@command("openbrain undo 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def undo(operation_id: OperationId, to: Connection, json: AsJson = False) -> None:
+    """Put back what an operation archived, merged or filed elsewhere within the last 30 days. Needs an admin's key."""
+
+    async def work(brain: "OpenBrain") -> "OperationAnswer":
+        return await followed(brain, (await brain.undo(operation_id)).operation.id)
+
+    operation = to.ask(work)
+    if json:
+        as_json(operation)
+    else:
+        counts = [f"{number} {_UNDONE.get(what, what)}" for what, number in operation.result.items()]
+        print(", ".join(counts) or "nothing to put back")
+    failed(operation)
+
+
+Days = Annotated[int, typer.Option("--days", min=1, help="Found by no recall for so many days, and as old.")]
+Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
+Project = Annotated[str | None, typer.Option("--project", help="Project.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+
+
+@command("openbrain review", "openbrain review --days 180 --project shop")
+def review(
+    *,
+    to: Connection,
+    days: Days = 90,
+    org: Org = None,
+    project: Project = None,
+    limit: Limit = 20,
+    json: AsJson = False,
+) -> None:
+    """List what is old and was found by no recall since: candidates for `openbrain prune --unrecalled-for`."""
+    from openbrain_cli.memories.display import rendering
+
+    found = to.ask(lambda brain: brain.review(days=days, org=org, project=project, limit=limit))
+    if json:
+        as_json(found)
+    elif found.memories:
+        rendering.listed(found.memories, scored=False, folded={})
+        say(f"archive what is like these: openbrain prune --unrecalled-for {days}d")
+    else:
+        say("nothing is old and unused here")

@@ -1,0 +1,88 @@
+"""What commands of lifecycle jobs have in common: which memories, and how their report is shown."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.options import Kinds, Org, Project, Sources, Tags, given
+from openbrain_cli.output import say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.admin.lifecycle import LifecycleStarted
+    from openbrain.contract.admin.operations import OperationAnswer
+
+Authors = Annotated[list[str] | None, typer.Option("--agent", help="Only what this agent wrote; repeatable.")]
+OlderThan = Annotated[
+    str, typer.Option("--older-than", metavar="DAYS", help="Made and last confirmed so long ago, as 90d or 12w.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without, only what would be done is shown.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, also beside --yes.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+_SPAN = re.compile(r"(?P<number>[0-9]{1,5})(?P<unit>[dwy]?)")
+_DAYS = {"": 1, "d": 1, "w": 7, "y": 365}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """Which memories of the workspace a job goes through."""
+
+    org: Org = None
+    project: Project = None
+    type: Kinds = None
+    agent: Authors = None
+    tag: Tags = None
+    source: Sources = None
+    older_than: OlderThan = ""
+
+    def filters(self) -> dict[str, Any]:
+        """As the client takes them. Never by the org of the environment: what leaves is named."""
+        return given(
+            org=self.org,
+            project=self.project,
+            type=self.type,
+            agent_id=self.agent,
+            tags=self.tag,
+            source=self.source,
+            older_than_days=days("--older-than", self.older_than) if self.older_than else None,
+        )
+
+
+def days(option: str, text: str) -> int:
+    """90, 90d, 12w or 1y as days."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    if found is None:
+        raise Invalid(option, "must be a number of days, weeks or years: 90d, 12w, 1y")
+    return int(found["number"]) * _DAYS[found["unit"]]
+
+
+async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) -> "OperationAnswer":
+    """The operation after its end, unless nobody waits for that."""
+    return await followed(brain, begun.operation.id) if wait else begun.operation
+
+
+def report(operation: "OperationAnswer", *, dry_run: bool) -> None:
+    """What was done, or would be: counts, and examples with why."""
+    failed_or_open = operation.status.value != "done"
+    if failed_or_open:
+        print(f"{operation.id}  {operation.status.value}")
+        if operation.finished_at is not None:
+            failed(operation)
+        return
+    result = operation.result
+    counts = {name: number for name, number in result.items() if isinstance(number, int)}
+    kept = counts.pop("held", 0)
+    would = "would be " if dry_run else ""
+    done = ", ".join(f"{number} {would}{name}" for name, number in counts.items()) or f"nothing {would}changed"
+    print(f"{done}, of {operation.done} looked at{f'; {kept} kept by a legal hold' if kept else ''}")
+    examples = result.get("examples") or ()
+    if examples:
+        show(table("memory", "", "why", rows=[(each["id"], each["action"], each["why"]) for each in examples]))
+    if dry_run:
+        say("nothing was changed: --yes does it")
+    elif counts:
+        say(f"openbrain undo {operation.id}  puts them back, within 30 days")

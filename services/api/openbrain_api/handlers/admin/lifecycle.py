@@ -1,0 +1,89 @@
+"""Jobs that go through a workspace's memories, and the way back. Each is an operation, a dry run too."""
+
+from typing import Any
+
+from openbrain.contract.admin.lifecycle import LifecycleBody, LifecycleStarted, PruneBody
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.memory import DAY
+from openbrain.ports.lifecycle import JOBS, PRUNE, UNDO, kept
+from openbrain.ports.store.operations import Operation
+from openbrain_api.handlers.admin.operations import accepted
+from openbrain_api.http.response import Response
+from openbrain_api.http.route import Call, Nothing, Route
+
+
+@Route(
+    "POST",
+    "/v1/admin/lifecycle:prune",
+    permission=Permission.ADMIN,
+    response=LifecycleStarted,
+    statuses=(202,),
+    waits=True,
+    cost=10,
+)
+async def prune(call: Call[PruneBody, Nothing]) -> Response:
+    """Archive what is not sure enough, old, or found by no recall.
+
+    By default only what would be archived is told. Archived memories are out of recall, lists and indexes until they
+    are restored.
+    """
+    return await started(call, PRUNE)
+
+
+@Route(
+    "POST",
+    "/v1/admin/operations/{id}:undo",
+    permission=Permission.ADMIN,
+    response=LifecycleStarted,
+    statuses=(202,),
+    problems=(404, 409),
+    waits=True,
+    cost=10,
+)
+async def undo(call: Call[Nothing, Nothing]) -> Response:
+    """Put back what a lifecycle operation archived or rewrote.
+
+    What was changed since stays as it is, and is counted.
+    """
+    store, now, operation_id = call.api.store, call.api.clock.now(), call.path["id"].lower()
+    known = is_uuid(operation_id)
+    done = await store.operations.operation(call.actor.workspace_id, operation_id) if known else None
+    if done is None:
+        raise NotFound("no operation with this id")
+    _undoable(done, now - call.api.settings.housekeeping.tuning.undo_days * DAY)
+    operation = Operation(
+        id=uuid7(now),
+        workspace_id=done.workspace_id,
+        kind=UNDO,
+        actor=call.actor.label,
+        request={"operation": done.id, "kind": done.kind},
+        total=sum((await store.lifecycle.counts(done.id)).values()),
+    )
+    return await accepted(call, {"dry_run": False}, await store.operations.start_operation(operation))
+
+
+async def started(call: Call[Any, Nothing], kind: str) -> Response:
+    """The operation of a job with its own body."""
+    body: LifecycleBody = call.body
+    now, workspace_id = call.api.clock.now(), call.actor.workspace_id
+    operation = Operation(
+        id=uuid7(now),
+        workspace_id=workspace_id,
+        kind=kind,
+        actor=call.actor.label,
+        request={**kept(body.selection(workspace_id, now)), "rule": body.rule(), "dry_run": body.dry_run},
+    )
+    return await accepted(call, {"dry_run": body.dry_run}, await call.api.store.operations.start_operation(operation))
+
+
+def _undoable(operation: Operation, since: int) -> None:
+    if not JOBS.get(operation.kind):
+        raise Conflict(f"an operation of the kind {operation.kind} can't be undone")
+    if operation.request["dry_run"]:
+        raise Conflict("this was a dry run: it has changed nothing")
+    if operation.finished_at is None:
+        raise Conflict("this operation still runs: cancel it, or wait for its end")
+    if operation.created_at < since:
+        raise Conflict("this was too long ago: how to undo it is no longer known")

@@ -1,0 +1,132 @@
+"""The way of every lifecycle operation: what a job finds, group by group, looked at (a dry run) or dealt with.
+
+A further job is a class with `find` and `decide` in a file of its own, or a rule for `RowByRow`; its kind stands in
+`ports.lifecycle.JOBS` and in `wiring.lifecycle`, its route starts an operation whose request holds `kept(selection)`,
+its own `rule` and `dry_run`. All else (progress, report, resuming, holds, history, undo, the event at the end) is here
+and in the store.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from openbrain.domain.events.data import LifecycleCompleted
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.events.streams import LIFECYCLE_COMPLETED
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.lifecycle import Change, Decide, Lifecycle, Selection, selection_of
+from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.outbox import Outbox
+
+PAGE = 200
+"""Memories that one step looks at, and changes in a transaction at most."""
+EXAMPLES = 20
+CURSOR, EXAMPLE_LIST = "cursor", "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one step is about."""
+
+    groups: Sequence[Sequence[str]]
+    """Ids that are decided on together, in one transaction; no memory is in two groups of an operation."""
+    seen: int
+    """Memories that were looked at."""
+    cursor: Any
+    """Where the next step goes on, as a JSON value; None at the end."""
+
+
+class Job(Protocol):
+    """One kind of lifecycle operation."""
+
+    async def find(self, operation: Operation, selection: Selection, cursor: Any) -> Found:
+        """The groups that follow the cursor (None: the first); asked again with the same one after a crash."""
+
+    def decide(self, operation: Operation) -> Decide:
+        """By the operation's rule and the time at which it was asked for, never by the time of day."""
+
+
+class RowByRow:
+    """A job that judges each memory by itself."""
+
+    def __init__(self, lifecycle: Lifecycle, rule: Callable[[Operation], Decide]) -> None:
+        self._lifecycle, self.decide = lifecycle, rule
+
+    async def find(self, operation: Operation, selection: Selection, cursor: Any) -> Found:
+        after = None if cursor is None else (int(cursor[0]), str(cursor[1]))
+        subjects = await self._lifecycle.page(selection, PAGE, after)
+        ids = [change.memory_id for change in self.decide(operation)(subjects)]
+        last = subjects[-1].memory if len(subjects) == PAGE else None
+        place = None if last is None else [last.created_at, last.id]
+        return Found([ids] if ids else [], len(subjects), place)
+
+
+class LifecycleStep:
+    """A step of an operation of one job."""
+
+    def __init__(self, job: Job, lifecycle: Lifecycle, outbox: Outbox, clock: Clock) -> None:
+        self._job, self._lifecycle, self._outbox, self._clock = job, lifecycle, outbox, clock
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts the memories that were looked at; the result tells what became of them."""
+        selection, report = selection_of(operation), operation.result
+        if operation.total is None:
+            operation = replace(operation, total=await self._lifecycle.count(selection))
+        found = await self._job.find(operation, selection, report.get(CURSOR))
+        for group in found.groups:
+            report = await self._dealt(operation, selection, group, report)
+        done = operation.done + found.seen
+        if found.cursor is not None:
+            return Progress(done=done, total=operation.total, result={**report, CURSOR: found.cursor})
+        report = await self._ended(operation, report)
+        return Progress(done=done, total=done, result=report, finished=True)
+
+    async def _dealt(
+        self, operation: Operation, selection: Selection, group: Sequence[str], report: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        decide = self._job.decide(operation)
+        if operation.request["dry_run"]:
+            dealt = await self._lifecycle.look(selection, group, decide)
+        else:
+            dealt = await self._lifecycle.deal(operation, selection, group, decide)
+        counted = dict(report)
+        if dealt.held:
+            counted["held"] = counted.get("held", 0) + dealt.held
+        for change in dealt.changes:
+            counted[change.action.value] = counted.get(change.action.value, 0) + 1
+        room = EXAMPLES - len(counted.get(EXAMPLE_LIST, ()))
+        return {**counted, EXAMPLE_LIST: [*counted.get(EXAMPLE_LIST, ()), *map(_shown, dealt.changes[:room])]}
+
+    async def _ended(self, operation: Operation, report: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The report as it stays. What a killed worker did and did not write down stands in the store."""
+        report = {name: value for name, value in report.items() if name != CURSOR}
+        if operation.request["dry_run"]:
+            return {EXAMPLE_LIST: [], **report}
+        counts = {action.value: number for action, number in (await self._lifecycle.counts(operation.id)).items()}
+        first = await self._lifecycle.first(operation.id, EXAMPLES)
+        await announce_end(self._outbox, operation, counts, self._clock.now())
+        return {**report, **counts, EXAMPLE_LIST: [*map(_shown, first)]}
+
+
+async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str, int], now: int) -> None:
+    """Once: a repeated step announces the same event."""
+    criteria = operation.request.get("criteria", {})
+    data = LifecycleCompleted(
+        workspace_id=operation.workspace_id,
+        operation_id=operation.id,
+        job=operation.kind,
+        org=criteria.get("org"),
+        project=criteria.get("project"),
+        counts=dict(counts),
+        seconds=round((now - operation.created_at) / MICROSECONDS, 3),
+    )
+    event_id = str(uuid.uuid5(uuid.UUID(operation.id), LIFECYCLE_COMPLETED.name))
+    body = encode(LIFECYCLE_COMPLETED.name, data, event_id=event_id, at=now, subject=operation.id)
+    await outbox.announce([(LIFECYCLE_COMPLETED.name, body)])
+
+
+def _shown(change: Change) -> dict[str, str]:
+    into = {"into": change.into} if change.into else {}
+    return {"id": change.memory_id, "action": change.action.value, "why": change.why, **into}

@@ -1,0 +1,83 @@
+"""Job `prune`: what is not sure enough, old, or of no use to any recall is archived."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from openbrain.domain.memory import DAY, Memory, MemoryType, effective_confidence
+from openbrain.ports.lifecycle import Action, Change, Decide, Subject, Use
+from openbrain.ports.store.operations import Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneRule:
+    """What is archived: whatever meets every limit that is set. Times are microseconds."""
+
+    max_confidence: float | None = None
+    max_effective_confidence: float | None = None
+    min_confidence: float | None = None
+    """What is below goes."""
+    min_effective_confidence: float | None = None
+    unrecalled_for: int | None = None
+
+    @classmethod
+    def of(cls, rule: Mapping[str, Any]) -> Self:
+        """As the request of an operation has it."""
+        names = ("max_confidence", "max_effective_confidence", "min_confidence", "min_effective_confidence")
+        days = rule.get("unrecalled_days")
+        unrecalled_for = None if days is None else int(days) * DAY
+        return cls(**{name: rule.get(name) for name in names}, unrecalled_for=unrecalled_for)
+
+    def why(self, memory: Memory, use: Use, effective: float, now: int) -> str | None:
+        """Why it goes; None where it stays."""
+        reasons = (
+            _at_most("confidence", memory.confidence, self.max_confidence),
+            _at_most("effective confidence", effective, self.max_effective_confidence),
+            _below("confidence", memory.confidence, self.min_confidence),
+            _below("effective confidence", effective, self.min_effective_confidence),
+            self._unrecalled(memory, use, now),
+        )
+        if "" in reasons:
+            return None
+        return ", ".join(reason for reason in reasons if reason) or f"{_days(now - memory.confirmed_at)} old"
+
+    def _unrecalled(self, memory: Memory, use: Use, now: int) -> str | None:
+        if self.unrecalled_for is None:
+            return None
+        since = max(memory.created_at, use.last_recalled_at or 0)
+        if now - since < self.unrecalled_for:
+            return ""
+        return f"{'last recalled' if use.last_recalled_at else 'never recalled, made'} {_days(now - since)} ago"
+
+
+def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None]) -> Decide:
+    """Decides by the operation's rule, as of when it was asked for."""
+    rule, now = PruneRule.of(operation.request["rule"]), operation.created_at
+
+    def decide(subjects: Sequence[Subject]) -> Sequence[Change]:
+        judged = (
+            (memory.id, rule.why(memory, use, effective_confidence(memory, now, half_life_days), now))
+            for memory, use in subjects
+        )
+        return [
+            Change(memory_id=memory_id, action=Action.ARCHIVED, why=why) for memory_id, why in judged if why is not None
+        ]
+
+    return decide
+
+
+def _at_most(name: str, value: float, limit: float | None) -> str | None:
+    """None: no limit; '': it stays."""
+    if limit is None:
+        return None
+    return f"{name} {value:.3g} is at most {limit:g}" if value <= limit else ""
+
+
+def _below(name: str, value: float, limit: float | None) -> str | None:
+    if limit is None:
+        return None
+    return f"{name} {value:.3g} is below {limit:g}" if value < limit else ""
+
+
+def _days(span: int) -> str:
+    return f"{span // DAY} days"

@@ -1,0 +1,33 @@
+"""Lifecycle operations: the step of each kind, paced behind what is live."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from openbrain.domain.memory import HALF_LIFE_DAYS
+from openbrain.ports.lifecycle import PRUNE, UNDO
+from openbrain.runtime.container import Container
+from openbrain_housekeeper.back_pressure import held_back, paced
+from openbrain_housekeeper.handlers.lifecycle.job import Job, LifecycleStep, RowByRow
+from openbrain_housekeeper.handlers.lifecycle.prune import prune
+from openbrain_housekeeper.handlers.lifecycle.undo import Undoing
+from openbrain_housekeeper.jobs.operations import Step
+
+
+def lifecycle_steps(container: Container) -> dict[str, Step]:
+    """By kind."""
+    lifecycle, outbox, clock = container.store.lifecycle, container.store.outbox, container.clock
+    steps: dict[str, Step] = {
+        kind: LifecycleStep(job, lifecycle, outbox, clock) for kind, job in jobs(container).items()
+    }
+    steps[UNDO] = Undoing(lifecycle, outbox, clock)
+    return {
+        kind: held_back(paced(step, time.monotonic, asyncio.sleep), container.pressure) for kind, step in steps.items()
+    }
+
+
+def jobs(container: Container) -> Mapping[str, Job]:
+    """One a kind of `ports.lifecycle.JOBS`."""
+    lifecycle = container.store.lifecycle
+    half_life_days = {**HALF_LIFE_DAYS, **container.settings.recall.half_life_days}
+    return {PRUNE: RowByRow(lifecycle, lambda operation: prune(operation, half_life_days))}

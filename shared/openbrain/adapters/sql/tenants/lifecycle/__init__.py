@@ -1,0 +1,1 @@
+"""Lifecycle operations in the database: subjects, changes, the way back."""

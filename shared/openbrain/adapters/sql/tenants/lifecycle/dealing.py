@@ -1,0 +1,146 @@
+"""Changes made: each in the row, in its history under the operation's id, in the events, and kept to be undone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, select, update
+
+from openbrain.adapters.sql.memories.conditions import LIVING
+from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
+from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memory_usage
+from openbrain.adapters.sql.schema.tables import operations as operations_table
+from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
+from openbrain.adapters.sql.work.operations import OPEN
+from openbrain.adapters.sql.writes.editing import store_edit
+from openbrain.adapters.sql.writes.ending import close
+from openbrain.adapters.sql.writes.erasing import locked
+from openbrain.adapters.sql.writes.quotas import admit_more
+from openbrain.domain.errors import Conflict, QuotaExceeded
+from openbrain.domain.ids import content_hash
+from openbrain.domain.memory import Change as Changed
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Selection, Subject, Use
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.writes import Origin
+
+MERGED = "merged"
+"""The kind of lineage from a memory to those that it stands for."""
+NOTE_CHARS = 500
+_BOOKKEEPING = {"version", "revision", "updated_at", "dedupe_key"}
+
+
+def deal(
+    connection: Connection, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide, now: int
+) -> Dealt:
+    if not runs(connection, operation):
+        return Dealt((), 0)
+    rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
+    dealt, subjects = decided(connection, selection, ids, rows, decide)
+    return dealt._replace(changes=_Writer(connection, operation, subjects, now).write(dealt.changes))
+
+
+def runs(connection: Connection, operation: Operation) -> bool:
+    """Whether it still does; its row is locked, so that it does not end before this transaction."""
+    mine = and_(operations_table.c.id == operation.id, OPEN, ~operations_table.c.cancel_requested)
+    return connection.scalar(select(operations_table.c.id).where(mine).with_for_update()) is not None
+
+
+def origin_of(operation: Operation) -> Origin:
+    return Origin(actor=operation.actor, causation_id=operation.id)
+
+
+def note_of(operation: Operation, why: str) -> str:
+    return f"{operation.kind} {operation.id}: {why}"[:NOTE_CHARS]
+
+
+def set_use(connection: Connection, memory_id: str, use: Use) -> None:
+    insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0)], missing=True)
+    values = dict(zip(("recall_count", "last_recalled_at", "used", "ignored"), use, strict=True))
+    connection.execute(update(memory_usage).where(memory_usage.c.memory_id == memory_id).values(values))
+
+
+def counts(connection: Connection, operation_id: str) -> Mapping[Action, int]:
+    query = select(table.c.action, func.count()).where(table.c.operation_id == operation_id).group_by(table.c.action)
+    return {Action(action): number for action, number in connection.execute(query)}
+
+
+def first(connection: Connection, operation_id: str, limit: int) -> Sequence[Change]:
+    columns = (table.c.memory_id, table.c.action, table.c.why, table.c.into_id)
+    query = select(*columns).where(table.c.operation_id == operation_id).order_by(table.c.id).limit(limit)
+    return [
+        Change(memory_id=memory_id, action=Action(action), why=why, into=into)
+        for memory_id, action, why, into in connection.execute(query)
+    ]
+
+
+class _Writer:
+    """The changes of one transaction."""
+
+    def __init__(self, connection: Connection, operation: Operation, subjects: Mapping[str, Subject], now: int) -> None:
+        self._connection, self._operation, self._subjects = connection, operation, subjects
+        self._journal, self._origin = Journal(now), origin_of(operation)
+        self._lines: list[tuple[Any, ...]] = []
+
+    def write(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """Those that were done."""
+        rewritten = [change for change in changes if change.action is Action.REWRITTEN]
+        done = [change for change in rewritten if self._rewrite(change)]
+        failed = {change.memory_id for change in rewritten} - {change.memory_id for change in done}
+        archived = [change for change in changes if change.action is Action.ARCHIVED and change.into not in failed]
+        if archived:
+            self._archive(archived)
+        self._journal.write(self._connection)
+        insert_rows(self._connection, table, self._lines)
+        return [*done, *archived]
+
+    def _archive(self, changes: Sequence[Change]) -> None:
+        rows = [self._subjects[change.memory_id].memory for change in changes]
+        keyed = select(memories.c.id).where(
+            memories.c.id.in_([row.id for row in rows]), memories.c.dedupe_key.is_not(None)
+        )
+        deduped = set(self._connection.scalars(keyed))
+        for change, row in zip(changes, close(self._connection, rows, Reason.ARCHIVED, self._journal.now), strict=True):
+            note = note_of(self._operation, change.why)
+            self._journal.ended(row, Reason.ARCHIVED, self._origin, note, change.into)
+            self._keep(change, row.version, {"deduped": row.id in deduped})
+        lines = [(change.into, change.memory_id, MERGED, self._journal.now) for change in changes if change.into]
+        insert_rows(self._connection, memory_lineage, lines, missing=True)
+
+    def _rewrite(self, change: Change) -> bool:
+        """Whether it could be done: the text may be another living memory's by now, or the quota may be full."""
+        before, use = self._subjects[change.memory_id]
+        after = _rewritten(before, change.after or before, self._journal.now)
+        try:
+            with self._connection.begin_nested():
+                admit_more(self._connection, before, after, self._journal.now)
+                store_edit(self._connection, self._journal, before, after)
+        except (Conflict, QuotaExceeded):
+            return False
+        if change.use is not None:
+            set_use(self._connection, change.memory_id, change.use)
+        kind = Changed.METADATA if before.content == after.content else Changed.CONTENT
+        self._journal.edited(before, after, kind, self._origin, note_of(self._operation, change.why))
+        kept = {"columns": _differing(before, after), "use": None if change.use is None else list(use)}
+        self._keep(change, after.version, kept)
+        return True
+
+    def _keep(self, change: Change, version: int, before: Mapping[str, Any]) -> None:
+        operation = self._operation
+        about = (operation.workspace_id, operation.id, change.memory_id, change.action.value, change.why[:NOTE_CHARS])
+        self._lines.append((*about, version, change.into, json_text(before), self._journal.now, ""))
+
+
+def _rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
+    given: dict[str, Any] = {name: getattr(wanted, name) for name in PUBLIC}
+    given |= {"confirmed_at": wanted.confirmed_at, "content_hash": content_hash(wanted.content), "updated_at": now}
+    return replace(before, **given, version=before.version + 1, revision=before.revision + 1)
+
+
+def _differing(before: Memory, after: Memory) -> dict[str, Any]:
+    """The columns that a rewriting changed, as they were."""
+    was, now = (dict(zip(INSERT_COLUMNS, row_from_memory(memory, None), strict=True)) for memory in (before, after))
+    return {str(name): was[name] for name in was if was[name] != now[name] and name not in _BOOKKEEPING}

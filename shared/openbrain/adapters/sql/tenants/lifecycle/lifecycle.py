@@ -1,0 +1,47 @@
+"""The lifecycle port, on a database."""
+
+from collections.abc import Mapping, Sequence
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.tenants.lifecycle import dealing, subjects, undoing
+from openbrain.ports.clock import Clock
+from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Place, Selection, Subject, Undone
+from openbrain.ports.store.operations import Operation
+
+
+class SqlLifecycle:
+    """`ports.lifecycle.Lifecycle`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def count(self, selection: Selection) -> int:
+        return await self._database.read(lambda connection: subjects.count(connection, selection))
+
+    async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
+        return await self._database.read(lambda connection: subjects.page(connection, selection, limit, after))
+
+    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+        return await self._database.read(lambda connection: subjects.look(connection, selection, ids, decide))
+
+    async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: dealing.deal(connection, operation, selection, ids, decide, now)
+        )
+
+    async def counts(self, operation_id: str) -> Mapping[Action, int]:
+        return await self._database.read(lambda connection: dealing.counts(connection, operation_id))
+
+    async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
+        return await self._database.read(lambda connection: dealing.first(connection, operation_id, limit))
+
+    async def undo(self, operation: Operation, of: str, limit: int) -> int:
+        now = self._clock.now()
+        return await self._database.write(lambda connection: undoing.undo(connection, operation, of, limit, now))
+
+    async def undone(self, of: str) -> Mapping[Undone, int]:
+        return await self._database.read(lambda connection: undoing.undone(connection, of))
+
+    async def purge_changes(self, before: int, limit: int) -> int:
+        return await self._database.write(lambda connection: undoing.purge_changes(connection, before, limit))

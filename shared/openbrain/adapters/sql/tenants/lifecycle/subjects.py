@@ -1,0 +1,82 @@
+"""The memories that lifecycle jobs look at, and the decisions about them."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
+
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
+from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
+from openbrain.adapters.sql.schema.tables import memories, memory_usage
+from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, everything, matcher
+from openbrain.domain.memory import Memory
+from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Place, Selection, Subject, Use
+
+_PLACE = (memories.c.created_at, memories.c.id)
+
+
+def count(connection: Connection, selection: Selection) -> int:
+    return connection.scalar(select(func.count()).select_from(memories).where(_selected(selection))) or 0
+
+
+def page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
+    """Along the index of a workspace's memories by age."""
+    where = and_(_selected(selection), _following(after))
+    query = select(*memory_columns(connection)).where(where).order_by(*_PLACE).limit(limit)
+    return with_use(connection, to_memories(connection, connection.execute(query)))
+
+
+def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+    """What would be done now."""
+    rows = [row for row in read_rows(connection, ids) if not row.ended]
+    return decided(connection, selection, ids, rows, decide)[0]
+
+
+def decided(
+    connection: Connection, selection: Selection, ids: Sequence[str], rows: Sequence[Memory], decide: Decide
+) -> tuple[Dealt, Mapping[str, Subject]]:
+    """What is to become of these rows, and the rows that it is about, by id."""
+    selected = matcher(selection.condition())
+    rows = [row for row in rows if selected(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
+    held = matcher(_held(connection, selection.workspace_id))
+    place = {memory_id: number for number, memory_id in enumerate(ids)}
+    free = sorted((row for row in rows if not held(row)), key=lambda row: place[row.id])
+    subjects = with_use(connection, free)
+    changes = sorted(decide(subjects), key=lambda change: change.action is Action.ARCHIVED)
+    return Dealt(_consistent(changes), len(rows) - len(free)), {subject.memory.id: subject for subject in subjects}
+
+
+def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:
+    """The rows, in their order, each with what recalls made of it."""
+    table = memory_usage.c
+    columns = (table.memory_id, table.recall_count, table.last_recalled_at, table.used, table.ignored)
+    query = select(*columns).where(table.memory_id.in_([row.id for row in rows]))
+    uses = {memory_id: Use(*rest) for memory_id, *rest in connection.execute(query)} if rows else {}
+    return [Subject(row, uses.get(row.id, Use())) for row in rows]
+
+
+def _consistent(changes: Sequence[Change]) -> Sequence[Change]:
+    if len({change.memory_id for change in changes}) != len(changes):
+        raise AssertionError("a job decided twice about one memory")
+    return changes
+
+
+def _selected(selection: Selection) -> ColumnElement[bool]:
+    old = and_(memories.c.created_at <= selection.made_by, memories.c.confirmed_at <= selection.made_by)
+    return and_(LIVING, compiled(selection.condition()), old)
+
+
+def _following(after: Place | None) -> ColumnElement[bool]:
+    if after is None:
+        return true()
+    created, (at, memory_id) = memories.c.created_at, after
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
+
+
+def _held(connection: Connection, workspace_id: str) -> Condition:
+    """What a legal hold keeps, by the word of this moment."""
+    query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
+    holds = orjson.loads(connection.scalar(query) or "[]")
+    return AnyOf(tuple(everything(workspace_id, Criteria.of(hold)) for hold in holds))

@@ -1,0 +1,122 @@
+"""Changes undone: each memory as it was, where nobody did anything else to it since."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, delete, func, select, update
+
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row, row_from_memory
+from openbrain.adapters.sql.schema.tables import memories, memory_lineage
+from openbrain.adapters.sql.tenants.lifecycle.dealing import MERGED, note_of, origin_of, runs, set_use
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.editing import make_way, store_edit
+from openbrain.adapters.sql.writes.erasing import locked
+from openbrain.adapters.sql.writes.quotas import admit, admit_more, total
+from openbrain.domain.errors import Conflict, QuotaExceeded
+from openbrain.domain.memory import Change as Changed
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.lifecycle import Action, Undone, Use
+from openbrain.ports.store.operations import Operation
+
+
+class _Kept(NamedTuple):
+    """What is known of a change."""
+
+    id: int
+    memory_id: str
+    action: str
+    why: str
+    version: int
+    into: str | None
+    before: str
+
+
+_COLUMNS = (
+    table.c.id,
+    table.c.memory_id,
+    table.c.action,
+    table.c.why,
+    table.c.version,
+    table.c.into_id,
+    table.c.before,
+)
+
+
+def undo(connection: Connection, operation: Operation, of: str, limit: int, now: int) -> int:
+    if not runs(connection, operation):
+        return 0
+    mine = table.c.operation_id == of, table.c.workspace_id == operation.workspace_id, table.c.undone == ""
+    query = select(*_COLUMNS).where(*mine).order_by(table.c.id.desc()).limit(limit).with_for_update()
+    changes = [_Kept(*row) for row in connection.execute(query)]
+    rows = {row.id: row for row in locked(connection, memories.c.id.in_([change.memory_id for change in changes]))}
+    journal = Journal(now)
+    for change in changes:
+        row = rows.get(change.memory_id)
+        undone = Undone.CHANGED if row is None else _undo(connection, journal, operation, change, row)
+        connection.execute(update(table).where(table.c.id == change.id).values(undone=undone.value))
+    journal.write(connection)
+    return len(changes)
+
+
+def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
+    done = table.c.operation_id == of, table.c.undone != ""
+    query = select(table.c.undone, func.count()).where(*done).group_by(table.c.undone)
+    return {Undone(what): number for what, number in connection.execute(query)}
+
+
+def purge_changes(connection: Connection, before: int, limit: int) -> int:
+    ids: Sequence[int] = connection.scalars(select(table.c.id).where(table.c.at < before).limit(limit)).all()
+    return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
+
+
+def _undo(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+    put_back: Callable[[], Undone] = lambda: (  # noqa: E731
+        _return(connection, journal, operation, change, row)
+        if change.action == Action.ARCHIVED
+        else _rewrite_back(connection, journal, operation, change, row)
+    )
+    try:
+        with connection.begin_nested():
+            return put_back()
+    except Conflict:
+        return Undone.TAKEN
+    except QuotaExceeded:
+        return Undone.FULL
+
+
+def _return(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+    if row.reason is not Reason.ARCHIVED or row.version != change.version:
+        return Undone.CHANGED
+    after = replace(row, reason=None, archived_at=None, revision=row.revision + 1, updated_at=journal.now)
+    key = dedupe_key(after) if orjson.loads(change.before)["deduped"] else None
+    admit(connection, after.workspace_id, total([after]), journal.now)
+    if key is not None:
+        make_way(connection, journal, after, key)
+    changed: dict[str, Any] = {"reason": None, "archived_at": None, "dedupe_key": key}
+    changed |= {"revision": after.revision, "updated_at": after.updated_at}
+    connection.execute(update(memories).where(memories.c.id == row.id).values(changed))
+    lineage = memory_lineage.c
+    merged = lineage.child_id == change.into, lineage.parent_id == row.id, lineage.kind == MERGED
+    connection.execute(delete(memory_lineage).where(*merged))
+    journal.restored(row, after, origin_of(operation), note_of(operation, change.why))
+    return Undone.UNDONE
+
+
+def _rewrite_back(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+    if row.ended or row.version != change.version:
+        return Undone.CHANGED
+    kept: dict[str, Any] = orjson.loads(change.before)
+    values = dict(zip(INSERT_COLUMNS, row_from_memory(row, None), strict=True)) | kept["columns"]
+    was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
+    after = replace(was, version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
+    admit_more(connection, row, after, journal.now)
+    store_edit(connection, journal, row, after)
+    if kept["use"] is not None:
+        set_use(connection, row.id, Use(*kept["use"]))
+    kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
+    journal.edited(row, after, kind, origin_of(operation), note_of(operation, change.why))
+    return Undone.UNDONE

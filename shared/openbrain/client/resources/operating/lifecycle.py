@@ -1,0 +1,26 @@
+"""Jobs that go through memories, and the way back."""
+
+from typing import Unpack
+from urllib.parse import quote
+
+from openbrain.client.arguments import Pruned
+from openbrain.client.wire import Wire
+from openbrain.contract.admin.lifecycle import LifecycleStarted
+
+
+class Lifecycles:
+    """Methods of the client for the admins of a workspace."""
+
+    _wire: Wire
+
+    async def prune(self, *, dry_run: bool = True, **how: Unpack[Pruned]) -> LifecycleStarted:
+        """Archive what meets every limit given (at least one is needed); by default only find out what that would be.
+        `watch` the operation: its result has the report."""
+        body: dict[str, object] = {**how, "dry_run": dry_run}
+        return await self._wire.ask(LifecycleStarted, "POST", "/v1/admin/lifecycle:prune", body=body, well=(202,))
+
+    async def undo(self, operation_id: str) -> LifecycleStarted:
+        """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't
+        be."""
+        path = f"/v1/admin/operations/{quote(operation_id, safe='')}:undo"
+        return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))

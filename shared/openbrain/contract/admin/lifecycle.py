@@ -1,0 +1,89 @@
+"""What ages: jobs that go through memories, each with a preview and a way back."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.contract.base import Answer, Body
+from openbrain.contract.brain.filters import Agents, AnyTags, Sources, Types
+from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.events.submission import Confidence, Org, Project
+from openbrain.domain.memory import DAY
+from openbrain.ports.lifecycle import Selection
+
+MOST_DAYS = 36_500
+Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
+
+
+class MemoryFilter(Body):
+    """Which memories: of the whole workspace, of whatever agent. A member that is not known here is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    org: Org | None = None
+    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
+    type: Types = ()
+    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+    source: Sources = ()
+    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+
+    def criteria(self) -> Criteria:
+        return Criteria(
+            org=self.org or "",
+            project=self.project or "",
+            only_project=True,
+            types=self.type,
+            agents=self.agent_id,
+            sources=self.source,
+            tags=self.tags,
+        )
+
+
+class LifecycleBody(MemoryFilter):
+    """What every job takes."""
+
+    older_than_days: Annotated[
+        Days, Field(description="Only what was made, and last confirmed, so many days ago or before.")
+    ] = 0
+    dry_run: Annotated[bool, Field(strict=True, description="Only tell what would be done.")] = True
+
+    def selection(self, workspace_id: str, at: int) -> Selection:
+        """Of this workspace, as of that time."""
+        made_by = at - self.older_than_days * DAY
+        return Selection(workspace_id=workspace_id, criteria=self.criteria(), at=at, made_by=made_by)
+
+    def rule(self) -> dict[str, Any]:
+        """What is the job's own, as JSON values."""
+        return self.model_dump(mode="json", exclude=set(LifecycleBody.model_fields), exclude_none=True)
+
+
+class PruneBody(LifecycleBody):
+    """What is archived: all that meets every limit given. At least one limit, or an age, is needed."""
+
+    max_confidence: Annotated[Confidence | None, Field(description="At most this.")] = None
+    max_effective_confidence: Annotated[Confidence | None, Field(description="The same, as it has faded by now.")] = (
+        None
+    )
+    min_confidence: Annotated[Confidence | None, Field(description="What is below goes, as in the original.")] = None
+    min_effective_confidence: Annotated[Confidence | None, Field(description="The same, as it has faded by now.")] = (
+        None
+    )
+    unrecalled_days: Annotated[
+        Days | None, Field(description="No recall has found it for so many days, and it is as old.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if not self.older_than_days and not self.rule():
+            own = [name for name in PruneBody.model_fields if name not in LifecycleBody.model_fields]
+            raise ValueError(f"give at least one of {', '.join((*own, 'older_than_days'))}")
+        return self
+
+
+class LifecycleStarted(Answer):
+    """The operation that does it, or that looks what would be done: watch it. Its result has counts by action, how many
+    a legal hold keeps (`held`), and the first 20 `examples`, each with why."""
+
+    dry_run: bool
+    operation: OperationAnswer

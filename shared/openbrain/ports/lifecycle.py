@@ -1,0 +1,156 @@
+"""What ages, doubles or clutters is found and put right: the part of the store that lifecycle operations work with.
+
+A job (`prune`, …) looks at subjects and decides changes, by the rows alone: that is a dry run. What it then does is the
+same decision once more, on the same rows under lock, in the transaction that writes them. Every change is kept with
+what stood before, under the operation's id, until it can't be undone any more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from openbrain.domain.access.visibility import AllOf, AtLeast, Criteria, everything
+from openbrain.domain.memory import Memory
+from openbrain.ports.store.operations import Operation
+
+PRUNE = "prune"
+UNDO = "undo"
+JOBS: Mapping[str, bool] = {PRUNE: True}
+"""The kinds of lifecycle operations, and whether `UNDO` takes them back."""
+
+
+class Action(StrEnum):
+    """What is done to one memory."""
+
+    ARCHIVED = "archived"
+    REWRITTEN = "rewritten"
+
+
+class Use(NamedTuple):
+    """What recalls made of a memory."""
+
+    recalls: int = 0
+    last_recalled_at: int | None = None
+    used: int = 0
+    ignored: int = 0
+
+
+class Subject(NamedTuple):
+    """A living memory that a job looks at."""
+
+    memory: Memory
+    use: Use = Use()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a job decides about one memory, of which an operation changes each once."""
+
+    memory_id: str
+    action: Action
+    why: str
+    """For people, without anything that memories say: numbers, and names of rules."""
+    into: str | None = None
+    """Archived: the memory that stands for it now, and gets it as a parent. Where that one can't be rewritten as
+    decided, this is not done either."""
+    after: Memory | None = None
+    """Rewritten: what users give, as it is to be; the rest of the row is the store's."""
+    use: Use | None = None
+    """Rewritten: its use and that of what it stands for."""
+
+
+Decide = Callable[[Sequence[Subject]], Sequence[Change]]
+"""A pure function: of the same subjects the same changes, of fewer (some were changed meanwhile) what is right then."""
+
+Place = tuple[int, str]
+"""created_at and id of the last subject of a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which memories an operation is about: living ones of one workspace, of whatever agent."""
+
+    workspace_id: str
+    criteria: Criteria
+    at: int
+    """When it was asked for (microseconds): what has expired by then is left to that."""
+    made_by: int
+    """Created and last confirmed then, or before."""
+
+    def condition(self) -> AllOf:
+        """Without `made_by`."""
+        return AllOf((everything(self.workspace_id, self.criteria), AtLeast("expires_at", self.at + 1)))
+
+
+class Dealt(NamedTuple):
+    """What became of some subjects."""
+
+    changes: Sequence[Change]
+    held: int
+    """How many a legal hold keeps: they were not decided on."""
+
+
+class Undone(StrEnum):
+    """What became of a change that was to be undone."""
+
+    UNDONE = "undone"
+    TAKEN = "taken"
+    """A living memory says the same in the same place."""
+    CHANGED = "changed"
+    """Somebody changed, restored, forgot or erased it since."""
+    FULL = "full"
+    """The workspace's quota has no room for it."""
+
+
+class Lifecycle(Protocol):
+    """Subjects of jobs, their changes, and the way back."""
+
+    async def count(self, selection: Selection) -> int:
+        """How many there are."""
+
+    async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
+        """Oldest first; `after` lists those that follow."""
+
+    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+        """What `deal` would do now."""
+
+    async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+        """Decide about those of these that still live and are of the selection, and do it, in one transaction. Nothing
+        where the operation does not run any more: what comes late from a worker that was given up changes nothing."""
+
+    async def counts(self, operation_id: str) -> Mapping[Action, int]:
+        """What an operation has changed."""
+
+    async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
+        """The first of its changes, without what was rewritten."""
+
+    async def undo(self, operation: Operation, of: str, limit: int) -> int:
+        """Take back at most `limit` changes of the operation `of`, the last first, each once; how many were looked
+        at."""
+
+    async def undone(self, of: str) -> Mapping[Undone, int]:
+        """What became of the changes of an operation that was taken back."""
+
+    async def purge_changes(self, before: int, limit: int) -> int:
+        """Forget how to undo what was done before that time (microseconds)."""
+
+
+def kept(selection: Selection) -> Mapping[str, Any]:
+    """For the request of an operation, as JSON values; its workspace and `at` are the operation's."""
+    given = asdict(selection.criteria).items()
+    criteria = {
+        name: value for name, value in given if value not in ((), "") and value is not None and value is not False
+    }
+    return {"criteria": criteria, "older_than": selection.at - selection.made_by}
+
+
+def selection_of(operation: Operation) -> Selection:
+    """What `kept` kept."""
+    request, at = operation.request, operation.created_at
+    return Selection(
+        workspace_id=operation.workspace_id,
+        criteria=Criteria.of(request["criteria"]),
+        at=at,
+        made_by=at - int(request["older_than"]),
+    )

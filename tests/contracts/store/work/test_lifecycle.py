@@ -1,0 +1,244 @@
+"""Contract of `ports.lifecycle`, on every database."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import insert
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY, Memory
+from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, Selection, Subject, Undone, Use
+from openbrain.ports.store.operations import Operation, OperationStatus
+from openbrain.ports.store.tenants import Workspace, WorkspaceChange
+from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
+
+REWRITTEN_COLUMNS = {"version", "revision", "updated_at"}
+
+
+async def running(store: SqlStore, clock: FakeClock, kind: str = PRUNE, **request: Any) -> Operation:
+    clock.advance(1000)
+    asked = Operation(id=uuid7(clock.now()), workspace_id="w1", kind=kind, actor="ada", request=request)
+    return await store.operations.start_operation(asked)
+
+
+def selected(clock: FakeClock, **criteria: Any) -> Selection:
+    return Selection(workspace_id="w1", criteria=Criteria(**criteria), at=clock.now(), made_by=clock.now())
+
+
+def archive_all(subjects: Sequence[Subject]) -> Sequence[Change]:
+    return [Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="old") for each in subjects]
+
+
+async def whole(database: Database, memory_id: str) -> dict[str, Any]:
+    """The row with its duplicate key, and its use; without what rises with every write."""
+    (found,) = await rows(database, "SELECT * FROM memories WHERE id = :id", id=memory_id)
+    use = await rows(database, "SELECT * FROM memory_usage WHERE memory_id = :id", id=memory_id)
+    return {name: value for name, value in found.items() if name not in ("revision", "updated_at")} | {"use": use}
+
+
+async def test_what_is_decided_is_what_is_done_told_and_undone(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    kept, one, two = [await stored(store.writes, f"number {number}", tags=(f"t{number}",)) for number in range(3)]
+    ids, before = [one.id, two.id], await whole(database, one.id)
+    operation, selection = await running(store, clock), selected(clock)
+
+    looked_at = await store.lifecycle.look(selection, ids, archive_all)
+    untouched = await row(database, one.id)
+    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
+    again = await store.lifecycle.deal(operation, selection, ids, archive_all)
+    archived = await row(database, one.id)
+
+    assert untouched == one
+    assert looked_at == done
+    assert [change.memory_id for change in done.changes] == ids
+    assert again.changes == []
+    assert (archived.reason, archived.archived_at, archived.deleted_at) == ("archived", clock.now(), None)
+    assert archived.version == one.version
+    assert archived.state(clock.now()) == "archived"
+    assert await store.lifecycle.counts(operation.id) == {Action.ARCHIVED: 2}
+    assert [change.memory_id for change in await store.lifecycle.first(operation.id, 9)] == ids
+    assert [each.memory.id for each in await store.lifecycle.page(selection, 9, None)] == [kept.id]
+    line = (await store.memories.history(one.id))[-1]
+    assert (line.action, line.reason, line.actor) == ("archived", f"prune {operation.id}: old", "ada")
+    event = (await announced(database))[-1]
+    assert (event["stream"], event["reason"], event["causationid"]) == ("memory.superseded", "archived", operation.id)
+
+    undoing = await running(store, clock, UNDO)
+    assert await store.lifecycle.undo(undoing, operation.id, 1) == 1
+    assert await store.lifecycle.undo(undoing, operation.id, 9) == 1
+    assert await store.lifecycle.undo(undoing, operation.id, 9) == 0
+
+    assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 2}
+    assert await whole(database, one.id) == before
+    assert (await row(database, one.id)).revision > archived.revision
+    last = (await store.memories.history(one.id))[-1]
+    assert (last.action, last.reason) == ("restored", f"undo {undoing.id}: old")
+    assert (await announced(database))[-1]["change"] == "restored"
+
+
+async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    best, other = await stored(store.writes, "tests run nightly"), await stored(store.writes, "tests run every night")
+    before = await whole(database, best.id), await whole(database, other.id)
+    operation, selection = await running(store, clock), selected(clock)
+
+    def merge(subjects: Sequence[Subject]) -> Sequence[Change]:
+        first, rest = subjects[0].memory, subjects[1:]
+        text = "\n".join(each.memory.content for each in subjects)
+        after = replace(first, content=text, tags=("joined",), workspace_id="elsewhere")
+        return [
+            *(Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="the same", into=first.id) for each in rest),
+            Change(memory_id=first.id, action=Action.REWRITTEN, why="joined", after=after, use=Use(7, None, 2, 1)),
+        ]
+
+    done = await store.lifecycle.deal(operation, selection, [best.id, other.id], merge)
+    now = await row(database, best.id)
+
+    assert [change.action for change in done.changes] == [Action.REWRITTEN, Action.ARCHIVED]
+    assert (now.content, now.tags, now.workspace_id) == ("tests run nightly\ntests run every night", ("joined",), "w1")
+    assert (now.version, now.revision > best.revision) == (2, True)
+    assert (await store.memories.ancestry(best.id, 9)).parents == (other.id,)
+    assert await rows(database, "SELECT recall_count, used, ignored FROM memory_usage") == [
+        {"recall_count": 7, "used": 2, "ignored": 1}
+    ]
+
+    undoing = await running(store, clock, UNDO)
+    assert await store.lifecycle.undo(undoing, operation.id, 9) == 2
+
+    back = await whole(database, best.id)
+    assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 2}
+    assert back.pop("use")[0]["recall_count"] == 0
+    assert {**back, "version": 1} == {name: value for name, value in before[0].items() if name != "use"}
+    assert await whole(database, other.id) == before[1]
+    assert (await store.memories.ancestry(best.id, 9)).parents == ()
+
+
+async def test_what_can_not_be_rewritten_keeps_what_it_would_have_stood_for(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one, two, taken = [await stored(store.writes, text) for text in ("one", "two", "taken")]
+    operation = await running(store, clock)
+
+    def collide(subjects: Sequence[Subject]) -> Sequence[Change]:
+        after = replace(subjects[0].memory, content=taken.content)
+        return [
+            Change(memory_id=one.id, action=Action.REWRITTEN, why="joined", after=after),
+            Change(memory_id=two.id, action=Action.ARCHIVED, why="the same", into=one.id),
+        ]
+
+    done = await store.lifecycle.deal(operation, selected(clock), [one.id, two.id], collide)
+
+    assert done.changes == []
+    assert [await row(database, each.id) for each in (one, two)] == [one, two]
+    assert len(await store.memories.history(one.id)) == 1
+
+
+async def test_nothing_but_what_is_selected_is_touched(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    old = await stored(store.writes, "old", project="shop")
+    foreign = await stored(store.writes, "foreign", project="shop", workspace_id="w2", viewer=viewer("w2"))
+    elsewhere = await stored(store.writes, "elsewhere", project="web")
+    due = await stored(store.writes, "due", project="shop", expires_at=clock.now() + DAY)
+    clock.advance(2 * DAY)
+    young = await stored(store.writes, "young", project="shop", now=clock.now())
+    ids = [each.id for each in (old, foreign, elsewhere, due, young)]
+    operation = await running(store, clock)
+    selection = replace(selected(clock, project="shop", only_project=True), made_by=clock.now() - DAY)
+
+    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
+
+    assert await store.lifecycle.count(selection) == 0
+    assert [change.memory_id for change in done.changes] == [old.id]
+    assert [(await row(database, each)).reason for each in ids] == ["archived", None, None, None, None]
+
+
+async def test_a_legal_hold_keeps_what_it_is_about(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    held, free = await stored(store.writes, "held", project="trial"), await stored(store.writes, "free")
+    hold = {"workspace_id": "w1", "document": "{}", "holds": '[{"project":"trial","only_project":true}]'}
+    line = {**hold, "actor": "ada", "updated_at": 0}
+    await database.write(lambda connection: connection.execute(insert(lifecycle_policies), line).rowcount)
+    operation, selection, ids = await running(store, clock), selected(clock), [held.id, free.id]
+
+    looked_at = await store.lifecycle.look(selection, ids, archive_all)
+    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
+
+    assert looked_at == done
+    assert ([change.memory_id for change in done.changes], done.held) == ([free.id], 1)
+    assert await row(database, held.id) == held
+
+
+async def test_an_operation_that_has_ended_changes_nothing_more(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one")
+    operation = await running(store, clock)
+    await store.operations.hold_operation("me", 30, {PRUNE})
+    await store.operations.cancel_operation("w1", operation.id)
+
+    late = await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    await store.operations.end_operation(operation.id, "me", OperationStatus.CANCELLED)
+    later = await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+
+    assert late.changes == later.changes == ()
+    assert await row(database, one.id) == one
+
+
+async def test_what_was_done_to_it_since_is_left_by_an_undo(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    texts = ("taken", "erased", "restored", "forgotten", "full")
+    made = {text: await stored(store.writes, text) for text in texts}
+    operation = await running(store, clock)
+    await store.lifecycle.deal(operation, selected(clock), [each.id for each in made.values()], archive_all)
+    ada = viewer(), origin()
+    await store.writes.remember([write("taken")])
+    await store.writes.erase(made["erased"].id, *ada, "")
+    await store.writes.restore(made["restored"].id, *ada, "")
+    await store.writes.forget(made["forgotten"].id, *ada, "")
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=0, max_memories=2))
+    clock.advance(DAY)
+
+    undoing = await running(store, clock, UNDO)
+    await store.lifecycle.undo(undoing, operation.id, 1)
+    await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=9))
+    await store.lifecycle.undo(undoing, operation.id, 9)
+
+    assert await store.lifecycle.undone(operation.id) == {Undone.TAKEN: 1, Undone.CHANGED: 2, Undone.FULL: 1}
+    assert (await row(database, made["full"].id)).reason == "archived"
+    erased = await rows(database, "SELECT 1 FROM operation_changes WHERE memory_id = :id", id=made["erased"].id)
+    assert erased == []
+
+
+async def test_another_workspace_undoes_nothing_and_in_time_nobody(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one")
+    operation = await running(store, clock)
+    await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    foreign = replace(await running(store, clock, UNDO), workspace_id="w2")
+
+    assert await store.lifecycle.undo(foreign, operation.id, 9) == 0
+    assert await store.lifecycle.purge_changes(clock.now() - DAY, 9) == 0
+    assert await store.lifecycle.purge_changes(clock.now() + DAY, 9) == 1
+    assert await store.lifecycle.undo(await running(store, clock, UNDO), operation.id, 9) == 0
+
+
+@pytest.mark.parametrize("limit", [1, 2, 9])
+async def test_pages_go_from_the_oldest_on(store: SqlStore, clock: FakeClock, limit: int) -> None:
+    made: list[Memory] = []
+    for number in range(4):
+        clock.advance(number % 2)
+        made += [await stored(store.writes, f"number {number}", now=clock.now())]
+    selection, found, after = selected(clock), list[Subject](), None
+
+    while page := await store.lifecycle.page(selection, limit, after):
+        found += page
+        after = page[-1].memory.created_at, page[-1].memory.id
+
+    assert [each.memory for each in found] == sorted(made, key=lambda each: (each.created_at, each.id))
+    assert await store.lifecycle.count(selection) == 4

@@ -1,0 +1,33 @@
+"""Bodies of lifecycle jobs that must be refused, and full ones."""
+
+from typing import Any
+
+LONG = "x" * 1000
+Bad = tuple[str, Any, str]
+
+SELECTED: list[Bad] = [
+    ("org", LONG, "org"),
+    ("project", LONG, "project"),
+    ("type", "rumour", "type"),
+    ("agent_id", LONG, "agent_id"),
+    ("tags", ["t"] * 51, "tags"),
+    ("older_than_days", -1, "older_than_days"),
+    ("older_than_days", 10**9, "older_than_days"),
+    ("older_than_days", "90d", "older_than_days"),
+    ("dry_run", "no", "dry_run"),
+    ("workspace_id", "w2", "workspace_id"),
+]
+PRUNING: list[Bad] = [
+    *SELECTED,
+    ("max_confidence", 2, "max_confidence"),
+    ("max_effective_confidence", float("nan"), "max_effective_confidence"),
+    ("min_confidence", -1, "min_confidence"),
+    ("min_effective_confidence", "low", "min_effective_confidence"),
+    ("unrecalled_days", 1.5, "unrecalled_days"),
+]
+BAD: list[tuple[str, str, list[Bad]]] = [("POST", "/v1/admin/lifecycle:prune", PRUNING)]
+
+
+def full(secret: str) -> dict[str, dict[str, Any]]:
+    """By path, a body that is well."""
+    return {"/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1}}
