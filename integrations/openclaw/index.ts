@@ -3,9 +3,11 @@
 import { Brain } from "./src/brain.js";
 import type { Config } from "./src/config.js";
 import { matchesAny, OpenBrainConfigError, parseConfig } from "./src/config.js";
-import type { Complete, State } from "./src/engine.js";
-import { Engine, keyOf } from "./src/engine.js";
+import type { Complete } from "./src/compaction.js";
+import { Engine } from "./src/engine.js";
 import type { Message } from "./src/messages.js";
+import type { Session } from "./src/state.js";
+import { keyOf, State } from "./src/state.js";
 import { tools } from "./src/tools.js";
 
 export { OpenBrainConfigError } from "./src/config.js";
@@ -13,12 +15,14 @@ export { OpenBrainConfigError } from "./src/config.js";
 export const PLUGIN_ID = "openclaw-openbrain-context";
 export const ENGINE_ID = "openbrain";
 
-interface Session {
-  sessionId: string;
-  sessionKey?: string;
-}
 interface RuntimeContext {
   llm?: { complete?: (params: Record<string, unknown>) => Promise<unknown> };
+}
+interface CompactParams {
+  force?: boolean;
+  tokenBudget?: number;
+  currentTokenCount?: number;
+  runtimeContext?: RuntimeContext;
 }
 interface Log {
   warn?: (line: string) => void;
@@ -33,7 +37,7 @@ export interface PluginApi {
 }
 
 /** Of the process: the host makes an engine for each operation, and disposes of it. */
-const state: State = { summaries: new Map(), parents: new Map() };
+const state = new State();
 const brains = new Map<string, Brain>();
 
 function brainOf(config: Config): Brain {
@@ -52,6 +56,7 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
       name: "OpenBrain context",
       version: "0.1.0",
       ownsCompaction: true,
+      turnMaintenanceMode: "background",
       transcriptSemantics: {
         currentTurnFence: "before-current-turn-entry-v1",
         turnAdvancementIdempotency: "atomic-idempotent-v1",
@@ -64,7 +69,9 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
       },
     },
     async bootstrap(session: Session) {
-      return skips(session) ? { bootstrapped: false, reason: "the session is ignored" } : { bootstrapped: true };
+      if (skips(session)) return { bootstrapped: false, reason: "the session is ignored" };
+      await engine.compactor.summaries(keyOf(session));
+      return { bootstrapped: true };
     },
     async commitTurn(params: Session & { advancementKey: string; messages: Message[]; isHeartbeat?: boolean }) {
       if (params.isHeartbeat) return { status: "committed" as const };
@@ -82,29 +89,28 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
     async assemble(params: Session & { messages: Message[]; tokenBudget?: number; prompt?: string }) {
       return engine.assemble(params, params.messages, params);
     },
-    async compact(params: Session & { force?: boolean; currentTokenCount?: number; runtimeContext?: RuntimeContext }) {
-      const done = await engine.compact(params, { force: params.force, complete: completion(params.runtimeContext) });
-      const { summary, tokensBefore, tokensAfter } = done;
-      return {
-        ok: true,
-        compacted: done.compacted,
-        ...(done.reason === undefined ? {} : { reason: done.reason }),
-        result: {
-          ...(summary === undefined ? {} : { summary }),
-          tokensBefore: params.currentTokenCount ?? tokensBefore,
-          tokensAfter,
-        },
-      };
+    /** What it throws would have the host leave the engine alone until it is started anew. */
+    async compact(params: Session & CompactParams) {
+      const complete = completion(params.runtimeContext);
+      try {
+        const { force, tokenBudget } = params;
+        const { compacted, reason, summary, ...sizes } = await engine.compact(params, { force, tokenBudget, complete });
+        const told = { ...(summary === undefined ? {} : { summary }), tokensBefore: params.currentTokenCount ?? sizes.tokensBefore };
+        return { ok: true, compacted, ...(reason === undefined ? {} : { reason }), result: { ...told, tokensAfter: sizes.tokensAfter } };
+      } catch (error) {
+        log(`openclaw-openbrain-context: not compacted: ${String(error)}`);
+        return { ok: false, compacted: false, reason: String(error) };
+      }
     },
-    async maintain() {
+    async maintain(params: Session & { runtimeContext?: RuntimeContext; abortSignal?: AbortSignal }) {
+      await engine.relieve(params, { complete: completion(params.runtimeContext), signal: params.abortSignal });
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
     },
     async prepareSubagentSpawn(params: { parentSessionKey: string; childSessionKey: string }) {
-      state.parents.set(params.childSessionKey, params.parentSessionKey);
-      return { rollback: () => void state.parents.delete(params.childSessionKey) };
+      return { rollback: await engine.adopt(params.childSessionKey, params.parentSessionKey) };
     },
     async onSubagentEnded(params: { childSessionKey: string }) {
-      state.parents.delete(params.childSessionKey);
+      state.forget(params.childSessionKey);
     },
     async dispose() {
       return undefined;
@@ -140,6 +146,6 @@ export default {
     }
     const brain = (): Brain => brainOf(config());
     const engine = (): Engine => new Engine(config(), brain(), state, log);
-    for (const tool of tools(brain, engine, () => config().minSimilarity)) api.registerTool?.(tool);
+    for (const tool of tools(brain, () => engine().compactor, () => config().minSimilarity)) api.registerTool?.(tool);
   },
 };

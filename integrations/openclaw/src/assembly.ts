@@ -9,15 +9,16 @@ const TAIL = { high: 0.7, low: 0.4 };
 export interface Summary {
   readonly id: string;
   readonly text: string;
-  /** The last message that it stands for, in milliseconds. */
+  /** The first and the last message that it stands for, in milliseconds. */
+  readonly from: number;
   readonly until: number;
-  /** 1: of turns; 2: of such a summary and turns; and so on. */
+  /** 1: of turns; 2: of such summaries; and so on. */
   readonly depth: number;
 }
 
 export interface Tail {
   readonly messages: Message[];
-  /** Turns that are not among them. */
+  /** Turns for which neither they nor a summary stand. */
   readonly dropped: number;
 }
 
@@ -27,7 +28,7 @@ export interface Tail {
  */
 export function tailOf(messages: readonly Message[], budget: number, until: number): Tail {
   const groups = turns(messages);
-  const summarised = groups.findIndex((turn) => endedAt(turn) > until);
+  const summarised = groups.findIndex((turn) => endedAt(turn) === 0 || endedAt(turn) > until);
   const first = until > 0 ? (summarised === -1 ? Math.max(0, groups.length - 1) : summarised) : 0;
   const sizes = groups.map((turn) => turn.reduce((sum, message) => sum + tokens(message), 0));
   let from = first;
@@ -44,9 +45,9 @@ export function tailOf(messages: readonly Message[], budget: number, until: numb
   const kept = groups.slice(from);
   const [turn, ...others] = kept;
   if (turn !== undefined && others.length === 0 && sum > budget * TAIL.high) {
-    return { messages: endOf(turn, budget * TAIL.high), dropped: from };
+    return { messages: endOf(turn, budget * TAIL.high), dropped: from - first };
   }
-  return { messages: kept.flat(), dropped: from };
+  return { messages: kept.flat(), dropped: from - first };
 }
 
 /** The end of a turn that is too long by itself; it never begins with the result of a call that is left out. */
@@ -74,17 +75,25 @@ export interface Found {
 }
 
 /** Stored text between marks that it can't close. Empty where nothing fits. */
-export function fenced(tag: string, attributes: string, items: readonly Found[], budget: number): string {
+export function fenced(tag: string, items: readonly Found[], budget: number): string {
   let left = budget;
   const lines: string[] = [];
   for (const item of items) {
-    const line = `[${item.at} ${item.from} ${item.id}] ${neutral(item.text)}`;
+    const line = entry(item);
     const cost = tokens({ role: "user", content: line });
     if (cost > left) continue;
     left -= cost;
     lines.push(line);
   }
-  return lines.length === 0 ? "" : `<${tag}${attributes}>\n${NOTICE}\n${lines.join("\n")}\n</${tag}>`;
+  return lines.length === 0 ? "" : between(tag, lines.join("\n"));
+}
+
+export function between(tag: string, text: string, attributes = ""): string {
+  return `<${tag}${attributes}>\n${NOTICE}\n${text}\n</${tag}>`;
+}
+
+export function entry(item: Found): string {
+  return `[${item.at} ${item.from} ${item.id}] ${neutral(item.text)}`;
 }
 
 /** Text that can't end our fence or pass for a part of a chat template. */
@@ -93,6 +102,6 @@ export function neutral(text: string): string {
 }
 
 export function summaryMessage(summary: Summary): Message {
-  const content = `<openbrain-summary id="${summary.id}">\n${NOTICE}\n${neutral(summary.text)}\n</openbrain-summary>`;
-  return { role: "user", content, timestamp: summary.until };
+  const attributes = ` id="${summary.id}" depth="${summary.depth}"`;
+  return { role: "user", content: between("openbrain-summary", neutral(summary.text), attributes), timestamp: summary.until };
 }

@@ -1,4 +1,4 @@
-/** The few requests to OpenBrain that the engine makes, each with a time limit; after failures in a row reads are skipped. */
+/** The few requests to OpenBrain that the engine makes, each with a time limit. Where it hangs, it is left alone for a while. */
 
 import type { Config } from "./config.js";
 
@@ -36,16 +36,16 @@ export interface RecalledMemory {
 /** Members of the metadata with these values. */
 export type Filter = Readonly<Record<string, string | number | boolean>>;
 
-const FAILURES = 3;
-const PAUSE_MS = 30_000;
-export const PAGE = 100;
+const PAUSE_MS = 10_000;
+const PAGE = 100;
+/** Of the server: what one batch holds at most. */
+const BATCH = { thoughts: 500, chars: 8_000_000 };
 
 export class OpenBrainUnavailable extends Error {
   override name = "OpenBrainUnavailable";
 }
 
 export class Brain {
-  #failures = 0;
   #until = 0;
 
   constructor(
@@ -53,14 +53,20 @@ export class Brain {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Whether requests fail just now, so that what can wait is not asked for. */
+  /** Whether it has just let a request wait in vain, so that nobody waits for another. What is refused at once costs nothing. */
   get away(): boolean {
-    return this.#failures >= FAILURES && this.now() < this.#until;
+    return this.now() < this.#until;
   }
 
+  /** In order; `key` names what is stored, however often it is offered. */
   async store(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
-    const answer = await this.#request("POST", "/v1/thoughts:batch", { thoughts }, { "idempotency-key": key });
-    return (answer as { results: BatchItem[] }).results;
+    const results: BatchItem[] = [];
+    for (const [number, batch] of batches(thoughts).entries()) {
+      const headers = { "idempotency-key": number === 0 ? key : `${key}#${number}` };
+      const answer = await this.#request("POST", "/v1/thoughts:batch", { thoughts: batch }, headers);
+      results.push(...(answer as { results: BatchItem[] }).results);
+    }
+    return results;
   }
 
   async search(query: string, limit: number, minSimilarity: number, metadata?: Filter): Promise<readonly Thought[]> {
@@ -73,23 +79,35 @@ export class Brain {
     return ((await this.#request("POST", "/v1/brain/recall", body)) as { memories: RecalledMemory[] }).memories;
   }
 
-  /** Newest first, at most `limit`. */
+  /** At most `limit` of the newest, newest first. */
   async list(metadata: Filter, limit: number): Promise<readonly Thought[]> {
-    const found: Thought[] = [];
+    return (await this.#page(metadata, Math.min(limit, PAGE), null)).thoughts;
+  }
+
+  /** All of them, newest first, page by page as they are asked for. */
+  async *newest(metadata: Filter): AsyncGenerator<Thought> {
     let cursor: string | null = null;
     do {
-      const query = new URLSearchParams({ limit: String(Math.min(PAGE, limit - found.length)) });
-      for (const [name, value] of Object.entries(metadata)) query.append(`metadata.${name}`, String(value));
-      if (cursor) query.append("cursor", cursor);
-      const response = await this.#fetch("GET", `/v1/thoughts?${query.toString()}`);
-      found.push(...listed(await response.json()));
-      cursor = response.headers.get("x-next-cursor");
-    } while (cursor && found.length < limit);
-    return found;
+      const page: Page = await this.#page(metadata, PAGE, cursor);
+      yield* page.thoughts;
+      cursor = page.next;
+    } while (cursor);
+  }
+
+  async #page(metadata: Filter, limit: number, cursor: string | null): Promise<Page> {
+    const query = new URLSearchParams({ limit: String(limit) });
+    for (const [name, value] of Object.entries(metadata)) query.append(`metadata.${name}`, String(value));
+    if (cursor) query.append("cursor", cursor);
+    const response = await this.#fetch("GET", `/v1/thoughts?${query.toString()}`);
+    return { thoughts: listed(await response.json()), next: response.headers.get("x-next-cursor") };
   }
 
   async thought(id: string): Promise<Thought> {
     return (await this.#request("GET", `/v1/thoughts/${encodeURIComponent(id)}`)) as Thought;
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#fetch("DELETE", `/v1/thoughts/${encodeURIComponent(id)}`);
   }
 
   async #request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<unknown> {
@@ -97,6 +115,7 @@ export class Brain {
   }
 
   async #fetch(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    if (this.away) throw new OpenBrainUnavailable(`OpenBrain did not answer at ${this.config.baseUrl} a moment ago`);
     let response: Response;
     try {
       response = await fetch(this.config.baseUrl + path, {
@@ -111,22 +130,36 @@ export class Brain {
         signal: AbortSignal.timeout(this.config.timeoutMs),
       });
     } catch (error) {
-      this.#failed();
+      if (error instanceof Error && error.name === "TimeoutError") this.#until = this.now() + PAUSE_MS;
       throw new OpenBrainUnavailable(`OpenBrain does not answer at ${this.config.baseUrl}: ${String(error)}`);
     }
     if (response.status >= 500 || response.status === 429) {
-      this.#failed();
       throw new OpenBrainUnavailable(`OpenBrain is not ready: ${response.status} ${await reason(response)}`);
     }
-    this.#failures = 0;
     if (!response.ok) throw new Error(`OpenBrain refuses: ${response.status} ${await reason(response)}`);
     return response;
   }
+}
 
-  #failed(): void {
-    this.#failures += 1;
-    this.#until = this.now() + PAUSE_MS;
+interface Page {
+  readonly thoughts: readonly Thought[];
+  readonly next: string | null;
+}
+
+function batches(thoughts: readonly NewThought[]): NewThought[][] {
+  const all: NewThought[][] = [];
+  let chars = 0;
+  for (const thought of thoughts) {
+    const last = all.at(-1);
+    if (last === undefined || last.length === BATCH.thoughts || chars + thought.content.length > BATCH.chars) {
+      all.push([thought]);
+      chars = thought.content.length;
+    } else {
+      last.push(thought);
+      chars += thought.content.length;
+    }
   }
+  return all;
 }
 
 /** Servers answer with a list, or with one under a name. */

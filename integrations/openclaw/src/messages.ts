@@ -16,6 +16,8 @@ export interface Message {
   readonly toolCallId?: string;
 }
 
+/** Of the server. */
+const THOUGHT_CHARS = 900_000;
 const CHARS_PER_TOKEN = 3;
 const TOKENS_PER_MESSAGE = 8;
 const INJECTED = /<(openbrain-(?:recalled|summary|parent)|relevant-memories)\b[^>]*>[\s\S]*?<\/\1>\s*/g;
@@ -34,6 +36,18 @@ export function textOf(message: Message): string {
   return message.role === "toolResult" && body ? `[result of ${message.toolName ?? "a tool"}]\n${body}` : body;
 }
 
+/** What is longer than a thought may be, in pieces; no character is torn in two. */
+export function pieces(text: string): string[] {
+  const all: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(text.length, from + THOUGHT_CHARS);
+    if (to < text.length && /[\ud800-\udbff]/.test(text[to - 1] ?? "")) to -= 1;
+    all.push(text.slice(from, to));
+    from = to;
+  }
+  return all;
+}
+
 /** Whether a message holds nothing but what was injected: by us, or by another plugin. */
 export function isInjected(message: Message): boolean {
   return message.role === "user" && typeof message.content === "string" && message.content !== "" && textOf(message) === "";
@@ -50,6 +64,10 @@ function partText(part: Part): string {
     default:
       return "";
   }
+}
+
+export function size(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + tokens(message), 0);
 }
 
 /** Messages from one of the user to that before the next: tool calls and their results never part. */

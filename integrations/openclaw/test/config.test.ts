@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import plugin, { contextEngine, ENGINE_ID, OpenBrainConfigError, PLUGIN_ID } from "../index.js";
 import { fenced, summaryMessage } from "../src/assembly.js";
 import { matchesAny, parseConfig } from "../src/config.js";
-import { depthOf, deterministicSummary, SUMMARY_TOKENS } from "../src/summary.js";
+import { deterministicSummary, SUMMARY_TOKENS } from "../src/summary.js";
 
 const session = { sessionId: "s", sessionKey: "agent:main:main" };
 const GIVEN = { baseUrl: "http://127.0.0.1:1/", apiKey: "k" };
@@ -58,7 +58,7 @@ it("leaves out what an earlier assembly has injected", async () => {
   const engine = contextEngine(PLUGIN_ID, parseConfig({ ...GIVEN, timeoutMs: 200 }), () => undefined);
   const messages = [{ role: "user", content: "hello", timestamp: 1 }];
   const found = [{ id: "1", from: "user", at: "now", text: "older" }];
-  const injected = [fenced("openbrain-recalled", "", found, 1_000), summaryMessage({ id: "2", text: "old", until: 0, depth: 1 }).content];
+  const injected = [fenced("openbrain-recalled", found, 1_000), summaryMessage({ id: "2", text: "old", from: 0, until: 0, depth: 1 }).content];
   const again = [...messages, ...injected.map((content) => ({ role: "user", content: String(content), timestamp: 1 }))];
   const { messages: assembled } = await engine.assemble({ ...session, messages: again, tokenBudget: 1_000, prompt: "hello" });
   expect(assembled).toEqual(messages);
@@ -76,7 +76,5 @@ it("summarises in fewer words whatever there is", () => {
   expect(text.length).toBeLessThanOrEqual(SUMMARY_TOKENS * 3 + 200);
   expect(text).toContain("message 0 ");
   expect(text).toContain("message 2999 ");
-  expect(text).toMatch(/\d+ messages between/);
-  expect(depthOf([])).toBe(1);
-  expect(depthOf(thoughts.slice(0, 1).map((thought) => ({ ...thought, metadata: { depth: 2 } })))).toBe(3);
+  expect(text).toMatch(/\d+ lines between/);
 });

@@ -1,0 +1,44 @@
+/** What outlives an instance of the engine: the host makes one for each operation. All of it can be read anew. */
+
+import type { Summary } from "./assembly.js";
+import type { Config } from "./config.js";
+
+export interface Pressure {
+  /** Tokens of the turns for which no summary stands. */
+  readonly used: number;
+  readonly budget: number;
+}
+
+export interface Recalled {
+  readonly question: string;
+  readonly text: string;
+}
+
+export class State {
+  readonly summaries = new Map<string, readonly Summary[]>();
+  readonly pressures = new Map<string, Pressure>();
+  /** Sub-agent's session -> the session that it was started in; "" where it has none. */
+  readonly parents = new Map<string, string>();
+  readonly recalled = new Map<string, Recalled>();
+  /** Sessions that are being compacted. */
+  readonly compacting = new Set<string>();
+
+  /** Of a session that has ended. */
+  forget(key: string): void {
+    for (const kept of [this.summaries, this.pressures, this.parents, this.recalled]) kept.delete(key);
+  }
+}
+
+export interface Session {
+  readonly sessionId: string;
+  readonly sessionKey?: string | undefined;
+}
+
+export function keyOf(session: Session): string {
+  return session.sessionKey ?? session.sessionId;
+}
+
+export function sourceOf(config: Config, key: string): string {
+  const [, agent] = key.split(":");
+  return `${config.source}:${key.startsWith("agent:") && agent ? agent : "main"}`;
+}

@@ -1,0 +1,197 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+
+import { summaryMessage, type Summary } from "../src/assembly.js";
+import { Brain, type NewThought, type Thought } from "../src/brain.js";
+import { parseConfig } from "../src/config.js";
+import { Engine } from "../src/engine.js";
+import { type Message, pieces, size } from "../src/messages.js";
+import { excerpt } from "../src/recall.js";
+import { State } from "../src/state.js";
+import { mergedNext, standing } from "../src/summary.js";
+
+const session = { sessionId: "s", sessionKey: "agent:main:main" };
+const BUDGET = 4_000;
+
+/** As much of OpenBrain as compaction asks for: thoughts in order, by metadata, a page at a time. What it stores is tested there. */
+const kept: Thought[] = [];
+const ids = new Set<string>();
+let server: Server;
+let hangs = false;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    if (hangs) return;
+    let text = "";
+    request.on("data", (part: Buffer) => (text += part.toString()));
+    request.on("end", () => {
+      const { status = 200, body, headers = {} } = answer(request.method ?? "", new URL(request.url ?? "", "http://h"), text);
+      response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+    });
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+beforeEach(() => {
+  kept.length = 0;
+  ids.clear();
+  hangs = false;
+});
+
+function answer(method: string, url: URL, text: string): { status?: number; body: unknown; headers?: Record<string, string> } {
+  if (method === "POST" && url.pathname === "/v1/thoughts:batch") {
+    const { thoughts } = JSON.parse(text) as { thoughts: NewThought[] };
+    return { body: { results: thoughts.map(stored) } };
+  }
+  if (method === "GET" && url.pathname === "/v1/thoughts") {
+    const wanted = [...url.searchParams].filter(([name]) => name.startsWith("metadata."));
+    const found = kept.filter((each) => wanted.every(([name, value]) => String(each.metadata[name.slice(9)]) === value)).reverse();
+    const [from, limit] = [Number(url.searchParams.get("cursor") ?? 0), Number(url.searchParams.get("limit"))];
+    const more: Record<string, string> = from + limit < found.length ? { "x-next-cursor": String(from + limit) } : {};
+    return { body: found.slice(from, from + limit), headers: more };
+  }
+  if (method === "GET") return { body: kept.find((each) => url.pathname.endsWith(each.id)) };
+  return { body: url.pathname === "/v1/search" ? [] : { memories: [] } };
+}
+
+function stored(thought: NewThought): { status: string; id: string } {
+  const { sessionId, advancementKey, entry } = thought.metadata;
+  const id = JSON.stringify([sessionId, advancementKey, entry]).replace(/\W+/g, "-");
+  const known = ids.has(id);
+  ids.add(id);
+  if (!known) kept.push({ ...thought, id, created_at: new Date(kept.length).toISOString() });
+  return { status: known ? "duplicate" : "created", id };
+}
+
+function engine(state = new State(), given = {}): Engine {
+  const { port } = server.address() as AddressInfo;
+  const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", ...given }, {});
+  return new Engine(config, new Brain(config), state);
+}
+
+function turn(number: number): Message[] {
+  return [
+    { role: "user", content: `question ${number} `.padEnd(300, "x"), timestamp: number * 10 },
+    { role: "assistant", content: [{ type: "text", text: `answer ${number} `.padEnd(300, "y") }], timestamp: number * 10 + 1 },
+  ];
+}
+
+/** Turns as a host does them: assemble, commit, maintain; with an engine of its own each, in one process. */
+async function talk(from: number, to: number, state: State): Promise<Message[][]> {
+  const assembled: Message[][] = [];
+  for (let number = from; number <= to; number += 1) {
+    const messages = Array.from({ length: number - 1 }, (_, index) => turn(index + 1)).flat();
+    const given = await engine(state).assemble(session, messages, { tokenBudget: BUDGET, prompt: "" });
+    assembled.push(given.messages);
+    await engine(state).commit(session, `turn ${number}`, turn(number));
+    await engine(state).relieve(session, {});
+  }
+  return assembled;
+}
+
+function summaries(): Summary[] {
+  const all = kept.filter((each) => each.metadata["type"] === "summary");
+  return all.map((each) => ({ id: each.id, text: each.content, ...(each.metadata as unknown as { from: number; until: number; depth: number }) }));
+}
+
+it("compacts by itself, stays within the budget, and every turn is in the prompt or behind a summary", { timeout: 60_000 }, async () => {
+  const state = new State();
+  for (const [index, messages] of (await talk(1, 120, state)).entries()) {
+    expect(size(messages)).toBeLessThanOrEqual(BUDGET);
+    const head = standing(summaries().filter((each) => messages.some((message) => message.content === summaryMessage(each).content)));
+    const until = head.at(-1)?.until ?? 0;
+    for (const [number, each] of head.entries()) if (number > 0) expect(each.from).toBeGreaterThan(head[number - 1]?.until ?? 0);
+    for (let number = 1; number <= index; number += 1) {
+      expect(number * 10 + 1 <= until || messages.some((message) => message.timestamp === number * 10), `turn ${number} of ${index}`).toBe(true);
+    }
+  }
+  expect(Math.max(...summaries().map((each) => each.depth))).toBeGreaterThan(2);
+  const whole = standing(summaries());
+  const turns = (await Promise.all(whole.map((each) => engine().compactor.expand(each.id)))).flat();
+  expect(turns.map((each) => each.metadata["timestamp"])).toEqual([...new Set(turns.map((each) => each.metadata["timestamp"]))]);
+  expect(turns[0]?.content).toContain("question 1 ");
+});
+
+it("goes on from its summaries in another process", async () => {
+  const before = new State();
+  await talk(1, 40, before);
+  const [first] = await talk(41, 41, new State());
+  const [same] = await talk(41, 41, before);
+  expect(first).toEqual(same);
+  expect(String(first?.[0]?.content)).toContain("<openbrain-summary");
+});
+
+it("summarises a session of thousands that was brought in, and none of it twice", { timeout: 60_000 }, async () => {
+  for (let part = 0; part < 3; part += 1) {
+    const turns = Array.from({ length: 1_000 }, (_, index) => turn(1_000 * part + index + 1));
+    expect(await engine().commit(session, `part ${part}`, turns.flat())).toBe("committed");
+  }
+  expect(kept).toHaveLength(6_000);
+  const { compacted, tokensBefore, tokensAfter } = await engine().compact(session, { force: true, tokenBudget: BUDGET });
+  expect(compacted).toBe(true);
+  expect(tokensAfter).toBeLessThan(tokensBefore / 50);
+  const leaves = summaries().filter((each) => each.depth === 1);
+  expect(leaves.length).toBeGreaterThan(10);
+  expect(leaves.every((each, index) => index === 0 || each.from > (leaves[index - 1]?.until ?? 0))).toBe(true);
+  expect((await engine().compact(session, { force: true, tokenBudget: BUDGET })).compacted).toBe(false);
+});
+
+it("asks a model, asks for less, and does without one that says nothing", async () => {
+  const answers = ["z".repeat(60_000), "what was said ".repeat(40)];
+  for (let number = 1; number <= 30; number += 1) await engine().commit(session, `turn ${number}`, turn(number));
+  const complete = async (): Promise<string> => answers.shift() ?? "done";
+  const { summary } = await engine().compact(session, { force: true, tokenBudget: BUDGET, complete });
+  expect(summary).toContain("what was said");
+  for (let number = 31; number <= 60; number += 1) await engine().commit(session, `turn ${number}`, turn(number));
+  const again = await engine().compact(session, { force: true, tokenBudget: BUDGET, complete });
+  expect(again.reason).toBe(undefined);
+  expect(again.summary).toContain("question 31 ");
+});
+
+it("shows a sub-agent what its parent said, in another process too, until it is taken back", async () => {
+  const child = { sessionId: "c", sessionKey: "agent:main:subagent:1" };
+  await engine().commit(session, "turn 1", turn(1));
+  const rollback = await engine().adopt(child.sessionKey, "agent:main:main");
+  const { messages } = await engine(new State()).assemble(child, [], { tokenBudget: BUDGET, prompt: "count" });
+  expect(String(messages[0]?.content)).toContain("from the parent session");
+  await rollback();
+});
+
+it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
+  hangs = true;
+  let now = 0;
+  const { port } = server.address() as AddressInfo;
+  const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", timeoutMs: 100 }, {});
+  const brain = new Brain(config, () => now);
+  await expect(brain.list({}, 1)).rejects.toThrow("TimeoutError");
+  await expect(brain.list({}, 1)).rejects.toThrow("a moment ago");
+  await expect(brain.store([], "k")).resolves.toEqual([]);
+  hangs = false;
+  now = 60_000;
+  await expect(brain.list({}, 1)).resolves.toEqual([]);
+});
+
+it("keeps what is longer than a thought in pieces, and tears no character", () => {
+  const text = `${"a".repeat(899_999)}😀${"b".repeat(10)}`;
+  expect(pieces(text).join("")).toBe(text);
+  expect(pieces(text).map((piece) => piece.length)).toEqual([899_999, 12]);
+  expect(pieces("")).toEqual([]);
+});
+
+it("shows of a long text the stretch that is asked for", () => {
+  const text = `${"nothing here. ".repeat(300)}The code of the depot is 4711. ${"nor here. ".repeat(300)}`;
+  expect(excerpt(text, "what is the code of the depot?", 400)).toContain("4711");
+  expect(excerpt("short", "code", 400)).toBe("short");
+});
+
+it("merges the shallowest neighbours", () => {
+  const of = (depth: number, from: number): Summary => ({ id: String(from), text: "", from, until: from + 9, depth });
+  expect(mergedNext([of(3, 0), of(2, 10), of(1, 20), of(1, 30)])).toBe(2);
+  expect(mergedNext([of(1, 0), of(1, 10)])).toBe(0);
+  expect(standing([of(1, 0), of(1, 10), { id: "m", text: "", from: 0, until: 19, depth: 2 }, of(1, 20)]).map((each) => each.depth)).toEqual([2, 1]);
+});
