@@ -69,9 +69,9 @@ test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding a
 	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py \
 	  tests/api/clients/test_typescript_client.py $(ARGS)
 
-test-openclaw: $(VENV)/.installed-dev ## build the context engine and run turns of the real OpenClaw on it (cached in .servers)
+test-openclaw: $(VENV)/.installed-dev ## the context engine on the real OpenClaw: 200 turns with all that may happen to them (cached in .servers)
 	@$(BIN)/python -m tests.servers.install --only node --only openclaw
-	@OPENBRAIN_REQUIRE_SERVERS=node,openclaw $(PYTEST) tests/openclaw $(ARGS)
+	@export OPENBRAIN_REQUIRE_SERVERS=node,openclaw; $(PYTEST) -n 0 -s --long tests/openclaw $(ARGS)
 
 servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
 	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))

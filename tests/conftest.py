@@ -35,6 +35,7 @@ _HEAVY = (
     "tests/faults/test_short.py",
     "tests/properties",
     "tests/mcp/test_surfaces.py",
+    "tests/openclaw",
     "tests/deploy/test_image.py",
 )
 """Tests that start processes, servers or a pipeline of their own."""

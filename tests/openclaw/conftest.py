@@ -1,5 +1,17 @@
-"""Fixtures of the context engine on the real host: the brain behind it."""
+"""The engine is built once a run."""
 
-from tests.support.api.brain import brain, brain_database_url
+from pathlib import Path
 
-__all__ = ["brain", "brain_database_url"]
+import pytest
+import pytest_asyncio
+
+from tests.integration.conftest import servers, started
+from tests.openclaw.harness.plugin import built_plugin
+
+__all__ = ["servers", "started"]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built plugin."""
+    return await built_plugin(tmp_path_factory.mktemp("engine"))

@@ -11,7 +11,7 @@ TOOLS = (
     *("kubernetes", "keda"),
 )
 NAMES = (*SERVERS, *TOOLS)
-LARGE = ("node", "inspector", "openclaw", "kubernetes", "keda")
+LARGE = ("inspector", "kubernetes", "keda")
 """Gigabytes that only `make test-clients` and `make test-k8s` ask for."""
 USUAL = tuple(name for name in NAMES if name not in LARGE)
 """What `make servers` installs, and `all` means."""

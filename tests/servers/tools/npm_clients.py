@@ -48,7 +48,7 @@ CLAUDE_CODE = NpmClient("@anthropic-ai/claude-code", "2.1.330", "@anthropic-ai/c
 CODEX = NpmClient("@openai/codex", "0.169.0", "@openai/codex-*/vendor/*/bin/codex")
 
 GEMINI_CLI = NpmClient("@google/gemini-cli", "0.61.0", "@google/gemini-cli/bundle/gemini.js")
-NODE = NpmClient(f"node-linux-{_ARCHITECTURE}", "26.10.0", "node-linux-*/bin/node", large=True)
+NODE = NpmClient(f"node-linux-{_ARCHITECTURE}", "26.10.0", "node-linux-*/bin/node")
 """A newer one than the system's, for the two that ask for it."""
 INSPECTOR = NpmClient(
     "@modelcontextprotocol/inspector",
@@ -56,7 +56,7 @@ INSPECTOR = NpmClient(
     "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
     large=True,
 )
-OPENCLAW = NpmClient("openclaw", "2026.9.6", "openclaw/openclaw.mjs", large=True)
+OPENCLAW = NpmClient("openclaw", "2026.9.6", "openclaw/openclaw.mjs")
 
 OPENAPI_TYPESCRIPT = NpmClient(
     "openapi-typescript",

@@ -73,7 +73,10 @@ class Services:
 
     def start(self, service: str, **other: str) -> Process:
         """`other`: settings of this one alone."""
-        port = free_port()
+        return self.start_at(free_port(), service, **other)
+
+    def start_at(self, port: int, service: str, **other: str) -> Process:
+        """On this port: in the place of one that was killed."""
         log = self.folder / f"{service}-{len(self.started)}.log"
         words = ["run", service, "--port", str(port)]
         env = {**os.environ, **self.environment, **other}

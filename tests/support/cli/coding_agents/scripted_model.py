@@ -57,7 +57,7 @@ class ScriptedModel:
         self.requests.append((await request.body()).decode())
         results = [_text(message["content"]) for message in asked["messages"] if message["role"] == "tool"]
         tools = [tool["function"] for tool in asked.get("tools", ())]
-        lines = [f"data: {orjson.dumps(chunk).decode()}\n\n" for chunk in _completion(self._turn(results, tools))]
+        lines = [f"data: {orjson.dumps(chunk).decode()}\n\n" for chunk in completion(self._turn(results, tools))]
         return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
 
     def _turn(self, results: list[str], tools: Iterable[Json]) -> Call | None:
@@ -120,8 +120,8 @@ def _response(call: Call | None) -> Iterator[Json]:
     yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
 
 
-def _completion(call: Call | None) -> Iterator[Json]:
-    delta: Json = {"role": "assistant", "content": "done"}
+def completion(call: Call | None, text: str = "done") -> Iterator[Json]:
+    delta: Json = {"role": "assistant", "content": text}
     if call:
         function = {"name": call[1], "arguments": orjson.dumps(call[2]).decode()}
         calls = [{"index": 0, "id": f"call_{uuid4().hex}", "type": "function", "function": function}]

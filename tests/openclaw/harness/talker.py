@@ -1,0 +1,115 @@
+"""A model that talks: it does what the last prompt says, and keeps every request that it gets.
+
+`CALL {"name": ..., "args": {...}}` in a prompt is one call of a tool. A request without tools asks for a summary.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tests.support.cli.coding_agents.scripted_model import completion
+
+Json = dict[str, Any]
+_CALL = re.compile(r"CALL (\{.*\})")
+_NAME = re.compile(r"\[(\S+) #(\d+)\]")
+_NOT_SAID = ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<openbrain-")
+"""How messages begin that stand among those of the user, and that nobody has said."""
+SUMMARY_CHARS = 3_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: which turn of which session it belongs to."""
+
+    session: str
+    turn: int
+    body: Mapping[str, Any]
+
+    @property
+    def messages(self) -> Sequence[Mapping[str, Any]]:
+        return self.body["messages"]  # type: ignore[no-any-return]
+
+    @property
+    def text(self) -> str:
+        return orjson.dumps(self.messages).decode()
+
+
+@dataclass
+class Talker:
+    asked: list[Asked] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
+    """Prompts that asked for one."""
+    held: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a prompt with HOLD came; the first of them is never answered."""
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+
+    def of(self, session: str) -> Sequence[Asked]:
+        return [each for each in self.asked if each.session == session]
+
+    async def _complete(self, request: Request) -> Response:
+        body: Json = orjson.loads(await request.body())
+        if not body.get("tools"):
+            text = "\n".join(content_of(message) for message in body["messages"])
+            self.summaries.append(text)
+            return _streamed(None, _summary(text))
+        prompt, results = _prompt(body["messages"])
+        name = _NAME.search(prompt)
+        self.asked.append(Asked(name[1] if name else "", int(name[2]) if name else -1, body))
+        if "HOLD" in prompt and not self.held.is_set():
+            self.held.set()
+            return StreamingResponse(_never(), media_type="text/event-stream")
+        calls = [orjson.loads(call) for call in _CALL.findall(prompt)]
+        if results < len(calls):
+            return _streamed(("", calls[results]["name"], calls[results]["args"]))
+        return _streamed(None, f"Noted: {_CALL.sub('', prompt)[-60:]}")
+
+
+def content_of(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
+    """What was said last, and how many results of tools came after it."""
+    results = 0
+    for message in reversed(messages):
+        if message["role"] == "tool":
+            results += 1
+        elif message["role"] == "user" and not content_of(message).lstrip().startswith(_NOT_SAID):
+            return content_of(message), results
+    return "", results
+
+
+def _summary(text: str) -> str:
+    """What a model might make of it: the beginning of each line, as many as fit."""
+    lines = [line[:90] for line in text.splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines:
+        if sum(map(len, kept)) + len(line) > SUMMARY_CHARS:
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _streamed(call: tuple[str, str, Json] | None, text: str = "") -> Response:
+    def lines() -> Iterator[str]:
+        for chunk in completion(call, text):
+            yield f"data: {orjson.dumps(chunk).decode()}\n\n"
+        yield "data: [DONE]\n\n"
+
+    return Response("".join(lines()), media_type="text/event-stream")
+
+
+async def _never() -> AsyncIterator[str]:
+    await asyncio.Event().wait()
+    yield ""
