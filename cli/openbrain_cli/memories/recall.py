@@ -47,6 +47,7 @@ FromFile = Annotated[
     typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
 ]
 History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
+Archived = Annotated[bool, typer.Option("--include-archived", help="Also what was archived.")]
 
 
 @command(
@@ -115,9 +116,11 @@ def recall(
 
 
 @command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")
-def list_memories(to: Speaking, narrowed: Narrowed, limit: Limit = 20, json: AsJson = False) -> None:
+def list_memories(
+    to: Speaking, narrowed: Narrowed, limit: Limit = 20, include_archived: Archived = False, json: AsJson = False
+) -> None:
     """List the newest memories."""
-    filters = narrowed.filters(to.profile)
+    filters = {**narrowed.filters(to.profile), "include_archived": include_archived}
     memories = to.ask(lambda brain: _pages(brain, limit, filters))
     if json:
         as_json({"memories": [memory.model_dump(mode="json") for memory in memories], "count": len(memories)})

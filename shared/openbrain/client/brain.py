@@ -250,15 +250,23 @@ class OpenBrain(
         return await self._wire.ask(Review, "GET", "/v1/brain/review", query=query)
 
     async def memories(
-        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[Filters]
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        include_archived: bool = False,
+        **filters: Unpack[Filters],
     ) -> Listed:
         """List the newest, or what follows the page whose `next_cursor` is given."""
         author = filters.pop("author", None)
+        archived = "1" if include_archived else None
         return await self._wire.ask(
             Listed,
             "GET",
             "/v1/brain/list",
-            query=self._placed({"limit": limit, "cursor": cursor, "agent_id": author, **filters}),
+            query=self._placed(
+                {"limit": limit, "cursor": cursor, "include_archived": archived, "agent_id": author, **filters}
+            ),
         )
 
     async def memory(

@@ -8,16 +8,13 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.ids import point_id
-from openbrain.domain.memory import DAY, HALF_LIFE_DAYS
+from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import PRUNE, UNDO
 from openbrain.usecases.indexes import comparison_sums, serving_indexes
 from openbrain_housekeeper.handlers.lifecycle import job, undo
-from openbrain_housekeeper.handlers.lifecycle.job import LifecycleStep, RowByRow
-from openbrain_housekeeper.handlers.lifecycle.prune import prune
-from openbrain_housekeeper.handlers.lifecycle.undo import Undoing
-from openbrain_housekeeper.jobs.operations import Step, Worker
 from tests.support.api.brain import Brain, client_of, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
+from tests.support.store.lifecycle_worker import worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,17 +24,6 @@ MOVING = {"score", "similarity", "updated_at"}
 GATE = "when does the gate open?"
 PRUNING = "/v1/admin/lifecycle:prune"
 RISING = {"revision", "updated_at", "indexed_at", "text_revision", "vector_revision", "passages_high"}
-
-
-def worker(brain: Brain, holder: str = "test") -> Worker:
-    """One step a round."""
-    store = brain.store
-    jobs = RowByRow(store.lifecycle, lambda operation: prune(operation, HALF_LIFE_DAYS))
-    steps: dict[str, Step] = {
-        PRUNE: LifecycleStep(jobs, store.lifecycle, store.outbox, brain.clock),
-        UNDO: Undoing(store.lifecycle, store.outbox, brain.clock),
-    }
-    return Worker(store.operations, steps, holder, pace_s=0)
 
 
 @dataclass
@@ -50,7 +36,7 @@ class Tenant:
         """The operation of an answer, worked off."""
         assert response.status_code == 202, response.text
         operation_id = response.json()["operation"]["id"]
-        one = worker(self.brain)
+        one = worker(self.brain.store, self.brain.clock)
         while await one.round():
             pass
         operation: dict[str, Any] = (await self.admin.get(f"/v1/admin/operations/{operation_id}")).json()
@@ -152,9 +138,9 @@ async def test_killed_at_every_chunk_it_ends_as_if_it_had_not_been(
             held = await store.operations.hold_operation(f"dies {death}", 30, {PRUNE, UNDO})
             if held is None:
                 break
-            await worker(tenant.brain)._kinds[held.kind](held)
+            await worker(store, tenant.brain.clock)._kinds[held.kind](held)
             await age_holds(store, 30)
-            await worker(tenant.brain, f"other {death}").round()
+            await worker(store, tenant.brain.clock, f"other {death}").round()
         ended: dict[str, Any] = (await tenant.admin.get(f"/v1/admin/operations/{operation_id}")).json()
         assert ended["status"] == "done", ended
         return ended
@@ -226,6 +212,26 @@ async def test_what_recalls_find_is_not_unrecalled(tenant: Tenant) -> None:
     assert {each["id"] for each in both["result"]["examples"]} == {found, unseen}
 
 
+async def test_what_is_archived_is_listed_where_asked_for_and_restored_by_itself(tenant: Tenant) -> None:
+    (one,) = await remembered(tenant.admin, "the vault opens at noon", confidence=0.1)
+    (two,) = await remembered(tenant.admin, "the vault is red", confidence=0.1)
+    await tenant.pruned(max_confidence=0.5, dry_run=False)
+    listed = (await tenant.admin.get("/v1/brain/list", params={"include_archived": 1})).json()["memories"]
+    body = {"query": "when does the vault open?", "include_archived": True}
+    problem = refused(await tenant.admin.post("/v1/brain/recall", json=body), 422, "include_archived")
+    before = (await tenant.admin.post("/v1/brain/recall", json={**body, "include_archived": False})).json()["memories"]
+    back = (await tenant.admin.post(f"/v1/brain/memories/{one}:restore", json={})).json()
+    forgotten = (await tenant.admin.delete(f"/v1/brain/forget/{two}")).json()
+    after = (await tenant.admin.get("/v1/brain/list", params={"include_archived": 1})).json()["memories"]
+
+    assert {each["id"]: each["state"] for each in listed} == {one: "archived", two: "archived"}
+    assert "as_of" in problem["message"]
+    assert before == []
+    assert (back["state"], back["reason"]) == ("stale", None)
+    assert (forgotten["state"], forgotten["reason"]) == ("deleted", "forgotten")
+    assert [each["id"] for each in after] == [one]
+
+
 async def test_only_an_admin_prunes_and_only_their_own_workspace(tenant: Tenant) -> None:
     brain, app = tenant.brain, tenant.brain.app()
     mine = await remembered(tenant.admin, "mine", confidence=0.1)
@@ -266,7 +272,7 @@ async def test_what_can_not_be_undone_says_why(tenant: Tenant) -> None:
 async def test_the_end_is_announced_with_its_counts(tenant: Tenant) -> None:
     await remembered(tenant.admin, "one", project="shop", org="acme", confidence=0.1)
     await tenant.brain.settle()
-    one = worker(tenant.brain)
+    one = worker(tenant.brain.store, tenant.brain.clock)
     body = {"max_confidence": 0.5, "project": "shop", "org": "acme", "dry_run": False}
     begun = await tenant.admin.post(PRUNING, json=body)
     while await one.round():

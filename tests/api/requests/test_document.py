@@ -23,6 +23,7 @@ from openbrain_api.handlers import ROUTES
 from tests.servers.processes.process import Server
 from tests.support.api.brain import Brain, http, offer, unknown_id
 from tests.support.api.routes.served_document import DOCUMENT, SCHEMAS
+from tests.support.store.lifecycle_worker import worker
 from tests.support.streams.consumers import scaled
 
 LETTER = f"{STORED.name}.embedder.1-1"
@@ -278,6 +279,18 @@ async def test_answers_and_refusals_are_as_described(
         await used_and_refused(module_brain, workspace, streams, method, path, operation)
 
 
+async def forgotten(client: httpx.AsyncClient) -> httpx.Response:
+    return await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
+
+
+async def pruned(brain: Brain, client: httpx.AsyncClient) -> httpx.Response:
+    """The same of an operation that can be undone, after its end."""
+    begun = await client.post("/v1/admin/lifecycle:prune", json={"older_than_days": 1, "dry_run": False})
+    while await worker(brain.store, brain.clock).round():
+        pass
+    return begun
+
+
 async def used_and_refused(
     brain: Brain, workspace: str, streams: RedisStreams, method: str, path: str, operation: Any
 ) -> None:
@@ -307,7 +320,7 @@ async def used_and_refused(
         if "/generations/" in path:
             path = path.replace("{index}", "text").replace("{name}", await kept_beside(brain))
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
-        bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
+        bulk = await (pruned(brain, client) if path.endswith(":undo") else forgotten(client))
         hook = (await client.post("/v1/amygdala/webhooks", json={"url": "https://hooks.example.org/y"})).json()
         assert ("id" in hook) == (workspace != "system"), hook
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()

@@ -136,6 +136,7 @@ class ForgetQuery(SessionQuery):
 class ListQuery(BrowseQuery):
     """Whose memories, newest first, and how many."""
 
+    include_archived: Annotated[bool, Field(description="Also what was archived, which has its `reason`.")] = False
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[
         str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")

@@ -32,6 +32,12 @@ Count = Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)]
 Boost = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 
 
+def _not_archived(value: object) -> object:
+    if value:
+        raise ValueError("no index holds what is archived: list it (include_archived), or ask as_of an earlier time")
+    return False
+
+
 class RecallBody(Filters):
     """A question. `agent_id` is who asks (where the key may act as that agent); who wrote it is `filter.agent_id`."""
 
@@ -95,6 +101,9 @@ class RecallBody(Filters):
         Literal["relevance", "time"], Field(description="time: the same memories by when they happened, oldest first.")
     ] = "relevance"
     explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
+    include_archived: Annotated[
+        Literal[False], BeforeValidator(_not_archived), Field(description="Refused where true: no index has them.")
+    ] = False
     filter: FilterBody = FilterBody()
 
     _empty = model_validator(mode="before")(without_empty)

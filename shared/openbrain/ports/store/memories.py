@@ -116,10 +116,16 @@ class Memories(Protocol):
         confirmation may be older."""
 
     async def listing(
-        self, condition: Condition, limit: int, before: tuple[int, str] | None = None, *, surest: bool = False
+        self,
+        condition: Condition,
+        limit: int,
+        before: tuple[int, str] | None = None,
+        *,
+        surest: bool = False,
+        archived: bool = False,
     ) -> Sequence[Memory]:
-        """Living memories, newest first, or by confidence; `before` (created_at and id of one) lists those that follow
-        it."""
+        """Living memories, or archived ones too, newest first, or by confidence; `before` (created_at and id of one)
+        lists those that follow it."""
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Living memories holding any of the words (lower case), scored by the share of words present: the slow way

@@ -104,7 +104,9 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     call.actor.may_ask_for(query.org or "")
     viewer = await call.viewer(query.session_id)
     condition = visible(viewer, query.criteria(), now)
-    rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
+    rows = await call.api.store.memories.listing(
+        condition, query.limit, parsing.position(query.cursor), archived=query.include_archived
+    )
     data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None
     return respond({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)

@@ -19,7 +19,7 @@ from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
 from openbrain.domain.access.visibility import Condition
 from openbrain.domain.ids import is_uuid
-from openbrain.domain.memory import Memory
+from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
@@ -63,10 +63,17 @@ class SqlMemories:
         return memories
 
     async def listing(
-        self, condition: Condition, limit: int, before: tuple[int, str] | None = None, *, surest: bool = False
+        self,
+        condition: Condition,
+        limit: int,
+        before: tuple[int, str] | None = None,
+        *,
+        surest: bool = False,
+        archived: bool = False,
     ) -> Sequence[Memory]:
         """Newest first, or the surest, and of these the newest."""
-        living = and_(LIVING, compiled(condition), _following(before))
+        listed = or_(LIVING, memories.c.reason == Reason.ARCHIVED.value) if archived else LIVING
+        living = and_(listed, compiled(condition), _following(before))
         order = (memories.c.confidence.desc(), *_NEWEST) if surest else _NEWEST
         return await self._database.read(lambda connection: _listing(connection, living, limit, order))
 

@@ -17,7 +17,8 @@ class Lifecycles:
         """Archive what meets every limit given (at least one is needed); by default only find out what that would be.
         `watch` the operation: its result has the report."""
         body: dict[str, object] = {**how, "dry_run": dry_run}
-        return await self._wire.ask(LifecycleStarted, "POST", "/v1/admin/lifecycle:prune", body=body, well=(202,))
+        path = "/v1/admin/lifecycle:prune"
+        return await self._wire.ask(LifecycleStarted, "POST", path, body=body, repeat=dry_run, well=(202,))
 
     async def undo(self, operation_id: str) -> LifecycleStarted:
         """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't

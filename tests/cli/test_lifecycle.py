@@ -1,0 +1,74 @@
+"""prune, undo and review, as a person types them, with a housekeeper at work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Forbidden, Invalid
+from openbrain.domain.memory import DAY
+from tests.support.api.brain import Brain, http, remembered
+from tests.support.cli.typed_json import Terminal, terminal
+from tests.support.store.lifecycle_worker import worker
+
+__all__ = ["terminal"]
+
+
+@asynccontextmanager
+async def housekeeper(brain: Brain) -> AsyncIterator[None]:
+    one = worker(brain.store, brain.clock)
+
+    async def work() -> None:
+        while True:
+            await asyncio.sleep(0 if await one.round() else 0.01)
+
+    task = asyncio.create_task(work())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("name", ["prune", "brain:prune"])
+async def test_it_prunes_only_with_yes_and_takes_it_back(name: str, brain: Brain, terminal: Terminal) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client:
+        (unsure,) = await remembered(client, "unsure", confidence=0.29, tags=["a"])
+        await remembered(client, "sure", confidence=0.3, tags=["a"])
+        brain.clock.advance(10 * DAY)
+        command = (name, "--min-confidence", "0.3", "--tag", "a", "--older-than", "1w")
+        async with housekeeper(brain):
+            _, looked_at, _ = await terminal.run(key, *command)
+            _, dry, _ = await terminal.run(key, *command, "--yes", "--dry-run")
+            assert (await client.get("/v1/brain/list")).json()["count"] == 2
+            code, done, _ = await terminal.run(key, *command, "--yes")
+            assert (await client.get("/v1/brain/list")).json()["count"] == 1
+            _, archived, _ = await terminal.run(key, "list", "--include-archived")
+            _, back, _ = await terminal.run(key, "undo", done["id"])
+        assert (await client.get("/v1/brain/list")).json()["count"] == 2
+
+    assert (code, done["status"], done["result"]["archived"]) == (0, "done", 1)
+    assert looked_at["result"] == dry["result"] == done["result"]
+    assert [each["id"] for each in done["result"]["examples"]] == [unsure]
+    assert archived["count"] == 2
+    assert back["result"] == {"undone": 1}
+
+
+async def test_what_is_old_and_unused_is_reviewed(brain: Brain, terminal: Terminal) -> None:
+    key = await brain.key()
+    async with http(brain.app(), key) as client:
+        (old,) = await remembered(client, "old")
+        brain.clock.advance(100 * DAY)
+        await remembered(client, "young")
+    _, found, _ = await terminal.run(key, "review", "--days", "90")
+
+    assert [each["id"] for each in found["memories"]] == [old]
+    with pytest.raises(Forbidden):
+        await terminal.run(key, "prune", "--max-confidence", "0.5")
+    with pytest.raises(Invalid, match="older-than"):
+        await terminal.run(key, "prune", "--older-than", "soon")
+    with pytest.raises(Invalid, match="at least one of"):
+        await terminal.run(await brain.key(permissions=frozenset(Permission)), "prune")
