@@ -168,6 +168,8 @@ class OpenBrain(
         fold: bool | None = None,
         around: int | None = None,
         as_of: str | None = None,
+        asked_at: str | None = None,
+        time_words: bool | None = None,
         order: Literal["relevance", "time"] | None = None,
         agent_id: str = "",
         explain: bool = False,
@@ -176,9 +178,9 @@ class OpenBrain(
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `precision`: exact shows what is near alone, recall whatever was found; `min_similarity` sets the floor itself.
         `match` "names" asks only for memories of which a name stands in it. `fold` False shows near-equal memories one
-        by one; `around` gives so many turns before and after each hit; `as_of` asks of an
-        earlier time, and `order` "time" tells what happened first. `agent_id` asks as that agent, where the key
-        may; `explain` tells how each score came about."""
+        by one; `around` gives so many turns before and after each hit; `as_of` asks of an earlier time, and `order`
+        "time" tells what happened first. Times that it names are seen from `asked_at` (now), unless `time_words` is
+        False. `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
         body = self._placed({"query": query, **beside})
         if agent_id:
@@ -186,7 +188,7 @@ class OpenBrain(
         if boost_keywords is not None:
             body["boost_keywords"] = boost_keywords
         body |= _given(text_weight=text_weight, precision=precision, min_similarity=min_similarity)
-        body |= _given(fold=fold, around=around, as_of=as_of, order=order)
+        body |= _given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
@@ -201,6 +203,8 @@ class OpenBrain(
         fold: bool | None = None,
         around: int | None = None,
         as_of: str | None = None,
+        asked_at: str | None = None,
+        time_words: bool | None = None,
         order: Literal["relevance", "time"] | None = None,
         explain: bool = False,
         **filters: Unpack[Filters],
@@ -209,7 +213,7 @@ class OpenBrain(
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
         common |= _given(precision=precision, min_similarity=min_similarity)
-        common |= _given(fold=fold, around=around, as_of=as_of, order=order)
+        common |= _given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **each}) for each in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})

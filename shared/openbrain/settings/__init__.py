@@ -107,6 +107,13 @@ class Recall(Group):
     name_lift: float = Field(
         0.15, ge=0, le=1, description="What it adds to a score that a name of the memory stands in the question."
     )
+    time_lift: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="What it adds to a score that a memory happened at a time that the question names; 0 leaves times "
+        "unread.",
+    )
     project_margin: float = Field(
         0.08, ge=0, le=1, description="How far what is not of the asked project is put back behind what is."
     )

@@ -143,7 +143,9 @@ def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanati
 def _reasons(part: "Explanation") -> str:
     found = f"keywords {_share(part.text)} + vectors {_share(part.vectors)} = {part.fused:.3f}"
     late = f"word by word {_share(part.late)}"
-    beside = f"neighbours {part.neighbours:.3f}, name {part.named:.3f}, project {part.project:.3f}"
+    beside = (
+        f"neighbours {part.neighbours:.3f}, name {part.named:.3f}, time {part.time:.3f}, project {part.project:.3f}"
+    )
     details = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
     return "\n".join((found, f"{late}, {beside}", details))
 

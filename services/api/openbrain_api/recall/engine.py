@@ -19,6 +19,7 @@ from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.late import LateInteraction, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
+from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.hits.echoes import Folding
@@ -47,6 +48,7 @@ class _Judged:
     """Similarities of token states; of what has none it is absent."""
     neighbours: Scores
     names: Sequence[Hit] | None
+    times: tuple[TimeSpan, ...]
     candidates: Candidates
 
     def short(self, limit: int) -> bool:
@@ -81,12 +83,13 @@ class Recaller:
             number: max(self._settings.tuning.candidates, question.top_k) for number, question in enumerate(questions)
         }
         conditions = [visible(question.viewer, question.criteria, now) for question in questions]
+        times = [await self._times(question, now) for question in questions]
         while limits:
             queries = {
                 number: IndexQuery(questions[number].query, conditions[number], limit, self._names(questions[number]))
                 for number, limit in limits.items()
             }
-            judged |= await self._judge({number: questions[number] for number in queries}, queries, now)
+            judged |= await self._judge({number: questions[number] for number in queries}, queries, times, now)
             limits = {
                 number: min(limit * REFILL, MOST_CANDIDATES)
                 for number, limit in limits.items()
@@ -102,7 +105,11 @@ class Recaller:
         ]
 
     async def _judge(
-        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], now: int
+        self,
+        questions: Mapping[int, Question],
+        queries: Mapping[int, IndexQuery],
+        times: Sequence[tuple[TimeSpan, ...]],
+        now: int,
     ) -> dict[int, _Judged]:
         """One round for all of them."""
         with RECALL_SECONDS.labels("search").time():
@@ -126,6 +133,8 @@ class Recaller:
                 now=now,
                 width=width,
                 margin=self._settings.project_margin,
+                times=times[number],
+                time_lift=self._settings.time_lift,
                 folding=Folding() if self._folds(question) else None,
             )
             for number, question in questions.items()
@@ -134,10 +143,21 @@ class Recaller:
             await verify(list(candidates.values()), self._memories)
         return {
             number: _Judged(
-                hits[number], fused[number], late[number], neighbours[number], names[number], candidates[number]
+                hits[number],
+                fused[number],
+                late[number],
+                neighbours[number],
+                names[number],
+                times[number],
+                candidates[number],
             )
             for number in queries
         }
+
+    async def _times(self, question: Question, now: int) -> tuple[TimeSpan, ...]:
+        if not (self._settings.time_lift and question.time_words and question.match is Match.MEANING):
+            return ()
+        return await read_times(question.query, now if question.asked_at is None else question.asked_at)
 
     async def _named(
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
@@ -230,6 +250,7 @@ class Recaller:
             degraded=judged.hits.degraded,
             now=now,
             nothing_close=bool(best) and not shown,
+            times=judged.times,
             explained=self._explained(shown, judged, question, now, top) if question.explain else {},
         )
 
@@ -267,6 +288,8 @@ class Recaller:
             neighbours=judged.neighbours,
             named=frozenset(hit.memory_id for hit in judged.names or ()),
             name_lift=self._settings.name_lift,
+            times=judged.times,
+            time_lift=self._settings.time_lift,
             project=question.criteria.project,
             project_margin=self._settings.project_margin,
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
 from openbrain_api.recall.comparing.late import late_scores
+from openbrain_api.recall.comparing.time_words import TimeSpan, nearness
 from openbrain_api.recall.fuse import Scores, normalise
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
@@ -21,6 +22,8 @@ def explained(
     neighbours: Scores,
     named: Collection[str],
     name_lift: float,
+    times: Sequence[TimeSpan] = (),
+    time_lift: float = 0.0,
     project: str,
     project_margin: float,
     text_weight: float,
@@ -48,6 +51,7 @@ def explained(
             "fused": fused.get(ranked.memory.id, 0.0),
             "neighbours": neighbours.get(ranked.memory.id, 0.0),
             "named": name_lift if ranked.memory.id in named else 0.0,
+            "time": time_lift * nearness(times, ranked.memory.occurred_at),
             "project": -project_margin if project and ranked.memory.project != project else 0.0,
             "boosted": ranked.score,
             "bucket": bucket(top, ranked.score, width),

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain_api.recall.comparing.similarity import Precision
+from openbrain_api.recall.comparing.time_words import TimeSpan
 from openbrain_api.recall.order import RankedMemory
 
 KEYWORD_BOOST = 0.3
@@ -55,6 +56,12 @@ class Question:
     fold: bool | None = None
     """Whether near-equal memories are folded into the first of them; None takes the setting."""
 
+    time_words: bool = True
+    """Whether times that it names lift what happened then."""
+
+    asked_at: int | None = None
+    """What its time words are seen from, microseconds; None: the clock."""
+
     as_of: int | None = None
     """Asked of that time, microseconds; None of now."""
 
@@ -73,5 +80,7 @@ class RecallResult:
     now: int
     nothing_close: bool = False
     """Something was found, and nothing of it is near enough to be shown."""
+    times: tuple[TimeSpan, ...] = ()
+    """What the question's time words were taken for."""
     explained: Mapping[str, Json] = field(default_factory=dict)
     """By memory id, where it was asked for."""

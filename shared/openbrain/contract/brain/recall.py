@@ -82,6 +82,15 @@ class RecallBody(Filters):
             "hits none below 0.65 of the best but turns of sessions. recall: whatever was found."
         ),
     ] = None
+    time_words: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description="Whether times that the question names in English (last week, in May 2023, yesterday) lift "
+            "what happened then, as seen from `asked_at`.",
+        ),
+    ] = True
+    asked_at: Annotated[Moment | None, Field(description="When the question is asked; by default now.")] = None
     fold: Annotated[
         bool | None,
         Field(strict=True, description="Whether near-equal memories are folded into the first; false shows all."),
@@ -169,6 +178,7 @@ class Explanation(Answer):
         description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
     )
     named: float = Field(default=0.0, description="What it adds that one of its names stands in the question.")
+    time: float = Field(default=0.0, description="What it adds that it happened near a time that the question names.")
     project: float = Field(default=0.0, description="How far it is put back where it is not of the asked project.")
     boosted: float = Field(description="With the keywords of the request. The score of the answer is in whole buckets.")
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
@@ -185,6 +195,14 @@ class TurnBeside(Answer):
     content: str
     clipped: bool = Field(description="Whether there is more of it, behind its id.")
     occurred_at: datetime
+
+
+class TimeRead(Answer):
+    """What time words of a question were taken for."""
+
+    words: str
+    since: datetime
+    until: datetime = Field(description="Not included.")
 
 
 class Recalled(Answer):
@@ -211,6 +229,9 @@ class Recalled(Answer):
         description="Indexes that did not answer; with both, the database was searched for words."
     )
     explained: dict[str, Explanation] | None = Field(default=None, description="By id, where `explain` was asked for.")
+    times: tuple[TimeRead, ...] | None = Field(
+        default=None, description="Times that the question names, in UTC; where `explain` was asked for."
+    )
 
 
 class RefusedQuestion(Answer):

@@ -142,6 +142,9 @@ def _content(
         content["around"] = {hit: [_turn(row) for row in rows] for hit, rows in beside.items()}
     if body.explain:
         content["explained"] = result.explained
+        content["times"] = [
+            {"words": span.words, "since": to_iso(span.since), "until": to_iso(span.until)} for span in result.times
+        ]
     return content
 
 
@@ -209,6 +212,8 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         precision=body.precision and Precision(body.precision),
         min_similarity=body.min_similarity,
         fold=body.fold,
+        time_words=body.time_words,
+        asked_at=None if body.asked_at is None else from_datetime(body.asked_at),
         as_of=None if body.as_of is None else from_datetime(body.as_of),
         explain=body.explain,
     )

@@ -7,6 +7,7 @@ from itertools import islice
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.memories import Memories
 from openbrain_api.recall.boost import boosted
+from openbrain_api.recall.comparing.time_words import TimeSpan, nearness
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.order import RankedMemory, bucket
@@ -24,7 +25,8 @@ class Candidates:
 
     Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
     come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted. What
-    is not of the asked project is put back by `margin`; with a `folding` echoes don't count.
+    is not of the asked project is put back by `margin`, what happened near one of `times` is lifted; with a `folding`
+    echoes don't count.
     """
 
     def __init__(
@@ -36,12 +38,15 @@ class Candidates:
         now: int,
         width: float,
         margin: float = 0.0,
+        times: Sequence[TimeSpan] = (),
+        time_lift: float = 0.0,
         folding: Folding | None = None,
     ) -> None:
         self.verified: list[RankedMemory] = []
         self.dropped = False
         """Whether any did not stand."""
         self._margin = margin if question.criteria.project else 0.0
+        self._times, self._time_lift = times, time_lift
         self._folding = folding
         self._seen: set[str] = set()
         self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
@@ -89,7 +94,7 @@ class Candidates:
     def _first_part(self) -> int:
         """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
         ranked, wanted = self._ranked, self._question.top_k
-        if len(ranked) <= wanted or self._question.reads_content:
+        if len(ranked) <= wanted or self._question.reads_content or self._times:
             return len(ranked)
         last = self._bucket(self._scores[ranked[wanted - 1]] - self._margin)
         beyond = (at for at in range(wanted, len(ranked)) if self._bucket(self._scores[ranked[at]]) > last)
@@ -100,6 +105,7 @@ class Candidates:
 
     def _score(self, memory: Memory, score: float) -> float:
         score = boosted(score, memory, self._question) if self._question.reads_content else score
+        score += self._time_lift * nearness(self._times, memory.occurred_at)
         return score if memory.project == self._question.criteria.project else max(0.0, score - self._margin)
 
     def _enough(self) -> bool:

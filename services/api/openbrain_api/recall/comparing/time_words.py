@@ -1,0 +1,116 @@
+"""Times that a question names ("last week", "in May 2023", "yesterday"), and how near to them a memory happened.
+
+A pattern finds the words and dateparser says what they mean: by itself it takes too much for a date ("may", "the sun").
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from openbrain.domain.memory import DAY
+from openbrain.domain.times import from_datetime, to_datetime
+
+READ_CHARS = 500
+"""Of a question: what is longer is a text, and its times are not asked for."""
+MOST = 4
+FADES = 7 * DAY
+"""What happened is told of for some days: so far from the times of a question, or as far as they are long, a memory
+still gains something."""
+
+_NUMBER = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_YEAR = r"(?:19|20)\d\d(?![\d-])"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?(?!\d)"
+_TIME_WORDS = re.compile(
+    rf"""\b(?:
+      \d{{4}}-\d\d-\d\d(?!\d)
+    | (?:the\ )?day\ before\ yesterday | yesterday | today | last\ night | this\ morning
+    | {_NUMBER}\ (?:hour|day|week|month|year)s?\ ago
+    | (?:last|this)\ (?:week|month|year|{_WEEKDAY})
+    | on\ {_WEEKDAY}
+    | {_DAY}\ (?:of\ )?{_MONTH}(?:,?\ {_YEAR})?
+    | {_MONTH}\ {_DAY}(?:,?\ {_YEAR})?
+    | {_MONTH},?\ (?:of\ )?{_YEAR}
+    | (?:in|during)\ {_MONTH}(?!,?\ (?:of\ )?{_YEAR})
+    | (?:in|during|of)\ {_YEAR}
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SPACES = re.compile(r"\s+")
+_BEFORE = re.compile(r"^(?:in|during|of|on|the)\ ", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """What some words of a question mean: microseconds, the end not included."""
+
+    words: str
+    since: int
+    until: int
+
+    def nearness(self, at: int) -> float:
+        """1 inside, 0 from some days or a length of its own away."""
+        away = max(self.since - at, at - self.until, 0)
+        return max(0.0, 1 - away / max(FADES, self.until - self.since))
+
+
+def nearness(spans: Sequence[TimeSpan], at: int) -> float:
+    """To the nearest of them."""
+    return max((span.nearness(at) for span in spans), default=0.0)
+
+
+async def read_times(query: str, now: int) -> tuple[TimeSpan, ...]:
+    """The first few times that a question names, as seen from `now`, in UTC."""
+    named = _SPACES.sub(" ", query) if len(query) <= READ_CHARS else ""
+    words = list(dict.fromkeys(match.group() for match in _TIME_WORDS.finditer(named)))[:MOST]
+    # The library is loaded when it is first needed, which takes too long for the event loop.
+    return await asyncio.to_thread(_read, words, now) if words else ()
+
+
+def _read(words: Sequence[str], now: int) -> tuple[TimeSpan, ...]:
+    spans = (_span(each, to_datetime(now)) for each in words)
+    return tuple(span for span in spans if span is not None)
+
+
+def _span(words: str, now: datetime) -> TimeSpan | None:
+    found = _parser(now).get_date_data(_BEFORE.sub("", words))
+    if found.date_obj is None:
+        return None
+    try:
+        since, until = _whole(found.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), found.period)
+    except (ValueError, OverflowError):  # beyond the years that a calendar has
+        return None
+    return TimeSpan(words, from_datetime(since), from_datetime(until))
+
+
+def _whole(day: datetime, period: str) -> tuple[datetime, datetime]:
+    """The day, week, month or year that a day lies in."""
+    if period == "week":
+        monday = day - timedelta(days=day.weekday())
+        return monday, monday + timedelta(days=7)
+    if period == "month":
+        first = day.replace(day=1)
+        return first, (first + timedelta(days=31)).replace(day=1)
+    if period == "year":
+        first = day.replace(month=1, day=1)
+        return first, first.replace(year=first.year + 1)
+    return day, day + timedelta(days=1)
+
+
+def _parser(now: datetime) -> Any:
+    from dateparser.date import DateDataParser  # type: ignore[import-untyped]
+
+    settings = {
+        "RELATIVE_BASE": now.replace(tzinfo=None),
+        "TIMEZONE": "UTC",
+        "RETURN_AS_TIMEZONE_AWARE": True,
+        "PREFER_DATES_FROM": "past",
+    }
+    return DateDataParser(languages=["en"], settings=settings)
