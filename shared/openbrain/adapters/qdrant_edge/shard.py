@@ -24,12 +24,16 @@ from qdrant_edge import (
     PayloadSchemaType,
     PayloadSelector,
     Point,
+    QuantizationSearchParams,
     Query,
     QueryBatchRequest,
     QueryRequest,
     RangeFloat,
     ScoredPoint,
     ScrollRequest,
+    SearchParams,
+    TurboQuantBitSize,
+    TurboQuantQuantizationConfig,
     UpdateOperation,
 )
 
@@ -43,7 +47,7 @@ from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
 
-BUILDER = "qdrant-edge-5"
+BUILDER = "qdrant-edge-6"
 MADE = "generation.json"
 """The file that says what a folder is; a folder without it is none of ours, or what is left of one."""
 VECTOR = ""
@@ -52,7 +56,13 @@ FLUSH_POINTS = 20_000
 """Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
 needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
 _NO_GRAPH = 10**9
-"""Kilobytes of vectors before a graph is built: never, every search is exact."""
+"""Kilobytes of vectors before a graph is built: never, building it would hold the interpreter lock for minutes."""
+_BITS = TurboQuantBitSize.Bits4
+"""Of a number of a vector in what is scanned: a fifth of the time that whole ones take (2.3 ms for 10 to 11 at 100,000
+points). The vectors themselves decide among the nearest, so that the scores are theirs."""
+_RESCORED, _RESCORED_LEAST = 3.0, 100
+"""So many times what is wanted is compared whole, and so many at least: with twice as many 1.000 of the nearest hundred
+are found, filtered or not; without any .957."""
 _PASSAGE = "5"
 """Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
 _VERSION_AT = 14
@@ -78,7 +88,9 @@ class Nearest:
     def request(self) -> QueryRequest:
         """For the engine: ids and scores alone."""
         query = Query.Nearest(_numbers(self.vector))
-        return QueryRequest(limit=self.passages, query=query, filter=self.condition, with_payload=False)
+        more = max(_RESCORED, _RESCORED_LEAST / self.passages)
+        among = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=more))
+        return QueryRequest(limit=self.passages, query=query, filter=self.condition, with_payload=False, params=among)
 
 
 class Shard:
@@ -103,7 +115,7 @@ class Shard:
             shard = EdgeShard.create(
                 str(unfinished / "shard"),
                 EdgeConfig(
-                    vectors={VECTOR: EdgeVectorParams(dimensions, Distance.Cosine)},
+                    vectors={VECTOR: _vectors(dimensions)},
                     optimizers=EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
                     # There is one segment to search: more threads find nothing to do.
                     max_search_threads=1,
@@ -237,6 +249,11 @@ class Shard:
     def let_go(self) -> None:
         """Without working off the log, for which a full disk has no room: the next start reads it again."""
         del self._shard
+
+
+def _vectors(dimensions: int) -> EdgeVectorParams:
+    scanned = TurboQuantQuantizationConfig(bits=_BITS)
+    return EdgeVectorParams(dimensions, Distance.Cosine, quantization_config=scanned)
 
 
 def _point(entry: VectorEntry | Tombstone) -> Point:

@@ -1,4 +1,4 @@
-"""Vectors inside the process: exact search on qdrant-edge, for one process and up to some 100,000 passages."""
+"""Vectors inside the process: all are scanned, on qdrant-edge, for one process and up to some 500,000 passages."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ PAGE = 250
 TO_OPEN = 64 * 1024 * 1024
 """Bytes that a shard may touch when it is opened: it works off its log, and on a file system in memory what it reads
 of holes takes room too (59 MB measured)."""
-MANY = 150_000
+MANY = 500_000
 """Points from which on a search blocks the loop for too long."""
 NeedRoom = Callable[[int], None]
 
@@ -88,7 +88,7 @@ class QdrantEdgeVectors:
         return failed
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Exact. Blocks the loop while it runs."""
+        """Every passage that matches is looked at. Blocks the loop while it runs."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
     async def search_many(

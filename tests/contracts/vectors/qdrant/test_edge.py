@@ -1,10 +1,13 @@
 """The embedded vector index as a part of one process: crashes, a second process, the event loop."""
 
 import asyncio
+import heapq
 import json
+import random
 import signal
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
@@ -143,4 +146,34 @@ async def test_too_many_points_are_a_problem(tmp_path: Path, monkeypatch: pytest
     assert (await index.check()).problems == ()
     await index.write("first", [vector_entry(memory(), EAST)])
     assert "Qdrant server" in (await index.check()).problems[0]
+    await index.close()
+
+
+async def test_what_is_scanned_in_few_bits_finds_what_whole_vectors_find(tmp_path: Path) -> None:
+    """Among entries that were replaced, removed or are not asked for, and after it was opened again."""
+    chance = random.Random(20_261_125)
+
+    def near(centre: "array[float]") -> "array[float]":
+        return direction(*(each + chance.gauss(0, 0.05) for each in centre))
+
+    centres = [direction(*(chance.gauss(0, 1) for _ in range(64))) for _ in range(12)]
+    rows = [memory(project="shop" if number % 3 else "other") for number in range(1_500)]
+    written = {row.id: near(centres[number % 12]) for number, row in enumerate(rows)}
+    index = QdrantEdgeVectors(tmp_path)
+    await index.prepare("first", 64)
+    await index.write("first", [vector_entry(row, near(centres[0]), revision=1) for row in rows[:500]])
+    await index.write("first", [vector_entry(row, written[row.id], revision=2) for row in rows])
+    await index.write("first", [tombstone(row.id, revision=3) for row in rows[::7]])
+    await index.close()
+    living = [row for number, row in enumerate(rows) if number % 7 and row.project == "shop"]
+    condition = AllOf((Equals("workspace_id", WORKSPACE), Equals("project", "shop")))
+
+    for wanted in (3, 100):
+        for centre in centres:
+            question = near(centre)
+            scores = {row.id: sum(map(float.__mul__, question, written[row.id])) for row in living}
+            hits = await index.search("first", question, condition, wanted)
+            best = heapq.nlargest(wanted, scores.items(), key=lambda pair: pair[1])
+            assert len({hit.memory_id for hit in hits} & {memory_id for memory_id, _ in best}) >= 0.99 * wanted
+            assert [hit.score for hit in hits] == pytest.approx([scores[hit.memory_id] for hit in hits], abs=1e-5)
     await index.close()
