@@ -83,6 +83,10 @@ SECTIONS = {
             "Archive what is not sure enough, old, or of no use.",
         ),
         "brain:prune": ("openbrain_cli.operators.lifecycle.prune:prune", "The original's name for prune."),
+        "policy": (
+            "openbrain_cli.operators.lifecycle.policy:app",
+            "Show and change what runs by itself, and what a legal hold keeps.",
+        ),
         "undo": (
             "openbrain_cli.operators.lifecycle.prune:undo",
             "Put back what an operation archived, merged or filed elsewhere.",

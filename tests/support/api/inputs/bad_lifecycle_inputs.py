@@ -25,9 +25,22 @@ PRUNING: list[Bad] = [
     ("min_effective_confidence", "low", "min_effective_confidence"),
     ("unrecalled_days", 1.5, "unrecalled_days"),
 ]
-BAD: list[tuple[str, str, list[Bad]]] = [("POST", "/v1/admin/lifecycle:prune", PRUNING)]
+DOCUMENT: list[Bad] = [
+    ("policies", {}, "policies"),
+    ("policies", [{"name": "a", "job": "prune"}], "policies.0"),
+    ("legal_hold", [{"org": LONG}], "legal_hold.0.org"),
+    ("legal_hold", [{}] * 51, "legal_hold"),
+    ("legal_hodl", [], "legal_hodl"),
+]
+BAD: list[tuple[str, str, list[Bad]]] = [
+    ("POST", "/v1/admin/lifecycle:prune", PRUNING),
+    ("PUT", "/v1/admin/lifecycle", DOCUMENT),
+]
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
     """By path, a body that is well."""
-    return {"/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1}}
+    return {
+        "/v1/admin/lifecycle": {"legal_hold": [{"project": secret}]},
+        "/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1},
+    }
