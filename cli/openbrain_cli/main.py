@@ -83,9 +83,17 @@ SECTIONS = {
             "Archive what is not sure enough, old, or of no use.",
         ),
         "brain:prune": ("openbrain_cli.operators.lifecycle.prune:prune", "The original's name for prune."),
-        "policy": (
-            "openbrain_cli.operators.lifecycle.policy:app",
-            "Show and change what runs by itself, and what a legal hold keeps.",
+        "dedupe": (
+            "openbrain_cli.operators.lifecycle.merge:dedupe",
+            "Archive what says the same as another memory.",
+        ),
+        "consolidate": (
+            "openbrain_cli.operators.lifecycle.merge:consolidate",
+            "Merge memories about the same into one.",
+        ),
+        "brain:consolidate": (
+            "openbrain_cli.operators.lifecycle.merge:consolidate",
+            "The original's name for consolidate.",
         ),
         "undo": (
             "openbrain_cli.operators.lifecycle.prune:undo",

@@ -52,6 +52,13 @@ class Pruned(Lifecycled):
     unrecalled_days: NotRequired[int]
 
 
+class Consolidated(Lifecycled):
+    """What is merged, and by what."""
+
+    threshold: NotRequired[float]
+    reasoned: NotRequired[bool]
+
+
 class Changes(TypedDict):
     """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
 

@@ -17,6 +17,8 @@ NAMES = {
     "/v1/brain/recall:batch": "`recall:batch`",
     "/v1/brain/forget": "bulk forget",
     "/v1/admin/lifecycle:prune": "prune",
+    "/v1/admin/lifecycle:dedupe": "dedupe",
+    "/v1/admin/lifecycle:consolidate": "consolidate",
     "/v1/admin/operations/{id}:undo": "undo",
     "/v1/brain/brief": "brief",
     "/v1/brain/review": "review",

@@ -5,9 +5,13 @@ import time
 from collections.abc import Mapping
 
 from openbrain.domain.memory import HALF_LIFE_DAYS
-from openbrain.ports.lifecycle import PRUNE, UNDO
+from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, PRUNE, UNDO
 from openbrain.runtime.container import Container
+from openbrain.usecases.indexes.neighbours import Neighbours
 from openbrain_housekeeper.back_pressure import held_back, paced
+from openbrain_housekeeper.handlers.lifecycle.clusters import Clusters
+from openbrain_housekeeper.handlers.lifecycle.consolidate import Consolidate
+from openbrain_housekeeper.handlers.lifecycle.dedupe import Dedupe
 from openbrain_housekeeper.handlers.lifecycle.job import Job, LifecycleStep, RowByRow
 from openbrain_housekeeper.handlers.lifecycle.prune import prune
 from openbrain_housekeeper.handlers.lifecycle.undo import Undoing
@@ -28,6 +32,11 @@ def lifecycle_steps(container: Container) -> dict[str, Step]:
 
 def jobs(container: Container) -> Mapping[str, Job]:
     """One a kind of `ports.lifecycle.JOBS`."""
-    lifecycle = container.store.lifecycle
+    store, lifecycle = container.store, container.store.lifecycle
     half_life_days = {**HALF_LIFE_DAYS, **container.settings.recall.half_life_days}
-    return {PRUNE: RowByRow(lifecycle, lambda operation: prune(operation, half_life_days))}
+    neighbours = Neighbours(lambda: container.vectors, store.generations, store.vectors, store.memories)
+    return {
+        PRUNE: RowByRow(lifecycle, lambda operation: prune(operation, half_life_days)),
+        DEDUPE: Dedupe(Clusters(lifecycle, neighbours)),
+        CONSOLIDATE: Consolidate(Clusters(lifecycle, neighbours), container.reasoner),
+    }

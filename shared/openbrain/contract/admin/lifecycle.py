@@ -81,6 +81,25 @@ class PruneBody(LifecycleBody):
         return self
 
 
+class DedupeBody(LifecycleBody):
+    """Of memories that say the same in one place the best stays; the others are archived behind it."""
+
+
+class ConsolidateBody(LifecycleBody):
+    """Memories about the same become one that says all that they say; the others are archived behind it."""
+
+    threshold: Annotated[
+        float, Field(strict=True, ge=0.8, le=1, description="How near two must be, by the cosine of their vectors.")
+    ] = 0.95
+    reasoned: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description="Let the model that is set word the merged text, where it adds no number, name or date.",
+        ),
+    ] = False
+
+
 class LifecycleStarted(Answer):
     """The operation that does it, or that looks what would be done: watch it. Its result has counts by action, how many
     a legal hold keeps (`held`), and the first 20 `examples`, each with why."""

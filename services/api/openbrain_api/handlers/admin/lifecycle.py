@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from openbrain.contract.admin.lifecycle import LifecycleBody, LifecycleStarted, PruneBody
-from openbrain.contract.admin.policies import PoliciesAnswer, PoliciesBody
+from openbrain.contract.admin.lifecycle import ConsolidateBody, DedupeBody, LifecycleBody, LifecycleStarted, PruneBody
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import JOBS, PRUNE, UNDO, kept
+from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
 from openbrain.ports.store.operations import Operation
-from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.response import Response, respond
+from openbrain_api.http.response import Response
 from openbrain_api.http.route import Call, Nothing, Route
 
 
@@ -32,6 +30,42 @@ async def prune(call: Call[PruneBody, Nothing]) -> Response:
     are restored.
     """
     return await started(call, PRUNE)
+
+
+@Route(
+    "POST",
+    "/v1/admin/lifecycle:dedupe",
+    permission=Permission.ADMIN,
+    response=LifecycleStarted,
+    statuses=(202,),
+    waits=True,
+    cost=10,
+)
+async def dedupe(call: Call[DedupeBody, Nothing]) -> Response:
+    """Archive what says the same as another memory of its place.
+
+    The best one stays, with the tags, other names, feedback and recall counts of all. Numbers, names, dates and
+    negations must agree, and nothing is compared across orgs, projects, types and audiences.
+    """
+    return await started(call, DEDUPE)
+
+
+@Route(
+    "POST",
+    "/v1/admin/lifecycle:consolidate",
+    permission=Permission.ADMIN,
+    response=LifecycleStarted,
+    statuses=(202,),
+    waits=True,
+    cost=10,
+)
+async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
+    """Merge memories about the same into the surest of them.
+
+    It says each sentence once, in the newest wording, and cites its sources in `metadata.consolidated`; those are
+    archived. Nothing is merged across orgs, projects, types and audiences.
+    """
+    return await started(call, CONSOLIDATE)
 
 
 @Route(
@@ -64,24 +98,6 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
         total=sum((await store.lifecycle.counts(done.id)).values()),
     )
     return await accepted(call, {"dry_run": False}, await store.operations.start_operation(operation))
-
-
-@Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
-async def policies(call: Call[Nothing, Nothing]) -> Response:
-    """What this workspace decided about the life of its memories."""
-    return respond(PoliciesAnswer.standing(await call.api.store.policies.document(call.actor.workspace_id)))
-
-
-@Route("PUT", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
-async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
-    """Decide which jobs run by themselves, and what a legal hold keeps.
-
-    The document takes the place of the one before.
-    """
-    for number, policy in enumerate(call.body.policies):
-        refuse_schedule(f"policies.{number}.schedule", policy.schedule)
-    document = call.body.document(call.actor.workspace_id, call.actor.label, call.api.clock.now())
-    return respond(PoliciesAnswer.standing(await call.api.store.policies.set_document(document)))
 
 
 async def started(call: Call[Any, Nothing], kind: str) -> Response:

@@ -1,13 +1,11 @@
 """Jobs that go through memories, and the way back."""
 
-from collections.abc import Mapping
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain.client.arguments import Pruned
+from openbrain.client.arguments import Consolidated, Lifecycled, Pruned
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.lifecycle import LifecycleStarted
-from openbrain.contract.admin.policies import PoliciesAnswer
 
 
 class Lifecycles:
@@ -18,9 +16,15 @@ class Lifecycles:
     async def prune(self, *, dry_run: bool = True, **how: Unpack[Pruned]) -> LifecycleStarted:
         """Archive what meets every limit given (at least one is needed); by default only find out what that would be.
         `watch` the operation: its result has the report."""
-        body: dict[str, object] = {**how, "dry_run": dry_run}
-        path = "/v1/admin/lifecycle:prune"
-        return await self._wire.ask(LifecycleStarted, "POST", path, body=body, repeat=dry_run, well=(202,))
+        return await self._started("prune", {**how, "dry_run": dry_run})
+
+    async def dedupe(self, *, dry_run: bool = True, **which: Unpack[Lifecycled]) -> LifecycleStarted:
+        """Archive what says the same as another memory of its place, which stays; by default only find out what."""
+        return await self._started("dedupe", {**which, "dry_run": dry_run})
+
+    async def consolidate(self, *, dry_run: bool = True, **how: Unpack[Consolidated]) -> LifecycleStarted:
+        """Merge memories about the same into the surest of them; by default only find out which."""
+        return await self._started("consolidate", {**how, "dry_run": dry_run})
 
     async def undo(self, operation_id: str) -> LifecycleStarted:
         """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't
@@ -28,10 +32,6 @@ class Lifecycles:
         path = f"/v1/admin/operations/{quote(operation_id, safe='')}:undo"
         return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
 
-    async def policies(self) -> PoliciesAnswer:
-        """What the workspace decided about the life of its memories."""
-        return await self._wire.ask(PoliciesAnswer, "GET", "/v1/admin/lifecycle")
-
-    async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
-        """Decide anew: `policies` that run by themselves, `legal_hold`; the document before is gone."""
-        return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
+    async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:
+        path, dry_run = f"/v1/admin/lifecycle:{job}", bool(body["dry_run"])
+        return await self._wire.ask(LifecycleStarted, "POST", path, body=body, repeat=dry_run, well=(202,))

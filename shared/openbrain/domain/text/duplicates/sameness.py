@@ -30,7 +30,7 @@ class Claim:
     """What a memory says, in the form in which it is compared."""
 
     about: tuple[object, ...]
-    """Equal where two can say the same: speaker, title, session, and the day where the words hang on it."""
+    """Equal where two can say the same: speaker, title, place in a session, and the day where the words hang on it."""
     sentences: tuple[Tokens, ...]
 
     @classmethod
@@ -38,8 +38,8 @@ class Claim:
         sentences = _said_once(canonical_sentences(memory.content))
         relative = any(token.text in _RELATIVE for each in sentences for token in each)
         day = memory.occurred_at // DAY if relative else None
-        session = memory.session_id if memory.turn is not None else ""
-        return cls((memory.speaker, memory.title.casefold(), session, day), sentences)
+        turn = None if memory.turn is None else (memory.session_id, memory.turn)
+        return cls((memory.speaker, memory.title.casefold(), turn, day), sentences)
 
 
 def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:

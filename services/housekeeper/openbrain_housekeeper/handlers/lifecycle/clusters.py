@@ -1,0 +1,122 @@
+"""Memories that belong together, found around each page of a walk through the selection, never pair by pair.
+
+A cluster is all that hangs together by links between two memories, whoever of it is met first; it is worked on where
+the oldest of it is met, so that no memory is in two clusters of an operation.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from openbrain.domain.access.visibility import matcher
+from openbrain.domain.memory import Memory
+from openbrain.ports.lifecycle import Lifecycle, Selection
+from openbrain.usecases.indexes.neighbours import Neighbours, Placed, place_of
+from openbrain_housekeeper.handlers.lifecycle.job import PAGE, Found
+
+NEIGHBOURS: Final = 16
+"""Looked at of each memory; of those that are linked with it, theirs too."""
+MOST: Final = 1000
+"""Memories of one cluster that are worked on together; of more, the next run takes what is left."""
+REMEMBERED: Final = 4
+"""Operations whose vectors are kept between looking and dealing."""
+Linked = Callable[[Placed, Placed], bool]
+"""Symmetric, by what the two say and are."""
+Cosine = Callable[[Memory, Memory], float]
+Links = Mapping[str, set[str]]
+
+
+class Clusters:
+    """Finds clusters, and remembers the vectors of those that it found last for who decides about them."""
+
+    def __init__(self, lifecycle: Lifecycle, neighbours: Neighbours) -> None:
+        self._lifecycle, self._neighbours = lifecycle, neighbours
+        self._vectors: OrderedDict[str, Mapping[str, Placed]] = OrderedDict()
+
+    async def find(self, operation_id: str, selection: Selection, cursor: Any, linked: Linked, least: float) -> Found:
+        """Those whose oldest is among the next page. `least`: no two that are less near are linked."""
+        after = None if cursor is None else (int(cursor[0]), str(cursor[1]))
+        page = [subject.memory for subject in await self._lifecycle.page(selection, PAGE, after)]
+        found, links = await self._around(selection, page, linked, least)
+        on_page = {memory.id for memory in page}
+        clusters = [sorted(ids, key=lambda each: _age(found[each].memory)) for ids in hanging_together(links)]
+        groups = [cluster[:MOST] for cluster in clusters if cluster[0] in on_page]
+        self._remember(operation_id, {each: found[each] for group in groups for each in group})
+        last = page[-1] if len(page) == PAGE else None
+        return Found(groups, len(page), None if last is None else [last.created_at, last.id])
+
+    def members(self, operation_id: str, ids: Sequence[str]) -> Sequence[Memory]:
+        """As they were found."""
+        return [self._vectors[operation_id][each].memory for each in ids]
+
+    def cosine(self, operation_id: str) -> Cosine:
+        """Of two of a cluster, by what they said when it was found: 0 where one says something else by now, or where
+        they have no place in common any more."""
+        found = self._vectors.get(operation_id, {})
+
+        def known(memory: Memory) -> Placed | None:
+            placed = found.get(memory.id)
+            return placed if placed is not None and placed.memory.content_hash == memory.content_hash else None
+
+        def cosine(one: Memory, other: Memory) -> float:
+            placed, another = known(one), known(other)
+            if placed is None or another is None or place_of(one) != place_of(other):
+                return 0.0
+            return placed.cosine(another)
+
+        return cosine
+
+    def _remember(self, operation_id: str, found: Mapping[str, Placed]) -> None:
+        self._vectors[operation_id] = found
+        self._vectors.move_to_end(operation_id)
+        while len(self._vectors) > REMEMBERED:
+            self._vectors.popitem(last=False)
+
+    async def _around(
+        self, selection: Selection, page: Sequence[Memory], linked: Linked, least: float
+    ) -> tuple[Mapping[str, Placed], Links]:
+        """The page and all that hangs together with it."""
+        condition, within = selection.condition(), _within(selection)
+        found = dict(await self._neighbours.placed(page))
+        links: defaultdict[str, set[str]] = defaultdict(set)
+        fresh = list(found.values())
+        while fresh and len(found) < PAGE + MOST:
+            new: dict[str, Placed] = {}
+            for one, other in await self._neighbours.near(fresh, condition, least, NEIGHBOURS):
+                here, there = one.memory.id, other.memory.id
+                if there not in links[here] and within(other.memory) and linked(one, other):
+                    links[here].add(there)
+                    links[there].add(here)
+                    if there not in found:
+                        new[there] = other
+            found |= new
+            fresh = list(new.values())
+        return found, links
+
+
+def _within(selection: Selection) -> Callable[[Memory], bool]:
+    selected = matcher(selection.condition())
+
+    def within(memory: Memory) -> bool:
+        young = max(memory.created_at, memory.confirmed_at) > selection.made_by
+        return not memory.ended and not young and selected(memory)
+
+    return within
+
+
+def _age(memory: Memory) -> tuple[int, str]:
+    return memory.created_at, memory.id
+
+
+def hanging_together(links: Links) -> Iterable[Sequence[str]]:
+    """Two or more that are linked, or linked by others; each once."""
+    seen: set[str] = set()
+    for start in list(links):
+        cluster, ahead = {start}, [start] if start not in seen else []
+        while ahead:
+            new = links[ahead.pop()] - cluster
+            cluster |= new
+            ahead += new
+        if len(cluster) > 1:
+            seen |= cluster
+            yield sorted(cluster)

@@ -1,0 +1,31 @@
+"""What several memories have been used for and are called, as one that stands for all of them has it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from openbrain.domain.limits import ALIASES, TAGS
+from openbrain.domain.memory import Memory
+from openbrain.ports.lifecycle import Subject, Use
+
+
+def joined_use(subjects: Sequence[Subject]) -> Use:
+    """Recalls and feedback of all."""
+    uses = [subject.use for subject in subjects]
+    recalled = [use.last_recalled_at for use in uses if use.last_recalled_at is not None]
+    return Use(
+        recalls=sum(use.recalls for use in uses),
+        last_recalled_at=max(recalled, default=None),
+        used=sum(use.used for use in uses),
+        ignored=sum(use.ignored for use in uses),
+    )
+
+
+def joined_names(first: Memory, others: Sequence[Memory]) -> Memory:
+    """The first with the tags and other names of all, its own before theirs, confirmed when one of them was last."""
+    memories = (first, *others)
+    return replace(
+        first,
+        tags=tuple(dict.fromkeys(tag for memory in memories for tag in memory.tags))[:TAGS],
+        aliases=tuple(dict.fromkeys(alias for memory in memories for alias in memory.aliases))[:ALIASES],
+        confirmed_at=max(memory.confirmed_at for memory in memories),
+    )

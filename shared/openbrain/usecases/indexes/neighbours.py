@@ -1,0 +1,101 @@
+"""Memories near others: candidates from the vector index, their similarity from the vectors that the database keeps.
+
+The index is asked within the place of each memory, so that nothing is ever compared across what different people may
+see; what it answers is held against the rows.
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from operator import mul
+from typing import NamedTuple
+
+from openbrain.domain.access.visibility import AllOf, Condition, Equals
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import Memory
+from openbrain.ports.index import VectorIndex, VectorSearch
+from openbrain.ports.store.generations import Generation, Generations, IndexKind
+from openbrain.ports.store.index_entries import Vectors
+from openbrain.ports.store.memories import Memories
+
+PLACE = ("workspace_id", "org", "project", "memory_scope", "audience", "type")
+"""Equal where two memories may be compared."""
+_SLACK = 0.05
+"""An index compares single passages, perhaps of rounded vectors."""
+
+
+class Placed(NamedTuple):
+    """A memory with the direction of all that it says."""
+
+    memory: Memory
+    vector: "array[float]"
+
+    def cosine(self, other: "Placed") -> float:
+        return float(sum(map(mul, self.vector, other.vector)))
+
+
+Pair = tuple[Placed, Placed]
+
+
+def place_of(memory: Memory) -> tuple[str, ...]:
+    """What two that may be compared have in common."""
+    return tuple(str(getattr(memory, name)) for name in PLACE)
+
+
+def _together(one: Placed, other: Placed) -> bool:
+    """By the rows: an index may be behind."""
+    return place_of(one.memory) == place_of(other.memory)
+
+
+class Neighbours:
+    """Asks the index that serves."""
+
+    def __init__(
+        self, index: Callable[[], VectorIndex], generations: Generations, vectors: Vectors, memories: Memories
+    ) -> None:
+        self._index, self._generations, self._vectors, self._memories = index, generations, vectors, memories
+
+    async def placed(self, memories: Sequence[Memory]) -> Mapping[str, Placed]:
+        """Those whose vectors are of what they say now; others have to wait for theirs."""
+        generation = await self._serving()
+        found = await self._vectors.passages([memory.id for memory in memories], generation.model)
+        return {
+            memory.id: Placed(memory, _direction(found[memory.id].vectors))
+            for memory in memories
+            if memory.id in found and found[memory.id].revision == memory.revision and found[memory.id].vectors
+        }
+
+    async def near(self, placed: Sequence[Placed], condition: Condition, least: float, limit: int) -> Sequence[Pair]:
+        """Each with those within the condition that are of its place and may be at least so near."""
+        if not placed:
+            return ()
+        generation = await self._serving()
+        searches = [VectorSearch(each.vector, AllOf((*_place(each.memory), condition)), limit + 1) for each in placed]
+        answers = await self._index().search_many(generation.name, searches)
+        pairs = [
+            (one, hit.memory_id)
+            for one, hits in zip(placed, answers, strict=True)
+            for hit in hits
+            if hit.score >= least - _SLACK and hit.memory_id != one.memory.id
+        ]
+        rows = await self._memories.rows(sorted({other for _, other in pairs}))
+        found = await self.placed(list(rows.values()))
+        return [(one, found[other]) for one, other in pairs if other in found and _together(one, found[other])]
+
+    async def _serving(self) -> Generation:
+        generation = await self._generations.serving(IndexKind.VECTOR)
+        if generation is None:
+            raise TryLater("no vector index serves yet: start an indexer for vectors")
+        return generation
+
+
+def _place(memory: Memory) -> Sequence[Condition]:
+    return [Equals(name, value) for name, value in zip(PLACE, place_of(memory), strict=True)]
+
+
+def _direction(vectors: Sequence["array[float]"]) -> "array[float]":
+    if len(vectors) == 1:
+        return vectors[0]
+    whole = [math.fsum(numbers) for numbers in zip(*vectors, strict=True)]
+    length = math.sqrt(math.fsum(number * number for number in whole)) or 1.0
+    return array("f", (number / length for number in whole))
