@@ -15,7 +15,12 @@ from tests.support.indexes.entries import memory
 
 NOW = 100 * DAY
 CONTENTS = ("Tests run on Friday", "On Friday tests run", "Tests run on Friday.", "Tests run on Monday", "Ana tests.")
-PLACES: tuple[dict[str, str], ...] = ({}, {"project": "web"}, {"org": "acme"}, {"agent_id": "ada", "memory_scope": "agent"})
+PLACES: tuple[dict[str, str], ...] = (
+    {},
+    {"project": "web"},
+    {"org": "acme"},
+    {"agent_id": "ada", "memory_scope": "agent"},
+)
 Decided = Callable[[Sequence[Subject]], Sequence[Change]]
 
 
