@@ -95,6 +95,10 @@ SECTIONS = {
             "openbrain_cli.operators.lifecycle.merge:consolidate",
             "The original's name for consolidate.",
         ),
+        "policy": (
+            "openbrain_cli.operators.lifecycle.policy:app",
+            "Show and change what runs by itself, and what a legal hold keeps.",
+        ),
         "undo": (
             "openbrain_cli.operators.lifecycle.prune:undo",
             "Put back what an operation archived, merged or filed elsewhere.",

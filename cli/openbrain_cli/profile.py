@@ -1,6 +1,7 @@
 """Which OpenBrain the commands talk to, and with which key: the only reader of the command line's environment."""
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -136,6 +137,11 @@ class Profile:
     def org(self) -> str | None:
         """The org that commands are about where none is named."""
         return self._env("OPENBRAIN_ORG", "CORE_BRAIN_ORG") or None
+
+    @property
+    def editor(self) -> list[str]:
+        """The command of this person's editor."""
+        return shlex.split(self._env("VISUAL", "EDITOR")) or ["vi"]
 
     def homes(self) -> "Homes":
         """Where this person's agents leave files."""

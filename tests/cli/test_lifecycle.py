@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Forbidden, Invalid
+from openbrain.domain.errors import Forbidden, Invalid, SetupError
 from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.cli.typed_json import Terminal, terminal
@@ -72,3 +73,25 @@ async def test_what_is_old_and_unused_is_reviewed(brain: Brain, terminal: Termin
         await terminal.run(key, "prune", "--older-than", "soon")
     with pytest.raises(Invalid, match="at least one of"):
         await terminal.run(await brain.key(permissions=frozenset(Permission)), "prune")
+
+
+async def test_policies_are_shown_and_edited(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    file, editor = tmp_path / "policy.json", tmp_path / "editor"
+    file.write_text('{"legal_hold": [{"project": "trial"}]}')
+    editor.write_text("#!/bin/sh\nsed -i s/trial/case/ $1\n")
+    editor.chmod(0o700)
+
+    _, nothing, _ = await terminal.run(key, "policy", "show")
+    _, first, _ = await terminal.run(key, "policy", "edit", "--file", str(file))
+    _, second, _ = await terminal.run(key, "policy", "edit", VISUAL=str(editor))
+    _, shown, _ = await terminal.run(key, "policy", "show")
+    with pytest.raises(SetupError, match="set EDITOR"):
+        await terminal.run(key, "policy", "edit", VISUAL=str(tmp_path / "none"))
+    file.write_text("[]")
+    with pytest.raises(Invalid, match="JSON object"):
+        await terminal.run(key, "policy", "edit", "--file", str(file))
+
+    assert nothing == {"policies": [], "legal_hold": []}
+    assert first == {"policies": [], "legal_hold": [{"project": "trial"}]}
+    assert second == shown == {"policies": [], "legal_hold": [{"project": "case"}]}

@@ -26,6 +26,7 @@ from openbrain.streams.redis.connection import connect, without_login
 from openbrain_housekeeper.back_pressure import when_room
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
+from openbrain_housekeeper.jobs.policies import PolicySchedule
 from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until_more
 from openbrain_housekeeper.jobs.rounds import ROUND, after, every, notifying
 from openbrain_housekeeper.jobs.row_retention import expire, purge_past
@@ -37,6 +38,7 @@ from openbrain_housekeeper.wiring.vaults import tick_schedule, vault_check
 VAULTS_EVERY_S = 60.0
 MEASURED_EVERY_S = 5.0
 TICKS_EVERY_S = 5.0
+POLICIES_EVERY_S = 20.0
 OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
 RELAYED = (
@@ -86,6 +88,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     expiry = when_room(notifying(wake, partial(expire, store, ROUND)), container.pressure)
     purge = partial(purge_past, store, settings)
     operate = notifying(wake, operations.round)
+    policies = PolicySchedule(store.policies, store.operations, container.clock)
     ticks = notifying(wake, tick_schedule(container).round)
     return [
         PeriodicJob("relay", relay, relayed),
@@ -96,6 +99,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
         PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
         PeriodicJob("trim", trim, every(tuning.trim_every_s), tuning.trim_every_s),
         *reconciliation_jobs(container, compared),
+        PeriodicJob("policies", policies.round, after(POLICIES_EVERY_S), POLICIES_EVERY_S),
         PeriodicJob("ticks", ticks, after(TICKS_EVERY_S), TICKS_EVERY_S),
         PeriodicJob("vaults", vault_check(container).round, after(VAULTS_EVERY_S), VAULTS_EVERY_S),
     ]

@@ -195,6 +195,8 @@ class SyncOpenBrain:
     dedupe = blocking(OpenBrain.dedupe)
     consolidate = blocking(OpenBrain.consolidate)
     undo = blocking(OpenBrain.undo)
+    policies = blocking(OpenBrain.policies)
+    set_policies = blocking(OpenBrain.set_policies)
 
     model_in_use = blocking(OpenBrain.model_in_use)
     change_model = blocking(OpenBrain.change_model)

@@ -138,13 +138,55 @@ class Lifecycle(Protocol):
         """Forget how to undo what was done before that time (microseconds)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A job that is to be done again and again."""
+
+    name: str
+    kind: str
+    schedule: str
+    """As cron says it, in UTC."""
+    request: Mapping[str, Any]
+    """Of the operation, as JSON values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyDocument:
+    """What a workspace has decided about the life of its memories."""
+
+    workspace_id: str
+    given: Mapping[str, Any]
+    """As its admin wrote it, as JSON values."""
+    runs: Sequence[Run] = ()
+    holds: Sequence[Criteria] = ()
+    """Legal holds: what they are about leaves by no job, policy or retention. One without limits holds everything."""
+    actor: str = ""
+    updated_at: int = 0
+
+
+class Policies(Protocol):
+    """One document a workspace."""
+
+    async def document(self, workspace_id: str) -> PolicyDocument | None:
+        """None where nothing was decided."""
+
+    async def set_document(self, document: PolicyDocument) -> PolicyDocument:
+        """Instead of the one before; as it stands now, with its time."""
+
+    async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
+        """Of every workspace that has one, by their ids; what follows `after`."""
+
+
 def kept(selection: Selection) -> Mapping[str, Any]:
     """For the request of an operation, as JSON values; its workspace and `at` are the operation's."""
-    given = asdict(selection.criteria).items()
-    criteria = {
-        name: value for name, value in given if value not in ((), "") and value is not None and value is not False
-    }
-    return {"criteria": criteria, "older_than": selection.at - selection.made_by}
+    return {"criteria": plain(selection.criteria), "older_than": selection.at - selection.made_by}
+
+
+def plain(criteria: Criteria) -> dict[str, Any]:
+    """Its limits as JSON values, for `Criteria.of`."""
+    empty: tuple[Any, ...] = ("", ())
+    given = asdict(criteria).items()
+    return {name: value for name, value in given if value not in empty and value is not None and value is not False}
 
 
 def selection_of(operation: Operation) -> Selection:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from cronsim import CronSim
+from cronsim import CronSim, CronSimError
 
-from openbrain.domain.errors import NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
@@ -24,6 +24,16 @@ def last_slot(schedule: str, now_us: int) -> datetime | None:
     """The last minute of the schedule that has come; None where none ever did."""
     behind = (_EPOCH + timedelta(microseconds=now_us)).replace(second=0, microsecond=0) + timedelta(minutes=1)
     return next(CronSim(schedule, behind, reverse=True), None)
+
+
+def refuse_schedule(field: str, schedule: str) -> None:
+    """`Invalid` where cron would not take it, or where it never comes."""
+    try:
+        if next(CronSim(schedule, _EPOCH), None) is not None:
+            return
+    except CronSimError:
+        pass
+    raise Invalid(field, "must be five fields as cron takes them, of a time that comes, as in `30 3 * * *`")
 
 
 def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) -> bool:

@@ -179,6 +179,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/dead:replay"): {"all": True, "dry_run": False},
     ("POST", "/v1/admin/dead:discard"): {"letters": [LETTER], "dry_run": False},
     ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
+    ("PUT", "/v1/admin/lifecycle"): {"legal_hold": [{"project": "trial"}]},
     ("POST", "/v1/admin/lifecycle:prune"): {"max_confidence": 0.5},
     ("POST", "/v1/admin/lifecycle:dedupe"): {"project": "shop"},
     ("POST", "/v1/admin/lifecycle:consolidate"): {"threshold": 0.97},

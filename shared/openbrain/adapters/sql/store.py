@@ -27,6 +27,7 @@ from openbrain.adapters.sql.signals.reading import SqlHalts, SqlSignals
 from openbrain.adapters.sql.signals.webhooks import SqlWebhookLetters, SqlWebhooks
 from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys
 from openbrain.adapters.sql.tenants.lifecycle.lifecycle import SqlLifecycle
+from openbrain.adapters.sql.tenants.lifecycle.policies import SqlPolicies
 from openbrain.adapters.sql.tenants.transferring import SqlTransfer
 from openbrain.adapters.sql.tenants.workspaces import SqlWorkspaces
 from openbrain.adapters.sql.vault.memories import SqlVault
@@ -39,7 +40,7 @@ from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.clock import Clock, Follower
-from openbrain.ports.lifecycle import Lifecycle
+from openbrain.ports.lifecycle import Lifecycle, Policies
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
@@ -90,6 +91,7 @@ class SqlStore:
         self.api_keys: ApiKeys = SqlApiKeys(database, clock)
         self.operations: Operations = SqlOperations(database, clock)
         self.lifecycle: Lifecycle = SqlLifecycle(database, clock)
+        self.policies: Policies = SqlPolicies(database, clock)
         self.leases: Leases = SqlLeases(database)
         self.groups: Groups = SqlGroups(database, clock)
         self.vault: Vault = SqlVault(database, clock)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from openbrain.ports.agents import Messages, Sessions
-from openbrain.ports.lifecycle import Lifecycle
+from openbrain.ports.lifecycle import Lifecycle, Policies
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
@@ -45,6 +45,7 @@ class Store(Protocol):
     api_keys: ApiKeys
     operations: Operations
     lifecycle: Lifecycle
+    policies: Policies
     leases: Leases
     groups: Groups
     vault: Vault

@@ -5,20 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.ids import uuid7
-from openbrain.domain.memory import DAY, Memory
-from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, Selection, Subject, Undone, Use
+from openbrain.domain.memory import DAY, Memory, MemoryType
+from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, PolicyDocument, Run, Selection, Subject, Undone, Use
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.ports.store.tenants import Workspace, WorkspaceChange
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
-
-REWRITTEN_COLUMNS = {"version", "revision", "updated_at"}
 
 
 async def running(store: SqlStore, clock: FakeClock, kind: str = PRUNE, **request: Any) -> Operation:
@@ -159,9 +155,8 @@ async def test_nothing_but_what_is_selected_is_touched(store: SqlStore, database
 
 async def test_a_legal_hold_keeps_what_it_is_about(store: SqlStore, database: Database, clock: FakeClock) -> None:
     held, free = await stored(store.writes, "held", project="trial"), await stored(store.writes, "free")
-    hold = {"workspace_id": "w1", "document": "{}", "holds": '[{"project":"trial","only_project":true}]'}
-    line = {**hold, "actor": "ada", "updated_at": 0}
-    await database.write(lambda connection: connection.execute(insert(lifecycle_policies), line).rowcount)
+    trial = Criteria(project="trial", only_project=True)
+    await store.policies.set_document(PolicyDocument(workspace_id="w1", given={}, holds=(trial,)))
     operation, selection, ids = await running(store, clock), selected(clock), [held.id, free.id]
 
     looked_at = await store.lifecycle.look(selection, ids, archive_all)
@@ -242,3 +237,20 @@ async def test_pages_go_from_the_oldest_on(store: SqlStore, clock: FakeClock, li
 
     assert [each.memory for each in found] == sorted(made, key=lambda each: (each.created_at, each.id))
     assert await store.lifecycle.count(selection) == 4
+
+
+async def test_a_workspace_has_one_document(store: SqlStore, clock: FakeClock) -> None:
+    run = Run(name="old", kind=PRUNE, schedule="30 3 * * *", request={"rule": {"max_confidence": 0.1}})
+    holds = (Criteria(tags=("ä",), types=(MemoryType.BUG,)), Criteria())
+    one = PolicyDocument(workspace_id="w1", given={"policies": ["ä"]}, runs=(run,), holds=holds, actor="ada")
+    two = PolicyDocument(workspace_id="w2", given={})
+
+    assert await store.policies.document("w1") is None
+    await store.policies.set_document(replace(one, given={"policies": []}))
+    clock.advance(1)
+    first = await store.policies.set_document(one)
+    second = await store.policies.set_document(two)
+
+    assert first == replace(one, updated_at=clock.now()) == await store.policies.document("w1")
+    assert await store.policies.documents(1) == [first]
+    assert await store.policies.documents(9, "w1") == [second]

@@ -32,8 +32,16 @@ CONSOLIDATING: list[Bad] = [
     ("threshold", "high", "threshold"),
     ("reasoned", 1, "reasoned"),
 ]
+DOCUMENT: list[Bad] = [
+    ("policies", {}, "policies"),
+    ("policies", [{"name": "a", "job": "prune"}], "policies.0"),
+    ("legal_hold", [{"org": LONG}], "legal_hold.0.org"),
+    ("legal_hold", [{}] * 51, "legal_hold"),
+    ("legal_hodl", [], "legal_hodl"),
+]
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/admin/lifecycle:prune", PRUNING),
+    ("PUT", "/v1/admin/lifecycle", DOCUMENT),
     ("POST", "/v1/admin/lifecycle:dedupe", SELECTED),
     ("POST", "/v1/admin/lifecycle:consolidate", CONSOLIDATING),
 ]
@@ -42,6 +50,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 def full(secret: str) -> dict[str, dict[str, Any]]:
     """By path, a body that is well."""
     return {
+        "/v1/admin/lifecycle": {"legal_hold": [{"project": secret}]},
         "/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1},
         "/v1/admin/lifecycle:dedupe": {"project": secret},
         "/v1/admin/lifecycle:consolidate": {"project": secret},

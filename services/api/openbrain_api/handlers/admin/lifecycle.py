@@ -3,14 +3,16 @@
 from typing import Any
 
 from openbrain.contract.admin.lifecycle import ConsolidateBody, DedupeBody, LifecycleBody, LifecycleStarted, PruneBody
+from openbrain.contract.admin.policies import PoliciesAnswer, PoliciesBody
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
 from openbrain.ports.store.operations import Operation
+from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.response import Response
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
 
@@ -98,6 +100,24 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
         total=sum((await store.lifecycle.counts(done.id)).values()),
     )
     return await accepted(call, {"dry_run": False}, await store.operations.start_operation(operation))
+
+
+@Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
+async def policies(call: Call[Nothing, Nothing]) -> Response:
+    """What this workspace decided about the life of its memories."""
+    return respond(PoliciesAnswer.standing(await call.api.store.policies.document(call.actor.workspace_id)))
+
+
+@Route("PUT", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
+async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
+    """Decide which jobs run by themselves, and what a legal hold keeps.
+
+    The document takes the place of the one before.
+    """
+    for number, policy in enumerate(call.body.policies):
+        refuse_schedule(f"policies.{number}.schedule", policy.schedule)
+    document = call.body.document(call.actor.workspace_id, call.actor.label, call.api.clock.now())
+    return respond(PoliciesAnswer.standing(await call.api.store.policies.set_document(document)))
 
 
 async def started(call: Call[Any, Nothing], kind: str) -> Response:

@@ -1,11 +1,13 @@
 """Jobs that go through memories, and the way back."""
 
+from collections.abc import Mapping
 from typing import Unpack
 from urllib.parse import quote
 
 from openbrain.client.arguments import Consolidated, Lifecycled, Pruned
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.lifecycle import LifecycleStarted
+from openbrain.contract.admin.policies import PoliciesAnswer
 
 
 class Lifecycles:
@@ -31,6 +33,14 @@ class Lifecycles:
         be."""
         path = f"/v1/admin/operations/{quote(operation_id, safe='')}:undo"
         return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
+
+    async def policies(self) -> PoliciesAnswer:
+        """What the workspace decided about the life of its memories."""
+        return await self._wire.ask(PoliciesAnswer, "GET", "/v1/admin/lifecycle")
+
+    async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
+        """Decide anew: `policies` that run by themselves, `legal_hold`; the document before is gone."""
+        return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
 
     async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:
         path, dry_run = f"/v1/admin/lifecycle:{job}", bool(body["dry_run"])

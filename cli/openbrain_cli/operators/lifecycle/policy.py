@@ -1,0 +1,102 @@
+"""policy: what a workspace has decided about the life of its memories."""
+
+import json as json_module
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid, SetupError
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, moment, say
+
+if TYPE_CHECKING:
+    from openbrain.contract.admin.policies import PoliciesAnswer
+
+app = new_app(
+    no_args_is_help=True,
+    help="Which lifecycle jobs run by themselves, and what a legal hold keeps. Needs an admin's key of the workspace.",
+)
+_EXAMPLE = {
+    "policies": [
+        {
+            "name": "old-observations",
+            "job": "prune",
+            "schedule": "30 3 * * *",
+            "body": {"type": "observation", "max_effective_confidence": 0.1, "dry_run": True},
+        }
+    ],
+    "legal_hold": [],
+}
+File = Annotated[
+    Path | None,
+    typer.Option("--file", help="Take it from here instead of an editor; - reads standard input.", allow_dash=True),
+]
+
+
+@app.command()
+@command("openbrain policy show", "openbrain policy show --json > policy.json")
+def show(to: Connection, json: AsJson = False) -> None:
+    """Show the document that stands."""
+    standing = to.ask(lambda brain: brain.policies())
+    if json:
+        as_json(_document(standing))
+        return
+    if standing.updated_at is None:
+        say("nothing runs by itself here, and nothing is held: openbrain policy edit")
+        return
+    as_json(_document(standing))
+    say(f"by {standing.actor}, {moment(standing.updated_at)}")
+
+
+@app.command()
+@command("openbrain policy edit", "openbrain policy edit --file policy.json")
+def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
+    """Change the document in an editor ($EDITOR), or take it from a file."""
+    if file is None:
+        standing = to.ask(lambda brain: brain.policies())
+        before = _document(standing) if standing.updated_at is not None else _EXAMPLE
+        given = _edited(before, to.profile.editor)
+        if given == before:
+            say("nothing was changed")
+            return
+    else:
+        given = _parsed(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
+    stands = to.ask(lambda brain: brain.set_policies(given))
+    if json:
+        as_json(_document(stands))
+    else:
+        print(f"{len(stands.policies)} policies, {len(stands.legal_hold)} legal holds")
+
+
+def _document(standing: "PoliciesAnswer") -> dict[str, Any]:
+    """What can be edited and given back."""
+    return standing.model_dump(mode="json", exclude={"actor", "updated_at"})
+
+
+def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:
+    """What the editor leaves in a file that only this person may read."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "policy.json"
+        file.write_text(json_module.dumps(before, indent=2) + "\n", encoding="utf-8")
+        try:
+            ended = subprocess.run([*editor, str(file)], check=False)
+        except OSError as error:
+            raise SetupError(f"the editor {editor[0]} can't be started ({error.strerror}): set EDITOR") from None
+        if ended.returncode:
+            raise Invalid("", f"the editor ended with {ended.returncode}: nothing was changed")
+        return _parsed(file.read_text(encoding="utf-8"))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        given = json_module.loads(text)
+    except ValueError as error:
+        raise Invalid("", f"this is no JSON ({error}): nothing was changed") from None
+    if not isinstance(given, dict):
+        raise Invalid("", "must be a JSON object, as `openbrain policy show` prints it")
+    return given

@@ -1,0 +1,66 @@
+"""Each workspace's policies, as rows."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, RowMapping, delete, insert, select
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies as table
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.domain.access.visibility import Criteria
+from openbrain.ports.clock import Clock
+from openbrain.ports.lifecycle import PolicyDocument, Run, plain
+
+
+class SqlPolicies:
+    """`ports.lifecycle.Policies`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def document(self, workspace_id: str) -> PolicyDocument | None:
+        query = select(table).where(table.c.workspace_id == workspace_id)
+
+        def read(connection: Connection) -> PolicyDocument | None:
+            row = connection.execute(query).mappings().one_or_none()
+            return None if row is None else _document(row)
+
+        return await self._database.read(read)
+
+    async def set_document(self, document: PolicyDocument) -> PolicyDocument:
+        document = replace(document, updated_at=self._clock.now())
+        row: dict[str, Any] = {
+            "workspace_id": document.workspace_id,
+            "document": json_text({"given": document.given, "runs": [asdict(run) for run in document.runs]}),
+            "holds": json_text([plain(hold) for hold in document.holds]),
+            "actor": document.actor,
+            "updated_at": document.updated_at,
+        }
+
+        def write(connection: Connection) -> PolicyDocument:
+            connection.execute(delete(table).where(table.c.workspace_id == document.workspace_id))
+            connection.execute(insert(table), row)
+            return document
+
+        return await self._database.write(write)
+
+    async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
+        query = select(table).where(table.c.workspace_id > after).order_by(table.c.workspace_id).limit(limit)
+        return await self._database.read(
+            lambda connection: [_document(row) for row in connection.execute(query).mappings()]
+        )
+
+
+def _document(row: RowMapping) -> PolicyDocument:
+    kept = orjson.loads(row["document"])
+    return PolicyDocument(
+        workspace_id=row["workspace_id"],
+        given=kept.get("given", {}),
+        runs=tuple(Run(**run) for run in kept.get("runs", ())),
+        holds=tuple(Criteria.of(hold) for hold in orjson.loads(row["holds"])),
+        actor=row["actor"],
+        updated_at=row["updated_at"],
+    )

@@ -1,0 +1,93 @@
+"""What a workspace decides about the life of its memories: which jobs run by themselves, and what nothing may take."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
+
+from openbrain.contract.admin.lifecycle import LifecycleBody, MemoryFilter, PruneBody
+from openbrain.contract.base import Answer, Body
+from openbrain.domain.times import to_datetime
+from openbrain.ports.lifecycle import PolicyDocument, Run, kept
+
+MOST = 50
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=50)]
+Schedule = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9A-Za-z*,/#L-]+( [0-9A-Za-z*,/#L-]+){4}$", max_length=100),
+    Field(description="When, as cron says it, in UTC: `30 3 * * *` is each night."),
+]
+
+
+class _Policy(Body):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    schedule: Schedule
+
+    def run(self, workspace_id: str, at: int) -> Run:
+        """What the housekeeper starts."""
+        job: str = getattr(self, "job")  # noqa: B009 - each policy narrows it to its own word
+        body: LifecycleBody = getattr(self, "body")  # noqa: B009 - and this
+        request = {**kept(body.selection(workspace_id, at)), "rule": body.rule(), "dry_run": body.dry_run}
+        return Run(name=self.name, kind=job, schedule=self.schedule, request=request)
+
+
+class PrunePolicy(_Policy):
+    """Prune by itself."""
+
+    job: Literal["prune"]
+    body: Annotated[
+        PruneBody, Field(description="As of `POST /v1/admin/lifecycle:prune`: it only tells unless dry_run is false.")
+    ]
+
+
+Policy = PrunePolicy
+"""One of them, told apart by `job`."""
+
+
+class PoliciesBody(Body):
+    """The whole document: what stood there before is gone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    policies: Annotated[tuple[Policy, ...], Field(max_length=MOST, description="Jobs that run by themselves.")] = ()
+    legal_hold: Annotated[
+        tuple[MemoryFilter, ...],
+        Field(max_length=MOST, description="No job, policy or retention takes what one of these matches; {} is all."),
+    ] = ()
+
+    @model_validator(mode="after")
+    def _named_apart(self) -> Self:
+        if len({policy.name for policy in self.policies}) != len(self.policies):
+            raise ValueError("policies must have names of their own: operations tell them by it")
+        return self
+
+    def document(self, workspace_id: str, actor: str, at: int) -> PolicyDocument:
+        return PolicyDocument(
+            workspace_id=workspace_id,
+            given=self.model_dump(mode="json", exclude_unset=True),
+            runs=tuple(policy.run(workspace_id, at) for policy in self.policies),
+            holds=tuple(hold.criteria() for hold in self.legal_hold),
+            actor=actor,
+        )
+
+
+class PoliciesAnswer(Answer):
+    """The document as it was given, who gave it and when; empty where nobody did."""
+
+    policies: tuple[dict[str, Any], ...] = ()
+    legal_hold: tuple[dict[str, Any], ...] = ()
+    actor: str | None = None
+    updated_at: datetime | None = None
+
+    @classmethod
+    def standing(cls, document: PolicyDocument | None) -> Self:
+        """What stands in the database."""
+        given = {} if document is None else document.given
+        return cls(
+            policies=tuple(given.get("policies", ())),
+            legal_hold=tuple(given.get("legal_hold", ())),
+            actor=None if document is None else document.actor,
+            updated_at=None if document is None else to_datetime(document.updated_at),
+        )

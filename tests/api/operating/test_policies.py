@@ -1,0 +1,122 @@
+"""Policies of a workspace: set by its admin, run by the housekeeper when their time comes; and legal holds."""
+
+from typing import Any
+
+import pytest
+
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain_housekeeper.jobs.policies import PolicySchedule
+from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.store.lifecycle_worker import worker
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+POLICIES, OPERATIONS = "/v1/admin/lifecycle", "/v1/admin/operations"
+EVERYTHING = frozenset(Permission)
+HOUR = 3600 * MICROSECONDS
+
+
+def nightly(**changes: Any) -> dict[str, Any]:
+    body = {"max_confidence": 0.5, "dry_run": False}
+    return {"name": "unsure", "job": "prune", "schedule": "30 3 * * *", "body": body, **changes}
+
+
+async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    lead, other = (PolicySchedule(brain.store.policies, brain.store.operations, brain.clock) for _ in range(2))
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        unsure = await remembered(admin, "unsure", confidence=0.1)
+        sure = await remembered(admin, "sure", confidence=0.9)
+        put = await admin.put(POLICIES, json={"policies": [nightly()]})
+        assert put.status_code == 200, put.text
+        assert await lead.round() == 0
+        brain.clock.advance(DAY)
+        assert (await lead.round(), await other.round(), await lead.round()) == (1, 0, 0)
+        while await worker(brain.store, brain.clock).round():
+            pass
+        brain.clock.advance(DAY)
+        assert await other.round() == 1
+        while await worker(brain.store, brain.clock).round():
+            pass
+        second, first = (await admin.get(OPERATIONS)).json()["operations"]
+        listed = (await admin.get("/v1/brain/list")).json()["memories"]
+        brain.clock.advance(9 * DAY)
+        assert await lead.round() == 1, "what was missed for long is done once"
+
+    assert (first["kind"], first["actor"], first["request"]["policy"]) == ("prune", "policy unsure", "unsure")
+    assert (first["status"], first["result"]["archived"], [each["id"] for each in first["result"]["examples"]]) == (
+        "done",
+        1,
+        unsure,
+    )
+    assert second["result"] == {"examples": []}
+    assert [each["id"] for each in listed] == sure
+    shown = put.json()
+    assert (shown["policies"], shown["actor"]) == ([nightly()], "ada")
+
+
+async def test_a_legal_hold_stops_jobs_and_policies(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        held = await remembered(admin, "held", project="trial", confidence=0.1)
+        free = await remembered(admin, "free", confidence=0.1)
+        body = {"max_confidence": 0.5, "dry_run": False}
+
+        async def pruned() -> dict[str, Any]:
+            begun = (await admin.post(f"{POLICIES}:prune", json=body)).json()["operation"]
+            while await worker(brain.store, brain.clock).round():
+                pass
+            result: dict[str, Any] = (await admin.get(f"{OPERATIONS}/{begun['id']}")).json()["result"]
+            return result
+
+        await admin.put(POLICIES, json={"legal_hold": [{}]})
+        everything = await pruned()
+        await admin.put(POLICIES, json={"legal_hold": [{"project": "trial"}]})
+        but_free = await pruned()
+        await admin.put(POLICIES, json={})
+        at_last = await pruned()
+
+    assert everything == {"held": 2, "examples": []}
+    assert (but_free["held"], [each["id"] for each in but_free["examples"]]) == (1, free)
+    assert [each["id"] for each in at_last["examples"]] == held
+
+
+async def test_policies_are_their_workspaces_own_and_admins(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        nothing = (await admin.get(POLICIES)).json()
+        await admin.put(POLICIES, json={"policies": [nightly()], "legal_hold": [{"project": "mine"}]})
+        stands = (await admin.get(POLICIES)).json()
+    async with http(brain.app(), await brain.key(await brain.new_workspace(), permissions=EVERYTHING)) as foreign:
+        assert (await foreign.get(POLICIES, params={"workspace_id": workspace})).json() == nothing
+        refused(await foreign.put(POLICIES, json={"workspace_id": workspace}), 422, "workspace_id")
+    async with http(brain.app(), await brain.key(workspace)) as writer:
+        refused(await writer.get(POLICIES), 403)
+        refused(await writer.put(POLICIES, json={}), 403)
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        assert (await admin.get(POLICIES)).json() == stands
+
+    assert nothing["data"] == {"policies": [], "legal_hold": [], "actor": None, "updated_at": None}
+    assert stands["legal_hold"] == [{"project": "mine"}]
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"policies": [nightly(schedule="at night")]}, "policies.0.schedule"),
+        ({"policies": [nightly(schedule="61 3 * * *")]}, "policies.0.schedule"),
+        ({"policies": [nightly(schedule="0 0 30 2 *")]}, "policies.0.schedule"),
+        ({"policies": [nightly(job="burn")]}, "policies.0.job"),
+        ({"policies": [nightly(body={})]}, "policies.0.body"),
+        ({"policies": [nightly(name="a b")]}, "policies.0.name"),
+        ({"policies": [nightly(), nightly()]}, ""),
+        ({"legal_hold": [{"projcet": "x"}]}, "legal_hold.0.projcet"),
+        ({"legal-hold": []}, "legal-hold"),
+        ({"policies": [nightly()] * 51}, "policies"),
+    ],
+)
+async def test_a_document_that_can_not_be_is_refused(module_brain: Brain, document: Any, field: str) -> None:
+    async with http(module_brain.app(), await module_brain.key("w-refused", permissions=EVERYTHING)) as admin:
+        refused(await admin.put(POLICIES, json=document), 422, field)
+        assert (await admin.get(POLICIES)).json()["updated_at"] is None
