@@ -27,6 +27,8 @@ MODULES = (
     "indexes.reindex",
     "signals",
     "questions.retrieval",
+    "questions.abstention",
+    "questions.cranfield",
     "questions.names",
     "questions.standing",
     "questions.sets",

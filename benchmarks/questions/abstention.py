@@ -4,30 +4,56 @@
 of them name a speaker, so that names alone find something.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import argparse
+from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.support.conversations import Conversation
-from benchmarks.support.report import Row
+import httpx
 
+from benchmarks.questions.retrieval import conversations_of, store
+from benchmarks.support.conversations import Conversation
+from benchmarks.support.report import Report, Row
+from benchmarks.support.system import running
+
+NAME = "abstention"
 QUESTIONS = Path(__file__).with_name("unanswerable.txt")
 COUNT = 200
 EMPTY, LOST = 0.8, 0.05
 
-Nearest = Callable[[str, str], tuple[float, bool]]
-"""Of a conversation and a question: the best similarity, and whether the answer by default is `nothing_close`."""
+
+def add_options(_parser: argparse.ArgumentParser) -> None:
+    """Those of `retrieval` say where the conversations are."""
 
 
-def abstention(conversations: Sequence[Conversation], nearest: Nearest) -> Iterator[Row]:
+def run(options: argparse.Namespace) -> Report:
+    """Start a system, store, wait, ask."""
+    conversations = [each for some in conversations_of(options).values() for each in some]
+    if not conversations:
+        return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
+    with running() as system, system.client() as client:
+        for conversation in conversations:
+            store(client, conversation)
+        unanswerable = [_nearest(client, *each) for each in _unanswerable(conversations)]
+        answerable = [_nearest(client, *each) for each in _answerable(conversations)]
+    return Report(NAME, tuple(_rows(unanswerable, answerable)), ("asked with ten hits, by default",))
+
+
+def _rows(unanswerable: Sequence[tuple[float, bool]], answerable: Sequence[tuple[float, bool]]) -> Iterator[Row]:
     """How often each kind gets no hits by default, and how well the best similarity tells them apart."""
-    unanswerable = [nearest(*each) for each in _unanswerable(conversations)]
-    answerable = [nearest(*each) for each in _answerable(conversations)]
-    yield Row(f"abstention: {len(unanswerable)} nobody can answer, empty", "", (_empty(unanswerable),), goal=EMPTY)
+    yield Row(f"{len(unanswerable)} nobody can answer, empty", "", (_empty(unanswerable),), goal=EMPTY)
     lost = (_empty(answerable),)
-    yield Row(f"abstention: {len(answerable)} answerable, empty", "", lost, goal=LOST, at_most=True)
+    yield Row(f"{len(answerable)} answerable, empty", "", lost, goal=LOST, at_most=True)
     better = [(one > other) + (one == other) / 2 for one, _ in answerable for other, _ in unanswerable]
-    yield Row("abstention: AUC of the best similarity", "", (sum(better) / len(better),))
+    yield Row("AUC of the best similarity", "", (sum(better) / len(better),))
+
+
+def _nearest(client: httpx.Client, project: str, question: str) -> tuple[float, bool]:
+    """The similarity of the best that there is, and whether an answer by default says that nothing is close."""
+    body = {"query": question[:2000], "project": project, "top_k": 10}
+    default = client.post("/v1/brain/recall", json=body).raise_for_status().json()
+    whole = client.post("/v1/brain/recall", json={**body, "precision": "recall"}).raise_for_status().json()
+    return max((each["similarity"] for each in whole["memories"]), default=0.0), default["nothing_close"]
 
 
 def _unanswerable(conversations: Sequence[Conversation]) -> Iterator[tuple[str, str]]:

@@ -8,12 +8,10 @@ any@k: at least one turn of the evidence (or one of its sessions) is among the f
 import argparse
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import httpx
 
-from benchmarks.questions.abstention import abstention
 from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
 from benchmarks.support.intervals import share
 from benchmarks.support.report import Report, Row
@@ -21,15 +19,15 @@ from benchmarks.support.system import running, wait_until_indexed
 
 NAME = "retrieval"
 Json = float | bool | str
-_BARE: dict[str, Json] = {"late_weight": 0.0, "neighbours": False}
-_ALL: dict[str, Json] = {"top_k": 100, "precision": "recall"}
+BARE: dict[str, Json] = {"late_weight": 0.0, "neighbours": False}
+ALL: dict[str, Json] = {"top_k": 100, "precision": "recall"}
 SIDES: Mapping[str, dict[str, Json]] = {
-    "text": {"text_weight": 1.0, **_BARE, **_ALL},
-    "vectors": {"text_weight": 0.0, **_BARE, **_ALL},
-    "fused": {**_BARE, **_ALL},
-    "fused, neighbours": {"late_weight": 0.0, **_ALL},
-    "fused, late": {"neighbours": False, **_ALL},
-    "whole": _ALL,
+    "text": {"text_weight": 1.0, **BARE, **ALL},
+    "vectors": {"text_weight": 0.0, **BARE, **ALL},
+    "fused": {**BARE, **ALL},
+    "fused, neighbours": {"late_weight": 0.0, **ALL},
+    "fused, late": {"neighbours": False, **ALL},
+    "whole": ALL,
     "by default": {},
 }
 STEPS = (
@@ -58,21 +56,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     """Start a system, store, wait, ask."""
+    sets = conversations_of(options)
+    if not sets:
+        return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
+    with running({"OPENBRAIN_EMBEDDING__MODEL": options.retrieval_model}) as system, system.client() as client:
+        found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
+    if len(found) > 1:
+        found["pooled"] = [answers for part in found.values() for answers in part]
+    model = options.retrieval_model or "the embedded default"
+    about = f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates, {model}"
+    return Report(NAME, tuple(_rows(found)), (about,))
+
+
+def conversations_of(options: argparse.Namespace) -> dict[str, list[Conversation]]:
+    """By data set, of those that are given."""
     sets: dict[str, list[Conversation]] = {}
     if options.locomo:
         sets["LoCoMo"] = list(locomo(options.locomo))
     if options.beam:
         sets["BEAM"] = list(beam(options.beam))
-    if not sets:
-        return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
-    with running({"OPENBRAIN_EMBEDDING__MODEL": options.retrieval_model}) as system, system.client() as client:
-        found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
-        abstained = list(abstention([each for some in sets.values() for each in some], partial(_nearest, client)))
-    if len(found) > 1:
-        found["pooled"] = [answers for part in found.values() for answers in part]
-    model = options.retrieval_model or "the embedded default"
-    about = f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates, {model}"
-    return Report(NAME, (*_rows(found), *abstained), (about,))
+    return sets
 
 
 Answers = dict[tuple[str, str], bool]
@@ -81,7 +84,7 @@ Answers = dict[tuple[str, str], bool]
 
 def _ask_all(client: httpx.Client, conversations: Sequence[Conversation]) -> Iterator[Answers]:
     for conversation in conversations:
-        turns = _store(client, conversation)
+        turns = store(client, conversation)
         for question in conversation.questions:
             yield {
                 (side, measure): hit
@@ -90,7 +93,8 @@ def _ask_all(client: httpx.Client, conversations: Sequence[Conversation]) -> Ite
             }
 
 
-def _store(client: httpx.Client, conversation: Conversation) -> dict[str, Turn]:
+def store(client: httpx.Client, conversation: Conversation) -> dict[str, Turn]:
+    """Every turn, by the id of its memory, once all are indexed."""
     turns: dict[str, Turn] = {}
     for start in range(0, len(conversation.turns), BATCH):
         part = conversation.turns[start : start + BATCH]
@@ -131,14 +135,6 @@ def _ask(
         "turn any@10": any(turn.id in question.evidence for turn in found[:10]),
         "session any@5": any(session in wanted for session in sessions[:5]),
     }
-
-
-def _nearest(client: httpx.Client, project: str, question: str) -> tuple[float, bool]:
-    """The similarity of the best that there is, and whether an answer by default says that nothing is close."""
-    body = {"query": question[:2000], "project": project, "top_k": 10}
-    default = client.post("/v1/brain/recall", json=body).raise_for_status().json()
-    whole = client.post("/v1/brain/recall", json={**body, "precision": "recall"}).raise_for_status().json()
-    return max((each["similarity"] for each in whole["memories"]), default=0.0), default["nothing_close"]
 
 
 def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:
