@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from tests.support.api.brain import brain, brain_database_url
+from tests.support.api.brain import brain, brain_database_url, module_brain, module_database_url
 from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store
 from tests.support.vault.ticking import pages
 
@@ -18,6 +18,8 @@ __all__ = [
     "database_url",
     "mariadb_tables",
     "mariadb_tables_url",
+    "module_brain",
+    "module_database_url",
     "pages",
     "store",
 ]

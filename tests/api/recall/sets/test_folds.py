@@ -1,10 +1,16 @@
 """Near-equal memories are one hit, the asked project comes first, and a chain answers with its head."""
 
+import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+from qdrant_client import AsyncQdrantClient
 
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.contract.brain.recall import Recalled
 from tests.support.api.brain import Brain, http, offer, remembered
 
@@ -19,7 +25,26 @@ async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> Recalled:
     return Recalled.model_validate(response.json())
 
 
-async def test_near_equal_memories_are_one_hit(brain: Brain) -> None:
+@pytest.fixture(params=["embedded", "qdrant-local", "elasticsearch"])
+async def on_engines(request: pytest.FixtureRequest, brain: Brain) -> AsyncIterator[Brain]:
+    """The brain on other indexes: Qdrant's on the client's local mode, or both on Elasticsearch."""
+    name, text, vectors = f"t{uuid.uuid4().hex[:12]}", brain.text, brain.vectors
+    if request.param == "qdrant-local":
+        brain.vectors = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), name)
+    elif request.param == "elasticsearch":
+        url = request.getfixturevalue("elasticsearch_server").url
+        brain.text = ElasticsearchText(url, name, refresh_ms=20, verify_tls=True, timeout_s=60)
+        brain.vectors = ElasticsearchVectors(url, name, refresh_ms=20, verify_tls=True, timeout_s=60)
+    yield brain
+    for ours, own in ((brain.text, text), (brain.vectors, vectors)):
+        if ours is not own:
+            await ours.close()
+    brain.text, brain.vectors = text, vectors
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
+async def test_near_equal_memories_are_one_hit(on_engines: Brain) -> None:
+    brain = on_engines
     async with http(brain.app(), await brain.key()) as ada:
         echoes = await remembered(ada, PORT, f"Note: {PORT}!", f"{PORT.lower()}, please")
         others = await remembered(ada, PORT.replace("5433", "5432"), PORT.replace("listens", "never listens"))
