@@ -16,10 +16,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from qdrant_edge import Query, QueryRequest
-
 from benchmarks.support.texts import questions
 from benchmarks.workers.served import served
+from openbrain.adapters.qdrant_edge.shard import Nearest
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
@@ -79,8 +78,7 @@ async def raw_vectors(container: Container, condition: AllOf) -> Callable[["arra
     )
 
     async def ask(vector: "array[float]") -> object:
-        nearest: Any = Query.Nearest(vector)  # type: ignore[arg-type]
-        return shard.query(QueryRequest(limit=CANDIDATES, query=nearest, filter=wanted, with_payload=False))
+        return shard.query(Nearest(vector, wanted, CANDIDATES, CANDIDATES).request())
 
     return ask
 

@@ -117,6 +117,9 @@ class Recall(Group):
     project_margin: float = Field(
         0.08, ge=0, le=1, description="How far what is not of the asked project is put back behind what is."
     )
+    spread: bool = Field(
+        True, description="Whether turns of few sessions make room for near ones of others among the hits of an answer."
+    )
     fold: bool = Field(True, description="Whether near-equal memories are folded into the first of them.")
     precision: Literal["exact", "balanced", "recall"] = Field(
         "balanced",

@@ -54,6 +54,7 @@ def _questions(memory: Memory, viewer: Viewer, limit: int) -> Mapping[str, Quest
             match=Match.MEANING if kind == "near" else Match.NAMES,
             precision=Precision.RECALL,
             neighbours=False,
+            spread=False,
             time_words=False,
         )
         for kind, text in texts.items()

@@ -23,6 +23,7 @@ from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.hits.echoes import Folding
+from openbrain_api.recall.hits.sessions import spread
 from openbrain_api.recall.hits.verify import Candidates, verify
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
@@ -135,6 +136,7 @@ class Recaller:
                 margin=self._settings.project_margin,
                 times=times[number],
                 time_lift=self._settings.time_lift,
+                beyond=question.top_k if self._spreads(question) else 0,
                 folding=Folding() if self._folds(question) else None,
             )
             for number, question in questions.items()
@@ -217,7 +219,9 @@ class Recaller:
     def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
         found = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
-        return list(judged.candidates.without_echoes(found)[: max(question.top_k, JUDGED)])
+        hits = judged.candidates.without_echoes(found)
+        chosen = spread(hits, question.top_k) if self._spreads(question) else hits
+        return list(chosen[: max(question.top_k, JUDGED)])
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
         """By question, of the memories of its answer that have token states."""
@@ -269,6 +273,10 @@ class Recaller:
 
     def _folds(self, question: Question) -> bool:
         return self._settings.fold if question.fold is None else question.fold
+
+    def _spreads(self, question: Question) -> bool:
+        on = self._settings.spread if question.spread is None else question.spread
+        return on and question.match is Match.MEANING
 
     def _names(self, question: Question) -> tuple[str, ...]:
         weight = self._weight(question)

@@ -54,6 +54,7 @@ def explained(
             "time": time_lift * nearness(times, ranked.memory.occurred_at),
             "project": -project_margin if project and ranked.memory.project != project else 0.0,
             "boosted": ranked.score,
+            "spread": ranked.spread,
             "bucket": bucket(top, ranked.score, width),
             "scope": ranked.memory.memory_scope,
             "effective_confidence": effective_confidence(ranked.memory, now, half_life_days),

@@ -23,6 +23,8 @@ class RankedMemory:
     """Of the memory and the question by themselves; filled in for an answer."""
     folded: tuple[str, ...] = ()
     """Ids of those behind it that say the same, best first."""
+    spread: bool = False
+    """Whether it is shown for its session, in the place of a better hit of another one."""
 
 
 def bucket(top: float, score: float, width: float) -> int:

@@ -56,6 +56,9 @@ class Question:
     fold: bool | None = None
     """Whether near-equal memories are folded into the first of them; None takes the setting."""
 
+    spread: bool | None = None
+    """Whether hits of few sessions make room for others; None takes the setting."""
+
     time_words: bool = True
     """Whether times that it names lift what happened then."""
 

@@ -82,6 +82,10 @@ class RecallBody(Filters):
             "hits none below 0.65 of the best but turns of sessions. recall: whatever was found."
         ),
     ] = None
+    spread: Annotated[
+        bool | None,
+        Field(strict=True, description="Whether turns of few sessions make room for near ones of others."),
+    ] = None
     time_words: Annotated[
         bool,
         Field(
@@ -181,6 +185,9 @@ class Explanation(Answer):
     time: float = Field(default=0.0, description="What it adds that it happened near a time that the question names.")
     project: float = Field(default=0.0, description="How far it is put back where it is not of the asked project.")
     boosted: float = Field(description="With the keywords of the request. The score of the answer is in whole buckets.")
+    spread: bool = Field(
+        default=False, description="Whether it is shown for its session, in the place of a better turn of another one."
+    )
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
     scope: Scope
     effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")

@@ -212,6 +212,7 @@ async def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
         precision=body.precision and Precision(body.precision),
         min_similarity=body.min_similarity,
         fold=body.fold,
+        spread=body.spread,
         time_words=body.time_words,
         asked_at=None if body.asked_at is None else from_datetime(body.asked_at),
         as_of=None if body.as_of is None else from_datetime(body.as_of),

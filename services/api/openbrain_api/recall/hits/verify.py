@@ -26,7 +26,7 @@ class Candidates:
     Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
     come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted. What
     is not of the asked project is put back by `margin`, what happened near one of `times` is lifted; with a `folding`
-    echoes don't count.
+    echoes don't count. `beyond`: so many more than are wanted are to be chosen from.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Candidates:
         margin: float = 0.0,
         times: Sequence[TimeSpan] = (),
         time_lift: float = 0.0,
+        beyond: int = 0,
         folding: Folding | None = None,
     ) -> None:
         self.verified: list[RankedMemory] = []
@@ -47,6 +48,7 @@ class Candidates:
         """Whether any did not stand."""
         self._margin = margin if question.criteria.project else 0.0
         self._times, self._time_lift = times, time_lift
+        self._wanted = question.top_k + beyond
         self._folding = folding
         self._seen: set[str] = set()
         self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
@@ -71,7 +73,7 @@ class Candidates:
             else:
                 self._seen.add(memory.id)
                 self.verified.append(RankedMemory(memory, self._score(memory, self._scores[memory_id])))
-        self._start, self._end = self._end, self._end + SPARE + self._question.top_k
+        self._start, self._end = self._end, self._end + SPARE + self._wanted
 
     def without_echoes(self, hits: Sequence[RankedMemory]) -> Sequence[RankedMemory]:
         """In the same order."""
@@ -93,7 +95,7 @@ class Candidates:
 
     def _first_part(self) -> int:
         """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
-        ranked, wanted = self._ranked, self._question.top_k
+        ranked, wanted = self._ranked, self._wanted
         if len(ranked) <= wanted or self._question.reads_content or self._times:
             return len(ranked)
         last = self._bucket(self._scores[ranked[wanted - 1]] - self._margin)
@@ -109,7 +111,7 @@ class Candidates:
         return score if memory.project == self._question.criteria.project else max(0.0, score - self._margin)
 
     def _enough(self) -> bool:
-        wanted, width = self._question.top_k, self._width
+        wanted, width = self._wanted, self._width
         found = self._distinct() if len(self.verified) >= wanted else ()
         if len(found) < wanted:
             return False
