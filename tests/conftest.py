@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 from pathlib import Path, PurePath
 
 import hypothesis
@@ -24,6 +25,10 @@ hypothesis.settings.load_profile("patient")
 # Rules for secrets are compiled once a checkout, and not once for every home folder.
 os.environ.setdefault("KF_RULE_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "secret-rules"))
 
+# What tests/support/processes/made_once.py keeps for all processes of this run.
+_KEPT = tempfile.TemporaryDirectory(prefix="openbrain-kept-")
+os.environ.setdefault("OPENBRAIN_TEST_KEPT", _KEPT.name)
+
 # Collection makes millions of objects that stay.
 gc.disable()
 
@@ -34,11 +39,18 @@ _HEAVY = (
     "tests/faults/signals/test_short.py",
     "tests/faults/test_short.py",
     "tests/properties",
+    "tests/mcp/test_outbox.py",
+    "tests/mcp/test_start.py",
     "tests/mcp/test_surfaces.py",
     "tests/openclaw",
+    "tests/contracts/test_damaged_indexes.py",
+    "tests/api/access/test_privacy.py",
+    "tests/architecture/test_house.py",
+    "tests/cli/commands/test_completion.py",
+    "tests/cli/vault/test_tick.py",
     "tests/deploy/test_image.py",
 )
-"""Tests that start processes, servers or a pipeline of their own."""
+"""Tests that start processes, servers or a pipeline of their own, or take long for another reason."""
 _BESIDE = 2
 """Files of other tests for each heavy one, so that not every worker starts servers at once."""
 
@@ -69,8 +81,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and the modules behind them stay until the end: no collection need look at them, and each that
-    looks at all the others is dear."""
-    gc.collect()
+    looks at all the others is dear, a first one to find what is left of collecting tests too."""
     gc.freeze()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    _KEPT.cleanup()

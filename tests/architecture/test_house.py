@@ -123,19 +123,6 @@ def test_every_path_of_the_map_is_there() -> None:
     assert lost == set()
 
 
-def test_import_directions_hold() -> None:
-    """Layers, independence of services, handlers that know no broker: the contracts stand in pyproject.toml."""
-    result = subprocess.run(
-        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert result.returncode == 0, result.stdout
-
-
 def test_only_settings_read_the_environment() -> None:
     readers = {
         str(path.relative_to(ROOT))
@@ -157,7 +144,8 @@ def test_nothing_connects_at_import() -> None:
         if "migrations" not in path.parts
     ]
     program = (
-        "import socket, importlib, sys\n"
+        "import gc, socket, importlib, sys\n"
+        "gc.disable()\n"
         "def refuse(*a, **k): raise AssertionError('a module connects at import')\n"
         "socket.socket.connect = refuse\n"
         "for name in sys.argv[1:]: importlib.import_module(name)\n"

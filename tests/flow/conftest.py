@@ -26,6 +26,7 @@ from openbrain.usecases.auth import hash_secret, issue
 from openbrain_api.app import api
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.support.embedder.shared_session import shared_model_session
+from tests.support.processes import made_once
 from tests.support.processes.short_pauses import shorten
 from tests.support.streams.absence import one_outage
 from tests.support.streams.stillness import Stillness
@@ -42,6 +43,7 @@ def short_pauses() -> Iterator[None]:
     """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
         shorten(patched.setattr)
+        made_once.copy(patched.setattr)
         yield
 
 
@@ -160,7 +162,7 @@ def usual(folder: Path) -> Settings:
     """As `openbrain up` has them, with short pauses."""
     return Settings(
         data_dir=folder,
-        streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=0.4)),
+        streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=1)),
         events=Events(streams={"events:health": "default"}),
         recall=PATIENT,
     )

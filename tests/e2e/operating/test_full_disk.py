@@ -64,7 +64,7 @@ def test_the_first_start_on_a_full_disk_says_so_and_goes_on_when_there_is_room(d
     terminal, port = Terminal(tmp_path, disk / "data"), free_port()
     filler = disk / "filler"
     fill(filler)
-    with starting(terminal, port) as process:
+    with starting(terminal, port, copied=False) as process:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
 
             def answers() -> bool:
@@ -92,7 +92,7 @@ def test_the_first_start_on_a_full_disk_says_so_and_goes_on_when_there_is_room(d
 def test_the_first_start_on_a_disk_with_little_room_serves_and_refuses_writes(disk: Path, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, disk / "data", {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"})
     filler = leave(disk, 20_000)
-    with up(terminal):
+    with up(terminal, copied=False):
         assert remember(terminal) == 503
         wait_until(lambda: "backlog.full" in log_of(terminal))
         filler.unlink()
@@ -118,7 +118,7 @@ def test_starts_that_meet_no_room_name_the_folder_and_the_next_one_goes_on(
         )
         assert (done.err.count("\n"), done.out) == (1, "")
         filler.unlink()
-    with up(terminal):
+    with up(terminal, copied=False):
         assert remember(terminal) == 201
 
 
@@ -126,7 +126,7 @@ def test_starts_that_meet_no_room_name_the_folder_and_the_next_one_goes_on(
 def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(disk: Path, tmp_path: Path) -> None:
     data, filler = disk / "data", disk / "filler"
     data.mkdir(mode=0o755)  # as made before there was an OpenBrain
-    with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"})):
+    with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"}), copied=False):
         assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "its owner's alone"
         headers = {"Authorization": f"Bearer {(data / 'key').read_text().strip()}"}
         with httpx.Client(base_url=(data / "url").read_text().strip(), headers=headers, timeout=30) as http:

@@ -43,8 +43,8 @@ from openbrain_api.app import api
 from openbrain_embedder.handlers.embedding import embed_stored
 from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
-from tests.support.api.empty_store import copy_tables, keep_tables
 from tests.support.api.lent_vectors import LentVectors
+from tests.support.store.empty_store import copy_tables, keep_tables
 from tests.support.store.fixtures import FakeClock, rows
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S

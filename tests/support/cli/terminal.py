@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from tests.support.processes import made_once
 from tests.support.processes.forked import Forked, run
 from tests.support.processes.short_pauses import shorten
 from tests.support.waiting import PATIENCE_S
@@ -62,9 +63,9 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def up(terminal: Terminal, *, ends_itself: bool = False) -> Iterator[Terminal]:
+def up(terminal: Terminal, *, ends_itself: bool = False, copied: bool = True) -> Iterator[Terminal]:
     """`openbrain up` while the block runs; ended cleanly with Ctrl-C, unless the block ends it."""
-    with starting(terminal, 0, ends_itself=ends_itself) as process:
+    with starting(terminal, 0, ends_itself=ends_itself, copied=copied) as process:
         deadline = time.monotonic() + PATIENCE_S
         while not (terminal.data / "url").exists():
             assert process.poll() is None, (terminal.home / "up.log").read_text()
@@ -74,8 +75,8 @@ def up(terminal: Terminal, *, ends_itself: bool = False) -> Iterator[Terminal]:
 
 
 @contextmanager
-def starting(terminal: Terminal, port: int, *, ends_itself: bool = False) -> Iterator[Forked]:
-    """The same from its beginning, on this port, before it answers."""
+def starting(terminal: Terminal, port: int, *, ends_itself: bool = False, copied: bool = True) -> Iterator[Forked]:
+    """The same from its beginning, on this port, before it answers. `copied`: see `made_once`."""
     environment = terminal.env(
         {
             # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
@@ -87,7 +88,8 @@ def starting(terminal: Terminal, port: int, *, ends_itself: bool = False) -> Ite
     log = terminal.home / "up.log"
     with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
         files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
-        process = Forked(["up", "--port", str(port)], env=environment, cwd=terminal.home, before=shorten, **files)
+        before, words = made_once.shorten_and_copy if copied else shorten, ["up", "--port", str(port)]
+        process = Forked(words, env=environment, cwd=terminal.home, before=before, **files)
     try:
         yield process
         if not ends_itself:

@@ -20,6 +20,7 @@ from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from tests.servers.processes.process import Server
 from tests.support.indexes.entries import EVERYTHING, direction
+from tests.support.processes import made_once
 from tests.support.waiting import PATIENCE_S
 
 GENERATION = "first"
@@ -38,9 +39,13 @@ class Engine:
 
 
 @pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
-async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
+async def engine(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Engine]:
     first_part = f"test{uuid.uuid4().hex}"
     if request.param == "qdrant-edge":
+        # How one is made is the subject of tests/contracts/vectors/qdrant.
+        made_once.copy_indexes(monkeypatch.setattr)
         yield Engine(lambda: QdrantEdgeVectors(tmp_path / "vectors"), shared=False)
     elif request.param == "qdrant-local":
         folder = str(tmp_path / "qdrant")

@@ -4,6 +4,7 @@ import gc
 import importlib
 
 from starlette.applications import Starlette
+from starlette.routing import compile_path
 
 from openbrain_api.handlers import ROUTES
 from openbrain_cli.main import COMMANDS
@@ -34,7 +35,7 @@ _IMPORTED = (
     *("uvloop", "aiomysql", "aiohttp", "uvicorn", "httptools", "onnxruntime", "tokenizers"),
     *(
         "tests.support.processes.forked",
-        "tests.support.processes.short_pauses",
+        "tests.support.processes.made_once",
         "rich.console",
         "rich.table",
         "rich.progress",
@@ -44,6 +45,7 @@ _IMPORTED = (
     ),
     *(
         "openbrain.adapters.local.clock",
+        "openbrain.adapters.local.secret_policy",
         "openbrain.adapters.embedding.embedded_models",
         "openbrain.adapters.local.wake",
     ),
@@ -68,10 +70,11 @@ for _name in _IMPORTED:
     except ImportError as error:
         # The fork server passes an ImportError over, and each fork would import for itself.
         raise RuntimeError(f"{_name} is named here and can't be imported") from error
-# What requests and tools are read by is made now, and not in each fork.
+# What requests, paths and tools are read by is made now, and not in each fork.
 for _route in ROUTES:
     _route.body.model_rebuild()
     _route.query.model_rebuild()
+    compile_path(_route.path)
 with_mcp(Starlette())
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()

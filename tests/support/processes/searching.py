@@ -1,5 +1,6 @@
 """Looking for a word everywhere that a system could keep it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ from sqlalchemy import Connection
 
 from openbrain.adapters.sql.schema.tables import metadata
 from openbrain.adapters.sql.store import SqlStore
+
+_BLOCK = 65_536
+_EMPTY = bytes(_BLOCK)
 
 
 def in_files(folder: Path, word: str) -> list[str]:
@@ -19,10 +23,24 @@ def in_files(folder: Path, word: str) -> list[str]:
 
 def _holds(path: Path, forms: list[bytes]) -> bool:
     try:
-        content = path.read_bytes()
+        return any(form in part for part in _parts(path) for form in forms)
     except FileNotFoundError:
         return False
-    return any(form in content for form in forms)
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    """What is in the file, without long stretches of zeros: nearly all of an index is that. No word begins with a zero,
+    and in UTF-16 it may end with one."""
+    part: list[bytes] = []
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            if block != _EMPTY[: len(block)]:
+                part.append(block)
+            elif part:
+                yield b"".join([*part, b"\0"])
+                part.clear()
+    if part:
+        yield b"".join(part)
 
 
 async def in_tables(store: Any, word: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The pytest plugin that runs the tests in several forks of one process: `-n 4`, or `-n auto` for two a core.
+"""The pytest plugin that runs the tests in several forks of one process: `-n 4`, or `-n auto` for three a core.
 
 The tests are collected once. pytest-xdist starts each worker anew, to import and collect all tests for itself: five
 seconds of processor a worker, as much as thirty files of tests.
@@ -25,8 +25,8 @@ import pytest
 from tests.support.processes import forked
 
 _FORKS = get_context("fork")
-_A_CORE = 2
-"""Workers: tests wait as long as they work."""
+_A_CORE = 3
+"""Workers: tests wait longer than they work."""
 _DEATHS_MAX = 10
 
 
@@ -44,7 +44,7 @@ class _Worker:
 def pytest_addoption(parser: pytest.Parser) -> None:
     # Spelled as pytest-xdist spells it; pytest keeps small letters from plugins that ask politely.
     group = parser.getgroup("workers")
-    group._addoption("-n", "--workers", metavar="COUNT", default="1", help="forks that run the tests; auto: two a core")
+    group._addoption("-n", "--workers", metavar="COUNT", default="1", help="forks that run tests; auto: three a core")
 
 
 def workers(config: pytest.Config) -> int:

@@ -25,6 +25,7 @@ from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType
 from openbrain.ports.store.writes import MemoryWrites, Origin, Outcome, Status, Write
 from tests.servers.mariadb_server import DATABASE
 from tests.servers.processes.process import Server
+from tests.support.store.empty_store import copy_tables, keep_tables
 from tests.support.store.mariadb import MariadbTables
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S
@@ -91,9 +92,12 @@ def bare_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """A database with the tables of today."""
+    made = copy_tables(database_url)
     opened = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     try:
-        await opened.write(make_tables)
+        if not made:
+            await opened.write(make_tables)
+            keep_tables(database_url)
         yield opened
     finally:
         await opened.close()

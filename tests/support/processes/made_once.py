@@ -1,0 +1,128 @@
+"""What each new system makes first, an SQLite database with today's tables and an empty vector index, made once a run
+and copied from then on.
+
+That it is made rightly is proved by the first, by programs that are really started, and where migrations, engines and
+full disks are the subject.
+"""
+
+import os
+import pickle
+import shutil
+import stat
+import uuid
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from openbrain.adapters.qdrant_edge.shard import Shard
+from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.adapters.sql.engine.opening import parse
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain_cli.system.embedded import pipeline
+from tests.support.processes.short_pauses import shorten
+
+KEPT = Path(os.environ["OPENBRAIN_TEST_KEPT"])
+"""The run's folder, set before anything is forked: commands get an environment of their own."""
+_BLOCK = 65_536
+_EMPTY = bytes(_BLOCK)
+_make = Shard.make
+
+
+class _Entry(NamedTuple):
+    """A file or folder. Nearly all that an index holds are zeros, which are left out."""
+
+    name: str
+    mode: int
+    mtime_ns: int
+    size: int
+    blocks: list[tuple[int, bytes]]
+
+
+Change = Callable[[Any, str, Any], object]
+"""Sets an attribute: a test's monkeypatch, which takes it back, or a fork's `setattr`."""
+
+
+def copy(change: Change = setattr) -> None:
+    """In this process."""
+    change(pipeline, "upgrade", _upgraded)
+    # What is there before a system starts is frozen already, and would be counted: a million objects.
+    change(pipeline, "long_running", nullcontext)
+    copy_indexes(change)
+
+
+def shorten_and_copy() -> None:
+    """What a fork calls before its command begins."""
+    shorten()
+    copy()
+
+
+def copy_indexes(change: Change) -> None:
+    """Of vectors alone."""
+    change(Shard, "make", _shard)
+
+
+def _upgraded(url: str) -> None:
+    address = parse(url)
+    file, kept = Path(str(address.database)), KEPT / "store.sqlite3"
+    if address.get_backend_name() != SQLITE or file.exists():
+        return upgrade(url)
+    if not kept.exists():
+        upgrade(url)
+        return _keep(kept, lambda unfinished: shutil.copy(file, unfinished))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(kept, file)
+    return None
+
+
+def _shard(path: Path, dimensions: int) -> Shard:
+    kept = KEPT / f"vectors-{dimensions}"
+    if not kept.exists():
+        _make(path, dimensions).close()
+        entries = _entries(path)
+        _keep(kept, lambda unfinished: unfinished.write_bytes(pickle.dumps(entries)))
+    else:
+        _lay_out(pickle.loads(kept.read_bytes()), path)
+    return Shard(path)
+
+
+def _keep(kept: Path, write: Callable[[Path], object]) -> None:
+    """Whole or not at all: other processes do the same."""
+    unfinished = kept.with_name(f"{kept.name}.{uuid.uuid4().hex}")
+    write(unfinished)
+    unfinished.replace(kept)
+
+
+def _entries(folder: Path) -> list[_Entry]:
+    found = []
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        about = path.stat()
+        blocks = _blocks(path) if path.is_file() else []
+        name, size = str(path.relative_to(folder)), -1 if path.is_dir() else about.st_size
+        found.append(_Entry(name, stat.S_IMODE(about.st_mode), about.st_mtime_ns, size, blocks))
+    return found
+
+
+def _blocks(file: Path) -> list[tuple[int, bytes]]:
+    content = file.read_bytes()
+    cut = ((place, content[place : place + _BLOCK]) for place in range(0, len(content), _BLOCK))
+    return [(place, block) for place, block in cut if block != _EMPTY[: len(block)]]
+
+
+def _lay_out(entries: list[_Entry], folder: Path) -> None:
+    for entry in entries:
+        path = folder / entry.name
+        if entry.size < 0:
+            with suppress(FileExistsError):
+                path.mkdir(parents=True)
+        else:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, entry.mode)
+            try:
+                os.truncate(descriptor, entry.size)
+                for place, block in entry.blocks:
+                    os.pwrite(descriptor, block, place)
+            finally:
+                os.close(descriptor)
+            # By which a seal tells a file that is as it was.
+            os.utime(path, ns=(entry.mtime_ns, entry.mtime_ns))
+        path.chmod(entry.mode)
