@@ -45,7 +45,9 @@ _IMPORTED = (
     ),
     *(
         "openbrain.adapters.local.clock",
-        "openbrain.adapters.local.secret_policy",
+        "openbrain.adapters.local.secret_detector",
+        "openbrain.adapters.personal_data.detection",
+        "openbrain.usecases.content.policy",
         "openbrain.adapters.embedding.embedded_models",
         "openbrain.adapters.local.wake",
     ),
