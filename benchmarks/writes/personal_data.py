@@ -1,12 +1,12 @@
 """Personal data in what is to be stored: how much is found, what else is taken for it, and what looking costs.
 
-The labelled set is `benchmarks.support.personal_samples`: 300 texts with some, 300 with what looks like it; the second
-half was looked at once, when the detector was done.
+The labelled set is `benchmarks.support.labelled.personal_samples`: 300 texts with some, 300 with what looks like it.
+The second half was looked at once, when the detector was done.
 """
 
 import argparse
 
-from benchmarks.support.personal_samples import personal_samples
+from benchmarks.support.labelled.personal_samples import personal_samples
 from benchmarks.support.report import Report
 from benchmarks.writes.secrets import detected
 

@@ -1,7 +1,7 @@
 """Secrets in what is to be stored: how many are found, what else is taken for one, and what looking costs.
 
-The labelled set is `benchmarks.support.secret_samples`: 300 texts with a secret, 300 with what looks like one, half of
-it laid down before the detector was chosen.
+The labelled set is `benchmarks.support.labelled.secret_samples`: 300 texts with a secret, 300 with what looks like one,
+half of it laid down before the detector was chosen.
 """
 
 import argparse
@@ -9,8 +9,8 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
+from benchmarks.support.labelled.secret_samples import HALVES, Sample, samples
 from benchmarks.support.report import Report, Row
-from benchmarks.support.secret_samples import HALVES, Sample, samples
 from openbrain.ports.content import Detector
 
 NAME = "secrets"

@@ -99,6 +99,11 @@ SECTIONS = {
             "openbrain_cli.operators.lifecycle.policy:app",
             "Show and change what runs by itself, and what a legal hold keeps.",
         ),
+        "clean": (
+            "openbrain_cli.operators.lifecycle.clean:clean",
+            "Mask personal data that is stored already, spell names alike.",
+        ),
+        "brain:clean": ("openbrain_cli.operators.lifecycle.clean:clean", "The original's name for clean."),
         "undo": (
             "openbrain_cli.operators.lifecycle.prune:undo",
             "Put back what an operation archived, merged or filed elsewhere.",

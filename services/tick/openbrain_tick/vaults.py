@@ -1,12 +1,11 @@
 """The vaults of the settings, and what a tick knows of each."""
 
-import hashlib
 from dataclasses import dataclass
 
 from openbrain.domain.errors import NotFound
 from openbrain.settings import Settings
 from openbrain.vault.files.folder import Folder
-from openbrain.vault.pages.index import Index
+from openbrain.vault.pages.index import Index, state_file
 from openbrain.vault.thresholds import Thresholds
 
 
@@ -40,11 +39,10 @@ class Vaults:
         root = settings.folders.get(workspace_id)
         if root is None:
             raise NotFound("this workspace has no vault: OPENBRAIN_VAULTS__FOLDERS gives it one")
-        name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
         return Vault(
             workspace_id=workspace_id,
             folder=Folder(root, max_bytes=settings.tuning.file_kb * 1024),
-            index=Index(self._settings.data_dir / "vaults" / f"{name}.index"),
+            index=Index(state_file(self._settings.data_dir, workspace_id, root)),
             thresholds=self._settings.tick.vault_thresholds(),
             wait_s=30,
         )

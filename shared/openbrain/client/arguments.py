@@ -59,6 +59,14 @@ class Consolidated(Lifecycled):
     reasoned: NotRequired[bool]
 
 
+class CleanedWhat(Lifecycled):
+    """What is put right; at least one of them."""
+
+    strip_pii: NotRequired[bool]
+    strip_secrets: NotRequired[bool]
+    normalise: NotRequired[bool]
+
+
 class Changes(TypedDict):
     """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
 

@@ -194,6 +194,7 @@ class SyncOpenBrain:
     prune = blocking(OpenBrain.prune)
     dedupe = blocking(OpenBrain.dedupe)
     consolidate = blocking(OpenBrain.consolidate)
+    clean = blocking(OpenBrain.clean)
     undo = blocking(OpenBrain.undo)
     policies = blocking(OpenBrain.policies)
     set_policies = blocking(OpenBrain.set_policies)

@@ -17,8 +17,9 @@ from openbrain.ports.store.operations import Operation
 PRUNE = "prune"
 DEDUPE = "dedupe"
 CONSOLIDATE = "consolidate"
+CLEAN = "clean"
 UNDO = "undo"
-JOBS: Mapping[str, bool] = {PRUNE: True, DEDUPE: True, CONSOLIDATE: True}
+JOBS: Mapping[str, bool] = {PRUNE: True, DEDUPE: True, CONSOLIDATE: True, CLEAN: False}
 """The kinds of lifecycle operations, and whether `UNDO` takes them back."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
-from openbrain.ports.content import ContentPolicy, PersonalDataRules
+from openbrain.ports.content import ContentPolicy, Detector, PersonalDataRules
 from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
@@ -31,14 +31,26 @@ def content_policy(
     settings: Settings, rules: Callable[[], Awaitable[PersonalDataRules]] | None = None, clock: Clock | None = None
 ) -> ContentPolicy:
     """What stands before every write: secrets, and personal data as each workspace's rule says."""
-    from openbrain.adapters.local.secret_detector import SecretDetector
-    from openbrain.adapters.personal_data.detection import PersonalDataDetector
     from openbrain.usecases.content.policy import DetectingPolicy
 
     chosen = settings.secrets.policy
-    secrets = None if chosen == "store" else SecretDetector()
+    secrets = None if chosen == "store" else secret_detector()
     refuse = chosen == "refuse"
-    return DetectingPolicy(secrets, PersonalDataDetector(), refuse_secrets=refuse, rules=rules, clock=clock)
+    return DetectingPolicy(secrets, personal_data_detector(), refuse_secrets=refuse, rules=rules, clock=clock)
+
+
+def secret_detector() -> Detector:
+    """Of keys, tokens, passwords."""
+    from openbrain.adapters.local.secret_detector import SecretDetector
+
+    return SecretDetector()
+
+
+def personal_data_detector() -> Detector:
+    """Of what tells of persons."""
+    from openbrain.adapters.personal_data.detection import PersonalDataDetector
+
+    return PersonalDataDetector()
 
 
 def transcripts(settings: Settings) -> Path | None:

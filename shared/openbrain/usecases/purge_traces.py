@@ -1,6 +1,6 @@
 """Which submissions on a stream were of a memory that is to leave no trace."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import content_hash, joined_hash
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.streams import Doomed
+from openbrain.usecases.content.admission import texts_of
 from openbrain.usecases.remember import normalised, own_key
 from openbrain.usecases.submit import from_event
 
@@ -39,6 +40,16 @@ def of_workspace(workspace_id: str) -> Doomed:
 
     def doomed(raw: bytes, bound: str, _added: int | None) -> bool:
         return (bound or _data(raw).get("workspace_id")) == workspace_id
+
+    return doomed
+
+
+def of_dead_letters(workspace_id: str, holds: Callable[[Sequence[str]], bool]) -> Doomed:
+    """Submissions to it that nobody could take, or that wait to be tried again, of which `holds` says so."""
+    in_workspace = of_workspace(workspace_id)
+
+    def doomed(raw: bytes, bound: str, added: int | None) -> bool:
+        return added is None and in_workspace(raw, bound, added) and holds([text for _, text in texts_of(_data(raw))])
 
     return doomed
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchmarks.support.secret_samples import samples
+from benchmarks.support.labelled.secret_samples import samples
 from openbrain.adapters.local.secret_detector import SecretDetector
 from openbrain.domain.access.permissions import Permission
 from openbrain.usecases.content.policy import DetectingPolicy

@@ -19,6 +19,7 @@ NAMES = {
     "/v1/admin/lifecycle:prune": "prune",
     "/v1/admin/lifecycle:dedupe": "dedupe",
     "/v1/admin/lifecycle:consolidate": "consolidate",
+    "/v1/admin/lifecycle:clean": "clean",
     "/v1/admin/operations/{id}:undo": "undo",
     "/v1/brain/brief": "brief",
     "/v1/brain/review": "review",

@@ -65,7 +65,7 @@ async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) ->
     return await followed(brain, begun.operation.id) if wait else begun.operation
 
 
-def report(operation: "OperationAnswer", *, dry_run: bool) -> None:
+def report(operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True) -> None:
     """What was done, or would be: counts, and examples with why."""
     failed_or_open = operation.status.value != "done"
     if failed_or_open:
@@ -84,5 +84,5 @@ def report(operation: "OperationAnswer", *, dry_run: bool) -> None:
         show(table("memory", "", "why", rows=[(each["id"], each["action"], each["why"]) for each in examples]))
     if dry_run:
         say("nothing was changed: --yes does it")
-    elif counts:
+    elif counts and undoable:
         say(f"openbrain undo {operation.id}  puts them back, within 30 days")

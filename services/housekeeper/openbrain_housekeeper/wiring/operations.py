@@ -2,6 +2,7 @@
 
 from redis.asyncio import Redis
 
+from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.generations import MODEL_CHANGE, IndexKind
 from openbrain.ports.store.index_entries import REINDEX, VERIFY
 from openbrain.ports.store.tenants import CLOSE
@@ -19,6 +20,7 @@ from openbrain_housekeeper.handlers.redelivery import steps
 from openbrain_housekeeper.handlers.verify import Verifying
 from openbrain_housekeeper.jobs.operations import Step, Worker
 from openbrain_housekeeper.reconciliation.verification import Verifier
+from openbrain_housekeeper.wiring.cleaning import cleaning
 from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
 from openbrain_housekeeper.wiring.reindex import reindexing
 
@@ -32,13 +34,15 @@ def worker(
     project_text: Project | None,
 ) -> Worker:
     """Works on operations of every kind. `project_text`: as `app.housekeeper` takes it."""
+    eraser = StreamEraser(client, container.settings.streams, container.clock)
     rebuild, verifying = reindexing(container, client, publisher), Verifying(compared)
     return Worker(
         container.store.operations,
         {
-            **erasing_steps(container, StreamEraser(client, container.settings.streams, container.clock), project_text),
+            **erasing_steps(container, eraser, project_text),
             **steps(redelivery, container.store.index_marks),
             **lifecycle_steps(container),
+            CLEAN: cleaning(container, eraser),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
             VERIFY: verifying,

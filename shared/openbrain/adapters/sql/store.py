@@ -26,6 +26,7 @@ from openbrain.adapters.sql.signals.broadcasts import SqlBroadcasts
 from openbrain.adapters.sql.signals.reading import SqlHalts, SqlSignals
 from openbrain.adapters.sql.signals.webhooks import SqlWebhookLetters, SqlWebhooks
 from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys
+from openbrain.adapters.sql.tenants.cleaning import SqlCleansing
 from openbrain.adapters.sql.tenants.lifecycle.lifecycle import SqlLifecycle
 from openbrain.adapters.sql.tenants.lifecycle.policies import SqlPolicies
 from openbrain.adapters.sql.tenants.transferring import SqlTransfer
@@ -39,6 +40,7 @@ from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
 from openbrain.ports.agents import Messages, Sessions
+from openbrain.ports.cleaning import Cleansing
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.lifecycle import Lifecycle, Policies
 from openbrain.ports.store.generations import Generations, IndexWriters
@@ -92,6 +94,7 @@ class SqlStore:
         self.operations: Operations = SqlOperations(database, clock)
         self.lifecycle: Lifecycle = SqlLifecycle(database, clock)
         self.policies: Policies = SqlPolicies(database, clock)
+        self.cleansing: Cleansing = SqlCleansing(database, clock)
         self.leases: Leases = SqlLeases(database)
         self.groups: Groups = SqlGroups(database, clock)
         self.vault: Vault = SqlVault(database, clock)

@@ -100,6 +100,24 @@ class ConsolidateBody(LifecycleBody):
     ] = False
 
 
+class CleanBody(LifecycleBody):
+    """What is put right, in every state but erased. At least one of the rules is needed."""
+
+    strip_pii: Annotated[
+        bool, Field(strict=True, description="Mask personal data, or hash it where the workspace's rule is `hash`.")
+    ] = False
+    strip_secrets: Annotated[bool, Field(strict=True, description="Mask keys, tokens, passwords.")] = False
+    normalise: Annotated[
+        bool, Field(strict=True, description="One form of texts, one spelling of tags and projects.")
+    ] = False
+
+    @model_validator(mode="after")
+    def _ruled(self) -> Self:
+        if not (self.strip_pii or self.strip_secrets or self.normalise):
+            raise ValueError("give at least one of strip_pii, strip_secrets, normalise")
+        return self
+
+
 class LifecycleStarted(Answer):
     """The operation that does it, or that looks what would be done: watch it. Its result has counts by action, how many
     a legal hold keeps (`held`), and the first 20 `examples`, each with why."""

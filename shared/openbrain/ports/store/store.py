@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from openbrain.ports.agents import Messages, Sessions
+from openbrain.ports.cleaning import Cleansing
 from openbrain.ports.lifecycle import Lifecycle, Policies
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
@@ -46,6 +47,7 @@ class Store(Protocol):
     operations: Operations
     lifecycle: Lifecycle
     policies: Policies
+    cleansing: Cleansing
     leases: Leases
     groups: Groups
     vault: Vault

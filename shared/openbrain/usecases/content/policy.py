@@ -113,6 +113,11 @@ class DetectingPolicy:
         return Steps((*self._secrets, Step(self._personal, rule.action, _NO_PERSONAL_DATA, rule.key)))
 
 
+def stripping(detector: Detector, action: Action, key: str = "") -> Admission:
+    """What replaces all that a detector finds, whatever the policy of new writes is."""
+    return Steps((Step(detector, action, "", key),))
+
+
 def replaced(text: str, found: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
     """The text with something else for each finding: made of its kind and its value."""
     parts, at = [], 0

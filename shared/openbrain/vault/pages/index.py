@@ -4,6 +4,7 @@ What was read is kept in a file of JSON lines, one a page; the last line of a pa
 or where it is damaged, every page is read again, with the same result.
 """
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,6 +62,12 @@ class Scan:
     """Of those that had to be read, as many as fit into `KEPT_CHARS`: most are changed next."""
     seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)
     """How these were found, where whatever is found like this holds the same."""
+
+
+def state_file(data_dir: Path, workspace_id: str, root: Path) -> Path:
+    """Where what is known of a vault's pages is kept; who removes it has all of them read again."""
+    name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
+    return data_dir / "vaults" / f"{name}.index"
 
 
 class Index:

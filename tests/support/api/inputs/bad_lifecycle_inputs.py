@@ -39,11 +39,18 @@ DOCUMENT: list[Bad] = [
     ("legal_hold", [{}] * 51, "legal_hold"),
     ("legal_hodl", [], "legal_hodl"),
 ]
+CLEANING: list[Bad] = [
+    *SELECTED,
+    ("strip_pii", "yes", "strip_pii"),
+    ("strip_secrets", 1, "strip_secrets"),
+    ("normalise", "no", "normalise"),
+]
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/admin/lifecycle:prune", PRUNING),
     ("PUT", "/v1/admin/lifecycle", DOCUMENT),
     ("POST", "/v1/admin/lifecycle:dedupe", SELECTED),
     ("POST", "/v1/admin/lifecycle:consolidate", CONSOLIDATING),
+    ("POST", "/v1/admin/lifecycle:clean", CLEANING),
 ]
 
 
@@ -54,4 +61,5 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
         "/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1},
         "/v1/admin/lifecycle:dedupe": {"project": secret},
         "/v1/admin/lifecycle:consolidate": {"project": secret},
+        "/v1/admin/lifecycle:clean": {"project": secret, "strip_pii": True},
     }

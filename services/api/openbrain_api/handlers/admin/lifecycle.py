@@ -2,13 +2,20 @@
 
 from typing import Any
 
-from openbrain.contract.admin.lifecycle import ConsolidateBody, DedupeBody, LifecycleBody, LifecycleStarted, PruneBody
+from openbrain.contract.admin.lifecycle import (
+    CleanBody,
+    ConsolidateBody,
+    DedupeBody,
+    LifecycleBody,
+    LifecycleStarted,
+    PruneBody,
+)
 from openbrain.contract.admin.policies import PoliciesAnswer, PoliciesBody
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
+from openbrain.ports.lifecycle import CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
 from openbrain.ports.store.operations import Operation
 from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted
@@ -68,6 +75,24 @@ async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
     archived. Nothing is merged across orgs, projects, types and audiences.
     """
     return await started(call, CONSOLIDATE)
+
+
+@Route(
+    "POST",
+    "/v1/admin/lifecycle:clean",
+    permission=Permission.ADMIN,
+    response=LifecycleStarted,
+    statuses=(202,),
+    waits=True,
+    cost=10,
+)
+async def clean(call: Call[CleanBody, Nothing]) -> Response:
+    """Put right what is stored: personal data, secrets, spellings.
+
+    By default only what would be changed is told, by kind and place and never a value. Memories, their history,
+    messages, dead letters and the vault alike are cleaned. Can't be undone.
+    """
+    return await started(call, CLEAN)
 
 
 @Route(

@@ -55,6 +55,15 @@ class Journal:
         if not after.wants_vector:
             self._match(after)
 
+    def cleaned(self, after: Memory, origin: Origin, note: str) -> None:
+        """What it said was put right, in its history too: the audit keeps none of it."""
+        self._line(after, "cleaned", origin, note=note)
+        if after.ended:
+            return
+        self._announcements.append(event_bytes.stored(after, Change.CONTENT, origin, self.now))
+        if not after.wants_vector:
+            self._match(after)
+
     def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
         """Still true; nothing that is indexed changed."""
         names = ["confirmed_at"]

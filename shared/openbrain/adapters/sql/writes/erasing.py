@@ -77,7 +77,7 @@ def erase_memory(
         return Erasure(memory, operations.one(connection, memory.workspace_id, operation_id))
     as_seen(memory, expected_versions)
     (blanked,), traces = blank(connection, [memory], origin, note, now)
-    return Erasure(blanked, _queue(connection, operation_id, [blanked], traces, origin, now))
+    return Erasure(blanked, queue_purge(connection, operation_id, [blanked], traces, origin, now))
 
 
 def end_living(
@@ -89,7 +89,7 @@ def end_living(
         return Ended(0)
     if erase:
         blanked, traces = blank(connection, rows, origin, note, now)
-        _queue(connection, uuid7(now), blanked, traces, origin, now)
+        queue_purge(connection, uuid7(now), blanked, traces, origin, now)
     else:
         journal = Journal(now)
         end(connection, journal, rows, Reason.FORGOTTEN, origin, note=note)
@@ -100,11 +100,10 @@ def end_living(
 def blank(
     connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int, *, keep_passages: bool = False
 ) -> tuple[list[Memory], dict[str, list[str]]]:
-    """Blank rows that this transaction has locked; the rows as they are now, and what their traces elsewhere are
-    known by: hashes of contents and of model inputs. `keep_passages`, which tell what vectors are to go, for who has
-    them go later."""
+    """Blank rows that this transaction has locked; the rows as they are now, and their traces. `keep_passages`, which
+    tell what vectors are to go, for who has them go later."""
     ids = [row.id for row in rows]
-    traces = {"contents": _contents(connection, rows), "inputs": inputs_of(connection, ids)}
+    traces = traces_of(connection, rows)
     ended = func.coalesce(memories.c.deleted_at, now)
     here = memories.c.id.in_(ids)
     connection.execute(update(memories).where(here).values(**BLANK, deleted_at=ended, updated_at=now))
@@ -129,7 +128,12 @@ def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
     return [memory_from_row(row) for row in connection.execute(query)]
 
 
-def _queue(
+def traces_of(connection: Connection, rows: Sequence[Memory]) -> dict[str, list[str]]:
+    """What their traces elsewhere are known by: hashes of all they ever said, and of model inputs."""
+    return {"contents": _contents(connection, rows), "inputs": inputs_of(connection, [row.id for row in rows])}
+
+
+def queue_purge(
     connection: Connection,
     operation_id: str,
     blanked: Sequence[Memory],

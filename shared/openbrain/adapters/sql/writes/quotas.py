@@ -137,7 +137,13 @@ def admit_more(connection: Connection, before: Memory, after: Memory, now: int) 
     more = size(after) - size(before)
     if more > 0:
         admit(connection, after.workspace_id, Usage(0, more), now)
-    elif more < 0:
+    else:
+        recount(connection, before, after)
+
+
+def recount(connection: Connection, before: Memory, after: Memory) -> None:
+    """Count what became of a living memory, whatever fits."""
+    if more := size(after) - size(before):
         _add(connection, after.workspace_id, Usage(0, more))
 
 

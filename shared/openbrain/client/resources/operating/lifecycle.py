@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain.client.arguments import Consolidated, Lifecycled, Pruned
+from openbrain.client.arguments import CleanedWhat, Consolidated, Lifecycled, Pruned
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.lifecycle import LifecycleStarted
 from openbrain.contract.admin.policies import PoliciesAnswer
@@ -27,6 +27,12 @@ class Lifecycles:
     async def consolidate(self, *, dry_run: bool = True, **how: Unpack[Consolidated]) -> LifecycleStarted:
         """Merge memories about the same into the surest of them; by default only find out which."""
         return await self._started("consolidate", {**how, "dry_run": dry_run})
+
+    async def clean(self, *, dry_run: bool = True, **how: Unpack[CleanedWhat]) -> LifecycleStarted:
+        """Put right what is stored (at least one of `strip_pii`, `strip_secrets`, `normalise`); by default only find
+        out what that would be. Can't be undone."""
+        body: dict[str, object] = {**how, "dry_run": dry_run}
+        return await self._wire.ask(LifecycleStarted, "POST", "/v1/admin/lifecycle:clean", body=body, well=(202,))
 
     async def undo(self, operation_id: str) -> LifecycleStarted:
         """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't

@@ -22,7 +22,7 @@ def count(connection: Connection, selection: Selection) -> int:
 
 def page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
     """Along the index of a workspace's memories by age."""
-    where = and_(_selected(selection), _following(after))
+    where = and_(_selected(selection), following(after))
     query = select(*memory_columns(connection)).where(where).order_by(*_PLACE).limit(limit)
     return with_use(connection, to_memories(connection, connection.execute(query)))
 
@@ -39,9 +39,9 @@ def decided(
     """What is to become of these rows, and the rows that it is about, by id."""
     selected = matcher(selection.condition())
     rows = [row for row in rows if selected(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
-    held = matcher(_held(connection, selection.workspace_id))
+    kept = matcher(held(connection, selection.workspace_id))
     place = {memory_id: number for number, memory_id in enumerate(ids)}
-    free = sorted((row for row in rows if not held(row)), key=lambda row: place[row.id])
+    free = sorted((row for row in rows if not kept(row)), key=lambda row: place[row.id])
     subjects = with_use(connection, free)
     changes = sorted(decide(subjects), key=lambda change: change.action is Action.ARCHIVED)
     return Dealt(_consistent(changes), len(rows) - len(free)), {subject.memory.id: subject for subject in subjects}
@@ -67,7 +67,7 @@ def _selected(selection: Selection) -> ColumnElement[bool]:
     return and_(LIVING, compiled(selection.condition()), old)
 
 
-def _following(after: Place | None) -> ColumnElement[bool]:
+def following(after: Place | None) -> ColumnElement[bool]:
     if after is None:
         return true()
     created, (at, memory_id) = memories.c.created_at, after
@@ -75,7 +75,7 @@ def _following(after: Place | None) -> ColumnElement[bool]:
     return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
 
 
-def _held(connection: Connection, workspace_id: str) -> Condition:
+def held(connection: Connection, workspace_id: str) -> Condition:
     """What a legal hold keeps, by the word of this moment."""
     query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
     holds = orjson.loads(connection.scalar(query) or "[]")

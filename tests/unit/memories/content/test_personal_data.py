@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.support.personal_samples import personal_samples
-from benchmarks.support.secret_samples import HALVES, digest
+from benchmarks.support.labelled.personal_samples import personal_samples
+from benchmarks.support.labelled.secret_samples import HALVES, digest
 from openbrain.adapters.personal_data.detection import PersonalDataDetector, may_hold_personal_data, personal_data
 from openbrain.domain.errors import Invalid
 from openbrain.ports.content import Action, Admission, PersonalDataRule, PersonalDataRules

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from benchmarks.support.secret_samples import EACH, HALVES, Make, Sample
+from benchmarks.support.labelled.secret_samples import EACH, HALVES, Make, Sample
 
 SEED: Final = 20261125
 _NAMES = ("anna.muster", "j.doe", "maria_lopez", "li-wei", "Tom.Example", "k.novak+shop", "o'brien", "support7", "r2")

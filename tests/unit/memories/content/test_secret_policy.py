@@ -8,7 +8,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.support.secret_samples import HALVES, digest, samples
+from benchmarks.support.labelled.secret_samples import HALVES, digest, samples
 from openbrain.adapters.local import secret_detector
 from openbrain.adapters.local.secret_detector import SecretDetector, may_hold_secret
 from openbrain.adapters.local.secret_rules import SecretRules

@@ -1,0 +1,128 @@
+"""Operation `clean`: what is stored already is put right, in the truth, its history, dead letters and the vault.
+
+Indexes and vectors follow as after any change; traces in streams and files go with purges, which it queues. Nothing of
+what stood before is kept: it can't be undone.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from openbrain.domain.text.spelling import one_spelling
+from openbrain.ports.cleaning import Cleansing, CleanText
+from openbrain.ports.clock import Clock
+from openbrain.ports.lifecycle import selection_of
+from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.outbox import Outbox
+from openbrain.ports.streams import Doomed, Swept
+from openbrain.usecases import purge_traces
+from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, told, total
+from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES, announce_end
+
+PAGE = 100
+"""Memories of one transaction, each with its history."""
+PHASE, CURSOR = "phase", "cursor"
+
+
+class Streams(Protocol):
+    """What it needs of the streams."""
+
+    async def sweep(self, doomed: Doomed) -> Swept: ...
+
+
+class Pages(Protocol):
+    """The vault of a workspace."""
+
+    async def clean(self, clean: CleanText, *, dry_run: bool) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """Steps of a transaction each; what is clean already is found clean again by a step that is repeated."""
+
+    cleansing: Cleansing
+    outbox: Outbox
+    clock: Clock
+    streams: Streams
+    stripping: Callable[[Operation], Awaitable[Sequence[Stripping]]]
+    """As the operation and the workspace's rule say."""
+    vault: Callable[[str], Pages | None]
+
+    async def __call__(self, operation: Operation) -> Progress:
+        phases: Mapping[str, Callable[[Operation, dict[str, Any]], Awaitable[Progress]]] = {
+            "memories": self._memories,
+            "others": self._others,
+            "streams": self._streams,
+            "vault": self._vault,
+        }
+        result = dict(operation.result)
+        return await phases[result.pop(PHASE, "memories")](operation, result)
+
+    async def _memories(self, operation: Operation, result: dict[str, Any]) -> Progress:
+        selection = selection_of(operation)
+        after = result.pop(CURSOR, None)
+        page = await self.cleansing.said(selection, PAGE, after and (int(after[0]), str(after[1])))
+        cleaner = await self._cleaner(operation)
+        cleaned = [each for said in page if (each := cleaner(said)) is not None]
+        number = len(cleaned)
+        if cleaned and not operation.request["dry_run"]:
+            ids = [each.said.memory.id for each in cleaned]
+            number = await self.cleansing.clean(operation, selection, ids, cleaner)
+        examples = list(result.get(EXAMPLE_LIST, ()))
+        room = EXAMPLES - len(examples)
+        examples += [
+            {"id": each.said.memory.id, "action": "cleaned", "why": told(each.found)} for each in cleaned[:room]
+        ]
+        found = Counter(result.get("found", {})) + total(cleaned)
+        result |= {"cleaned": result.get("cleaned", 0) + number, "found": dict(sorted(found.items()))}
+        result |= {EXAMPLE_LIST: examples}
+        done = operation.done + len(page)
+        if page:
+            last = page[-1].memory
+            return Progress(done=done, total=operation.total, result={**result, CURSOR: [last.created_at, last.id]})
+        return Progress(done=done, total=done, result={**result, PHASE: "others"})
+
+    async def _others(self, operation: Operation, result: dict[str, Any]) -> Progress:
+        stripped = await self._text(operation)
+        if stripped is not None:
+            dry_run = bool(operation.request["dry_run"])
+            result["others"] = await self.cleansing.clean_others(operation, stripped, dry_run=dry_run)
+        return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
+
+    async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
+        """What nobody could take lies on as it was submitted."""
+        stripping = await self.stripping(operation)
+        if stripping and not operation.request["dry_run"]:
+            doomed = purge_traces.of_dead_letters(
+                operation.workspace_id, lambda texts: any(each.holds(texts) for each in stripping)
+            )
+            swept = await self.streams.sweep(doomed)
+            result["dead_letters"] = sum(swept.deleted.values())
+        return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "vault"})
+
+    async def _vault(self, operation: Operation, result: dict[str, Any]) -> Progress:
+        stripped, pages = await self._text(operation), self.vault(operation.workspace_id)
+        if stripped is not None and pages is not None:
+            result["pages"] = await pages.clean(stripped, dry_run=bool(operation.request["dry_run"]))
+        if not operation.request["dry_run"]:
+            counts = {name: number for name, number in result.items() if isinstance(number, int)}
+            await announce_end(self.outbox, operation, counts, self.clock.now())
+        return Progress(done=operation.done, total=operation.done, result=result, finished=True)
+
+    async def _text(self, operation: Operation) -> CleanText | None:
+        stripping = await self.stripping(operation)
+
+        def clean(text: str) -> str:
+            for each in stripping:
+                text = each.text(text)
+            return text
+
+        return clean if stripping else None
+
+    async def _cleaner(self, operation: Operation) -> Cleaner:
+        normalising = None
+        if operation.request["rule"].get("normalise"):
+            tags, projects = await self.cleansing.spellings(operation.workspace_id)
+            normalising = Normalising(one_spelling(tags), one_spelling(projects))
+        return Cleaner(await self.stripping(operation), normalising)

@@ -1,0 +1,223 @@
+"""What is stored already is cleaned: rows, their history, and what a workspace keeps beside them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
+from openbrain.adapters.sql.schema.agent_tables import messages, standing_queries
+from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
+from openbrain.adapters.sql.schema.signal_tables import halts, signal_history, signals
+from openbrain.adapters.sql.schema.tables import (
+    memories,
+    memory_history,
+    memory_passages,
+    recall_feedback,
+    recalls,
+)
+from openbrain.adapters.sql.tenants.lifecycle.dealing import note_of, origin_of, runs
+from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.erasing import locked, queue_purge, traces_of
+from openbrain.adapters.sql.writes.quotas import recount
+from openbrain.domain.access.visibility import everything, matcher
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.cleaning import Clean, Cleaned, CleanText, HistoryText, Said, Spellings
+from openbrain.ports.clock import Clock
+from openbrain.ports.lifecycle import Place, Selection
+from openbrain.ports.store.operations import Operation
+from openbrain.usecases.content.cleaning import told
+
+_PLACE = (memories.c.created_at, memories.c.id)
+_NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
+_LINE = (memory_history.c.memory_id, *(memory_history.c[name] for name in ("id", "before", "after", "note")))
+_BESIDE: tuple[tuple[Table, tuple[str, ...]], ...] = (
+    (messages, ("subject", "content")),
+    (recalls, ("query",)),
+    (recall_feedback, ("reason",)),
+    (standing_queries, ("query",)),
+    (signals, ("title", "content", "note")),
+    (signal_history, ("note",)),
+    (halts, ("title", "note")),
+)
+"""Tables of a workspace with texts of their own."""
+_AT_ONCE = 500
+
+
+class SqlCleansing:
+    """`ports.cleaning.Cleansing`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def said(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Said]:
+        return await self._database.read(lambda connection: _page(connection, selection, limit, after))
+
+    async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _clean(connection, operation, selection, ids, clean, now))
+
+    async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
+        """A transaction for each table and some of its rows: one that was interrupted is gone on with by the next."""
+        changed = 0
+        for table, names in _BESIDE:
+            after: tuple[Any, ...] | None = None
+            while True:
+                place = after
+                rows, after = await self._database.write(
+                    lambda connection: _clean_table(connection, operation, table, names, clean, place, dry_run)  # noqa: B023
+                )
+                changed += rows
+                if after is None:
+                    break
+        return changed
+
+    async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
+        return await self._database.read(lambda connection: _spellings(connection, workspace_id))
+
+
+def _selected(selection: Selection) -> Any:
+    condition = compiled(everything(selection.workspace_id, selection.criteria))
+    return and_(condition, _NOT_ERASED, memories.c.created_at <= selection.made_by)
+
+
+def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[Said]:
+    query = select(*memory_columns(connection)).where(_selected(selection), following(after)).order_by(*_PLACE)
+    return _said(connection, selection, to_memories(connection, connection.execute(query.limit(limit))))
+
+
+def _said(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> list[Said]:
+    kept = matcher(held(connection, selection.workspace_id))
+    rows = [row for row in rows if not kept(row)]
+    lines: dict[str, list[HistoryText]] = {row.id: [] for row in rows}
+    for some in chunks([*lines]):
+        query = select(*_LINE).where(memory_history.c.memory_id.in_(some)).order_by(memory_history.c.id)
+        for memory_id, *line in connection.execute(query):
+            lines[memory_id].append(HistoryText(*line))
+    return [Said(row, lines[row.id]) for row in rows]
+
+
+def _clean(
+    connection: Connection, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean, now: int
+) -> int:
+    if not runs(connection, operation):
+        return 0
+    rows = locked(connection, and_(memories.c.id.in_(ids), _selected(selection)))
+    cleaned = [(said, new) for said in _said(connection, selection, rows) if (new := clean(said)) is not None]
+    if not cleaned:
+        return 0
+    before = [said.memory for said, _ in cleaned]
+    traces = traces_of(connection, before)
+    journal = Journal(now)
+    after = [_store(connection, operation, journal, said, new) for said, new in cleaned]
+    here = [memory.id for memory in before]
+    connection.execute(delete(operation_changes).where(operation_changes.c.memory_id.in_(here)))
+    # Of what is embedded again in a moment: the vectors of what it said go with the purge.
+    connection.execute(delete(memory_passages).where(memory_passages.c.memory_id.in_(here)))
+    journal.write(connection)
+    queue_purge(connection, uuid7(now), after, traces, origin_of(operation), now)
+    return len(cleaned)
+
+
+def _store(connection: Connection, operation: Operation, journal: Journal, said: Said, cleaned: Cleaned) -> Memory:
+    row, new = said.memory, cleaned.said
+    _store_history(connection, said.history, new.history)
+    after = replace(
+        row,
+        **{name: getattr(new.memory, name) for name in PUBLIC},
+        content_hash=content_hash(new.memory.content),
+        updated_at=journal.now,
+        version=row.version + 1,
+        # What has ended is in no index: its tombstones stand.
+        revision=row.revision if row.ended else row.revision + 1,
+    )
+    values = dict(zip(INSERT_COLUMNS, row_from_memory(after, _key(connection, after)), strict=True))
+    if not row.ended:
+        recount(connection, row, after)
+    blank = {"text_error": "", "vector_error": ""}
+    connection.execute(update(memories).where(memories.c.id == row.id).values(**values | blank))
+    journal.cleaned(after, origin_of(operation), note_of(operation, told(cleaned.found)))
+    return after
+
+
+def _key(connection: Connection, after: Memory) -> str | None:
+    """None where it is a duplicate: of what was allowed to be one, or has become one without what made it differ."""
+    had = connection.scalar(select(memories.c.dedupe_key).where(memories.c.id == after.id))
+    if had is None:
+        return None
+    key = dedupe_key(after)
+    holder = locked_reads.holders(connection, [key]).get(key)
+    return key if holder is None or holder.id == after.id else None
+
+
+def _store_history(connection: Connection, before: Sequence[HistoryText], after: Sequence[HistoryText]) -> None:
+    changed = [new._asdict() for old, new in zip(before, after, strict=True) if old != new]
+    if not changed:
+        return
+    rows = [{"line": line.pop("id"), **line} for line in changed]
+    connection.execute(update(memory_history).where(memory_history.c.id == bindparam("line")), rows)
+
+
+def _clean_table(
+    connection: Connection,
+    operation: Operation,
+    table: Table,
+    names: tuple[str, ...],
+    clean: CleanText,
+    after: tuple[Any, ...] | None,
+    dry_run: bool,
+) -> tuple[int, tuple[Any, ...] | None]:
+    """Some rows, along the primary key; where the next follow."""
+    if not runs(connection, operation):
+        return 0, None
+    keys: list[Column[Any]] = list(table.primary_key.columns)
+    mine = [table.c.workspace_id == operation.workspace_id]
+    if after is not None:
+        mine.append(_behind(keys, after))
+    query = select(*keys, *(table.c[name] for name in names)).where(*mine).order_by(*keys).limit(_AT_ONCE)
+    rows = connection.execute(query).all()
+    changed = 0
+    for row in rows:
+        texts = dict(zip(names, row[len(keys) :], strict=True))
+        new = {name: clean(text)[: _limit(table.c[name])] for name, text in texts.items() if text}
+        new = {name: text for name, text in new.items() if text != texts[name]}
+        changed += bool(new)
+        if new and not dry_run:
+            this = [key == value for key, value in zip(keys, row[: len(keys)], strict=True)]
+            connection.execute(update(table).where(*this).values(new))
+    return changed, tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
+
+
+def _behind(keys: Sequence[Column[Any]], after: tuple[Any, ...]) -> Any:
+    first, *rest = keys
+    if not rest:
+        return first > after[0]
+    return (first > after[0]) | ((first == after[0]) & _behind(rest, after[1:]))
+
+
+def _limit(column: "Column[Any]") -> int | None:
+    length = getattr(column.type, "length", None)
+    return int(length) if length else None
+
+
+def _spellings(connection: Connection, workspace_id: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    tags, projects = Counter[str](), Counter[str]()
+    mine = and_(memories.c.workspace_id == workspace_id, memories.c.reason.is_(None))
+    query = select(memories.c.project, memories.c.tags, func.count()).where(mine)
+    for project, listed, number in connection.execute(query.group_by(memories.c.project, memories.c.tags)):
+        if project:
+            projects[project] += number
+        for tag in orjson.loads(listed):
+            tags[tag] += number
+    return tags, projects

@@ -1,0 +1,46 @@
+"""One form of texts, and one spelling of names that differ by letter case, accents' encoding or a separator."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping
+
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Soft hyphen, zero-width space, word joiner, byte order mark. Joiners stay: some scripts and emoji are written by
+them."""
+_SPACES = dict.fromkeys(
+    map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"), " "
+)
+_BLANK_LINES = re.compile(r"\n{4,}")
+_BEFORE_BREAK = re.compile(r"[ \t]+(?=\n)")
+_FENCE = re.compile(r"(?m)^(?:```|~~~)")
+_SEPARATORS = re.compile(r"[\s_\-./]+")
+
+
+def normalised_text(text: str) -> str:
+    """Unicode NFC, plain spaces, line ends as \\n, nothing invisible, no spaces at the end of a line and no more than
+    two empty lines in a row. A text with a fenced block keeps its lines: in code they may mean something."""
+    form = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
+    form = form.translate(_INVISIBLE).translate(_SPACES)
+    if _FENCE.search(form) is None:
+        form = _BLANK_LINES.sub("\n\n\n", _BEFORE_BREAK.sub("", form))
+    return form.strip("\n").rstrip()
+
+
+def name_key(name: str) -> str:
+    """The same for two spellings of one name: `K8s` and `k8s`, `data_base` and `Data-Base`."""
+    return _SEPARATORS.sub("-", unicodedata.normalize("NFKC", name).casefold()).strip("-")
+
+
+def one_spelling(counted: Mapping[str, int]) -> dict[str, str]:
+    """By spelling, the one that most have; of as many the one in small letters, then the first. Only those that
+    change."""
+    spelled: defaultdict[str, list[str]] = defaultdict(list)
+    for name in counted:
+        spelled[name_key(name)].append(name)
+    chosen: dict[str, str] = {}
+    for key, names in spelled.items():
+        if key and len(names) > 1:
+            best = min(names, key=lambda name: (-counted[name], name != name.casefold(), name))
+            chosen |= {name: best for name in names if name != best}
+    return chosen

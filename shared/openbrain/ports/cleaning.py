@@ -1,0 +1,58 @@
+"""What memories say is put right in every place that holds it: the part of the store that the operation `clean` works
+with. Unlike other jobs it keeps nothing of what stood before, and also works on what has ended."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from openbrain.domain.memory import Memory
+from openbrain.ports.lifecycle import Place, Selection
+from openbrain.ports.store.operations import Operation
+
+
+class HistoryText(NamedTuple):
+    """What a line of the audit says: JSON of the fields before and after, and a note."""
+
+    id: int
+    before: str | None
+    after: str | None
+    note: str
+
+
+class Said(NamedTuple):
+    """A memory, dead or alive, with all that it ever said."""
+
+    memory: Memory
+    history: Sequence[HistoryText] = ()
+
+
+class Cleaned(NamedTuple):
+    """The same put right, and what was found: for people, kinds and places and never a value."""
+
+    said: Said
+    found: Mapping[str, int]
+    """By place and kind, as `content: email`."""
+
+
+Clean = Callable[[Said], Cleaned | None]
+"""A pure function; None where nothing is to change."""
+CleanText = Callable[[str], str]
+Spellings = Mapping[str, int]
+"""By spelling, how many memories have it."""
+
+
+class Cleansing(Protocol):
+    """Memories of a workspace, in every state but erased."""
+
+    async def said(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Said]:
+        """Oldest first; what a legal hold keeps is left out."""
+
+    async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
+        """Clean those of these that are of the selection, in one transaction, with the purge of their traces; how many
+        were changed. Nothing where the operation does not run any more."""
+
+    async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
+        """Clean what the workspace keeps beside memories: messages, questions, reasons of feedback,
+        signals; how many rows it is, or would be."""
+
+    async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
+        """Of tags, and of projects."""

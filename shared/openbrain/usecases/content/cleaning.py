@@ -1,0 +1,105 @@
+"""What is stored already, put right: personal data replaced wherever a memory says it, one spelling of a name."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from openbrain.domain.memory import Memory
+from openbrain.domain.text.spelling import normalised_text
+from openbrain.ports.cleaning import Cleaned, HistoryText, Said
+from openbrain.ports.content import Admission, Detector
+from openbrain.usecases.content.admission import admitted_fields, texts_of
+
+TEXTS = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
+
+
+@dataclass(frozen=True, slots=True)
+class Stripping:
+    """Personal data is replaced, as `admission` does it; `detector` says what was found."""
+
+    detector: Detector
+    admission: Admission
+
+    def fields(self, fields: Mapping[str, Any], found: Counter[str], place: str = "") -> dict[str, Any]:
+        """Those that change."""
+        texts = texts_of(fields)
+        for (name, _), own in zip(texts, self.detector.find(texts), strict=True):
+            found.update(f"{place or name.partition('.')[0]}: {each.kind}" for each in own)
+        return admitted_fields(fields, self.admission)
+
+    def holds(self, texts: Sequence[str]) -> bool:
+        """Whether one of them holds some."""
+        return any(self.detector.find([("text", text) for text in texts]))
+
+    def text(self, text: str) -> str:
+        """One text, whatever it is of."""
+        return str(self.fields({"text": text}, Counter()).get("text", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Normalising:
+    """Texts in one form; tags and projects in the spelling that most memories have."""
+
+    tags: Mapping[str, str] = field(default_factory=dict)
+    projects: Mapping[str, str] = field(default_factory=dict)
+
+    def memory(self, memory: Memory, found: Counter[str]) -> Memory:
+        """The same, where nothing is to change."""
+        project = self.projects.get(memory.project, memory.project)
+        tags = tuple(dict.fromkeys(self.tags.get(tag, tag) for tag in memory.tags))
+        content, title = normalised_text(memory.content) or memory.content, normalised_text(memory.title)
+        after = replace(memory, content=content, title=title, tags=tags, project=project)
+        found.update(
+            f"{name}: spelling"
+            for name in ("content", "title", "tags", "project")
+            if getattr(after, name) != getattr(memory, name)
+        )
+        return after
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaner:
+    """`ports.cleaning.Clean`. History keeps its spelling: it tells what was."""
+
+    stripping: Sequence[Stripping] = ()
+    normalising: Normalising | None = None
+
+    def __call__(self, said: Said) -> Cleaned | None:
+        found: Counter[str] = Counter()
+        memory, history = said.memory, said.history
+        for each in self.stripping:
+            own = {name: getattr(memory, name) for name in TEXTS}
+            memory = replace(memory, **each.fields(own, found))
+            history = [_line(each, line, found) for line in history]
+        if self.normalising is not None and not memory.ended:
+            memory = self.normalising.memory(memory, found)
+        return Cleaned(Said(memory, tuple(history)), found) if found else None
+
+
+def _line(stripping: Stripping, line: HistoryText, found: Counter[str]) -> HistoryText:
+    parts: dict[str, Any] = {
+        "before": line.before and orjson.loads(line.before),
+        "after": line.after and orjson.loads(line.after),
+        "note": line.note,
+    }
+    changed = stripping.fields(parts, found, "history")
+    texts = {name: part if name == "note" else orjson.dumps(part).decode() for name, part in changed.items()}
+    before, after, note = (texts.get(name, getattr(line, name)) for name in ("before", "after", "note"))
+    return HistoryText(line.id, before, after, note or "")
+
+
+def told(found: Mapping[str, int]) -> str:
+    """For people: `2 email in content, 1 phone in history`."""
+    parts = [(place.partition(": "), number) for place, number in sorted(found.items())]
+    return ", ".join(f"{number} {kind} in {place}" for (place, _, kind), number in parts)
+
+
+def total(cleaned: Sequence[Cleaned]) -> Counter[str]:
+    """All that was found."""
+    counts: Counter[str] = Counter()
+    for each in cleaned:
+        counts.update(each.found)
+    return counts

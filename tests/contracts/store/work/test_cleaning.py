@@ -1,0 +1,144 @@
+"""Contract of `ports.cleaning`, on every database."""
+
+from collections import Counter
+
+import pytest
+from sqlalchemy import insert
+
+from openbrain.adapters.personal_data.detection import PersonalDataDetector
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
+from openbrain.adapters.sql.schema.tables import recalls
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.text.spelling import one_spelling
+from openbrain.ports.cleaning import Cleaned, Said
+from openbrain.ports.content import Action
+from openbrain.ports.lifecycle import CLEAN
+from openbrain.ports.store.operations import TRACES
+from openbrain.ports.store.tenants import Workspace
+from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping
+from openbrain.usecases.content.policy import stripping
+from tests.contracts.store.work.test_lifecycle import running, selected
+from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
+
+DETECTOR = PersonalDataDetector()
+STRIPPING = Stripping(DETECTOR, stripping(DETECTOR, Action.MASK))
+CLEANER = Cleaner((STRIPPING,))
+MAIL, MASK = "anna@example.com", "[redacted: email]"
+
+
+async def test_rows_history_and_traces_are_cleaned_and_nothing_else(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, f"ask {MAIL}", metadata={MAIL: 1}, source=MAIL)
+    gone = await stored(store.writes, f"was {MAIL}")
+    await store.writes.forget(gone.id, viewer(), origin(), f"asked by {MAIL}")
+    plain = await stored(store.writes, "ask nobody")
+    (foreign,) = await store.writes.remember(
+        [write(f"theirs {MAIL}", workspace_id="w2", viewer=viewer("w2"), id="0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")]
+    )
+    assert foreign.memory is not None
+    operation, selection = await running(store, clock, CLEAN), selected(clock)
+    page = await store.cleansing.said(selection, 9, None)
+    ids = [each.memory.id for each in page]
+    dead_revision = (await row(database, gone.id)).revision
+
+    assert await store.cleansing.clean(operation, selection, [*ids, foreign.memory.id], CLEANER) == 2
+    assert await store.cleansing.clean(operation, selection, ids, CLEANER) == 0
+
+    assert {one.id, gone.id, plain.id} == {*ids}
+    now, dead = await row(database, one.id), await row(database, gone.id)
+    assert (now.content, now.metadata, now.source) == (f"ask {MASK}", {MASK: 1}, MASK)
+    assert (now.version, now.revision) == (2, one.revision + 1)
+    assert (dead.content, dead.reason, dead.revision) == (f"was {MASK}", "forgotten", dead_revision)
+    assert await row(database, plain.id) == plain
+    assert (await row(database, foreign.memory.id)).content == f"theirs {MAIL}"
+    history = str(await rows(database, "SELECT * FROM memory_history WHERE workspace_id = 'w1'"))
+    assert (MAIL in history, history.count(MASK)) == (False, 5)
+    line = (await store.memories.history(one.id))[-1]
+    assert (line.action, line.reason) == (
+        "cleaned",
+        f"clean {operation.id}: 1 email in content, 3 email in history, 1 email in metadata, 1 email in source",
+    )
+    events = [event for event in await announced(database) if event.get("causationid") == operation.id]
+    assert [(event["stream"], event["change"]) for event in events] == [("memory.stored", "content")]
+    (purge,) = await store.operations.operations("w1", 9, kinds=["purge"])
+    assert purge.request["ids"] == sorted([one.id, gone.id])
+    assert len(purge.request[TRACES]["contents"]) == 2
+
+
+async def test_what_becomes_the_same_stays_two_and_a_hold_or_an_end_stops_it(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one, two = await stored(store.writes, f"ask {MAIL}"), await stored(store.writes, "ask bob@example.org")
+    held = await stored(store.writes, f"held {MAIL}", tags=("case-7",))
+    hold = {"workspace_id": "w1", "document": "{}", "holds": '[{"tags": ["case-7"]}]', "actor": "ada", "updated_at": 1}
+    await database.write(lambda connection: connection.execute(insert(lifecycle_policies), hold))
+    ended, selection = await running(store, clock, CLEAN), selected(clock)
+    await store.operations.cancel_operation("w1", ended.id)
+    ids = [one.id, two.id, held.id]
+
+    assert await store.cleansing.clean(ended, selection, ids, CLEANER) == 0
+    operation = await running(store, clock, CLEAN)
+    assert await store.cleansing.clean(operation, selection, ids, CLEANER) == 2
+
+    texts = [(await row(database, each)).content for each in ids]
+    assert texts == [f"ask {MASK}", f"ask {MASK}", f"held {MAIL}"]
+    assert {each.memory.id for each in await store.cleansing.said(selection, 9, None)} == {one.id, two.id}
+    keys = await rows(database, "SELECT COUNT(dedupe_key) AS keyed FROM memories")
+    assert keys == [{"keyed": 2}]
+
+
+async def test_names_are_spelled_as_most_spell_them(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=1, max_bytes=1000))
+    odd = await stored(store.writes, "odd  \nlines", tags=("K8s", "k8s", "x"), project="Shop_Api")
+    for number in range(2):
+        await stored(store.writes, f"usual {number}", tags=("k8s",), project="shop-api")
+    tags, projects = await store.cleansing.spellings("w1")
+    cleaner = Cleaner((), Normalising(one_spelling(tags), one_spelling(projects)))
+    operation, selection = await running(store, clock, CLEAN), selected(clock)
+
+    assert await store.cleansing.clean(operation, selection, [odd.id], cleaner) == 1
+
+    now = await row(database, odd.id)
+    assert (now.content, now.tags, now.project) == ("odd\nlines", ("k8s", "x"), "shop-api")
+    assert (await store.workspaces.usage(["w1"]))["w1"].bytes == len("odd\nlines") + 2 * len("usual 0")
+
+
+async def test_a_killed_run_is_gone_on_with(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    """Each transaction is whole: what a worker that died had cleaned is found clean by the next."""
+    ids = [(await stored(store.writes, f"{number} {MAIL}")).id for number in range(3)]
+    operation, selection = await running(store, clock, CLEAN), selected(clock)
+    seen = Counter[str]()
+
+    def dies(said: Said) -> Cleaned | None:
+        if said.memory.id == ids[2]:
+            raise RuntimeError("killed")
+        return CLEANER(said)
+
+    with pytest.raises(RuntimeError, match="killed"):
+        await store.cleansing.clean(operation, selection, ids, dies)
+    assert [MAIL in (await row(database, each)).content for each in ids] == [True] * 3
+    assert await store.cleansing.clean(operation, selection, ids[:1], CLEANER) == 1
+    assert await store.cleansing.clean(operation, selection, ids, CLEANER) == 2
+    seen.update([(await row(database, each)).content for each in ids])
+    assert seen == {f"{number} {MASK}": 1 for number in range(3)}
+
+
+async def test_what_stands_beside_memories_is_cleaned_in_its_own_workspace(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    given = {"agent_id": "", "results": "[]", "took_ms": 1.0, "created_at": 1}
+    workspaces = ("w1", "w1", "w2")
+    asked = [
+        {"id": f"{number}", "workspace_id": workspace, "query": f"{number} {MAIL}", **given}
+        for number, workspace in enumerate(workspaces)
+    ]
+    await database.write(lambda connection: connection.execute(insert(recalls), asked))
+    operation = await running(store, clock, CLEAN)
+
+    assert await store.cleansing.clean_others(operation, STRIPPING.text, dry_run=True) == 2
+    assert await store.cleansing.clean_others(operation, STRIPPING.text, dry_run=False) == 2
+
+    found = await rows(database, "SELECT query FROM recalls ORDER BY id")
+    assert [each["query"] for each in found] == [f"0 {MASK}", f"1 {MASK}", f"2 {MAIL}"]

@@ -1,0 +1,37 @@
+"""One form of texts, one spelling of names."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.domain.text.spelling import name_key, normalised_text, one_spelling
+
+
+def test_a_text_has_one_form() -> None:
+    assert (
+        normalised_text("\ufeffCafe\u0301\u00a0\u200bau lait  \r\n\n\n\n\n\nnext\u00ad \n\n")
+        == "Café au lait\n\n\nnext"
+    )
+    assert normalised_text("```\nx  \n\n\n\n\n\ny\n```") == "```\nx  \n\n\n\n\n\ny\n```"
+    assert normalised_text("👩\u200d🚀") == "👩\u200d🚀"
+
+
+@given(st.text(max_size=80))
+def test_the_form_is_one(text: str) -> None:
+    assert normalised_text(normalised_text(text)) == normalised_text(text)
+
+
+def test_a_name_is_spelled_as_most_do() -> None:
+    counted = {"K8s": 2, "k8s": 5, "data_base": 1, "Data-Base": 1, "k9s": 1, "C++": 3, "C": 1, "shop": 9}
+
+    assert one_spelling(counted) == {"K8s": "k8s", "Data-Base": "data_base"}
+    assert one_spelling({"Shop": 3, "shop": 3}) == {"Shop": "shop"}
+    assert name_key("-") == ""
+    assert one_spelling({"-": 1, "_": 2}) == {}
+
+
+@given(st.dictionaries(st.sampled_from(["a-b", "A B", "a_b", "ab", "AB", "Ab", "c"]), st.integers(1, 9)))
+def test_chosen_spellings_are_left_alone(counted: dict[str, int]) -> None:
+    chosen = one_spelling(counted)
+
+    assert not chosen.keys() & set(chosen.values())
+    assert all(name_key(name) == name_key(best) for name, best in chosen.items())
