@@ -104,6 +104,10 @@ SECTIONS = {
             "Mask personal data that is stored already, spell names alike.",
         ),
         "brain:clean": ("openbrain_cli.operators.lifecycle.clean:clean", "The original's name for clean."),
+        "retention": (
+            "openbrain_cli.operators.lifecycle.policy:retention",
+            "Show what leaves after how many days.",
+        ),
         "undo": (
             "openbrain_cli.operators.lifecycle.prune:undo",
             "Put back what an operation archived, merged or filed elsewhere.",

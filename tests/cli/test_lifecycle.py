@@ -86,12 +86,14 @@ async def test_policies_are_shown_and_edited(brain: Brain, terminal: Terminal, t
     _, first, _ = await terminal.run(key, "policy", "edit", "--file", str(file))
     _, second, _ = await terminal.run(key, "policy", "edit", VISUAL=str(editor))
     _, shown, _ = await terminal.run(key, "policy", "show")
+    _, kept, _ = await terminal.run(key, "retention", "--show")
     with pytest.raises(SetupError, match="set EDITOR"):
         await terminal.run(key, "policy", "edit", VISUAL=str(tmp_path / "none"))
     file.write_text("[]")
     with pytest.raises(Invalid, match="JSON object"):
         await terminal.run(key, "policy", "edit", "--file", str(file))
 
-    assert nothing == {"policies": [], "legal_hold": []}
-    assert first == {"policies": [], "legal_hold": [{"project": "trial"}]}
-    assert second == shown == {"policies": [], "legal_hold": [{"project": "case"}]}
+    assert nothing == {"policies": [], "legal_hold": [], "retention": {}}
+    assert first == {"policies": [], "legal_hold": [{"project": "trial"}], "retention": {}}
+    assert second == shown == {"policies": [], "legal_hold": [{"project": "case"}], "retention": {}}
+    assert (kept["held"], kept["kept"][0]) == (True, {"what": "forgotten_days", "days": None, "by": "settings"})

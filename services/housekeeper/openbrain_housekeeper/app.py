@@ -28,6 +28,7 @@ from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
 from openbrain_housekeeper.jobs.policies import PolicySchedule
 from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until_more
+from openbrain_housekeeper.jobs.retention import RetentionJob
 from openbrain_housekeeper.jobs.rounds import ROUND, after, every, notifying
 from openbrain_housekeeper.jobs.row_retention import expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
@@ -88,6 +89,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     expiry = when_room(notifying(wake, partial(expire, store, ROUND)), container.pressure)
     purge = partial(purge_past, store, settings)
     operate = notifying(wake, operations.round)
+    retaining = when_room(notifying(wake, RetentionJob(store, ROUND).round), container.pressure)
     policies = PolicySchedule(store.policies, store.operations, container.clock)
     ticks = notifying(wake, tick_schedule(container).round)
     return [
@@ -99,6 +101,7 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
         PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
         PeriodicJob("trim", trim, every(tuning.trim_every_s), tuning.trim_every_s),
         *reconciliation_jobs(container, compared),
+        PeriodicJob("retention", retaining, every(tuning.purge_every_s), tuning.purge_every_s),
         PeriodicJob("policies", policies.round, after(POLICIES_EVERY_S), POLICIES_EVERY_S),
         PeriodicJob("ticks", ticks, after(TICKS_EVERY_S), TICKS_EVERY_S),
         PeriodicJob("vaults", vault_check(container).round, after(VAULTS_EVERY_S), VAULTS_EVERY_S),

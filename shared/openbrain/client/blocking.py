@@ -198,6 +198,7 @@ class SyncOpenBrain:
     undo = blocking(OpenBrain.undo)
     policies = blocking(OpenBrain.policies)
     set_policies = blocking(OpenBrain.set_policies)
+    retention = blocking(OpenBrain.retention)
 
     model_in_use = blocking(OpenBrain.model_in_use)
     change_model = blocking(OpenBrain.change_model)

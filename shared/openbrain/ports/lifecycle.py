@@ -6,7 +6,7 @@ what stood before, under the operation's id, until it can't be undone any more.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -161,6 +161,8 @@ class PolicyDocument:
     runs: Sequence[Run] = ()
     holds: Sequence[Criteria] = ()
     """Legal holds: what they are about leaves by no job, policy or retention. One without limits holds everything."""
+    retention: Mapping[str, int] = field(default_factory=dict)
+    """Days by name, of `ports.retention`."""
     actor: str = ""
     updated_at: int = 0
 

@@ -12,7 +12,7 @@ from tests.support.store.lifecycle_worker import worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-POLICIES, OPERATIONS = "/v1/admin/lifecycle", "/v1/admin/operations"
+POLICIES, OPERATIONS, RETENTION = "/v1/admin/lifecycle", "/v1/admin/operations", "/v1/admin/retention"
 EVERYTHING = frozenset(Permission)
 HOUR = 3600 * MICROSECONDS
 
@@ -97,7 +97,7 @@ async def test_policies_are_their_workspaces_own_and_admins(module_brain: Brain)
     async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
         assert (await admin.get(POLICIES)).json() == stands
 
-    assert nothing["data"] == {"policies": [], "legal_hold": [], "actor": None, "updated_at": None}
+    assert nothing["data"] == {"policies": [], "legal_hold": [], "retention": {}, "actor": None, "updated_at": None}
     assert stands["legal_hold"] == [{"project": "mine"}]
 
 
@@ -113,6 +113,9 @@ async def test_policies_are_their_workspaces_own_and_admins(module_brain: Brain)
         ({"policies": [nightly(), nightly()]}, ""),
         ({"legal_hold": [{"projcet": "x"}]}, "legal_hold.0.projcet"),
         ({"legal-hold": []}, "legal-hold"),
+        ({"retention": {"forgotten_days": 0}}, "retention.forgotten_days"),
+        ({"retention": {"archived_days": 29}}, "retention.archived_days"),
+        ({"retention": {"memory_days": 1}}, "retention.memory_days"),
         ({"policies": [nightly()] * 51}, "policies"),
     ],
 )
@@ -120,3 +123,23 @@ async def test_a_document_that_can_not_be_is_refused(module_brain: Brain, docume
     async with http(module_brain.app(), await module_brain.key("w-refused", permissions=EVERYTHING)) as admin:
         refused(await admin.put(POLICIES, json=document), 422, field)
         assert (await admin.get(POLICIES)).json()["updated_at"] is None
+
+
+async def test_retention_tells_what_is_kept_how_long_by_whose_word(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        usual = (await admin.get(RETENTION)).json()
+        days = {"forgotten_days": 90, "recall_days": 7, "operation_days": 3650}
+        await admin.put(POLICIES, json={"retention": days, "legal_hold": [{"project": "trial"}]})
+        own = (await admin.get(RETENTION)).json()
+    async with http(brain.app(), await brain.key(await brain.new_workspace(), permissions=EVERYTHING)) as foreign:
+        assert (await foreign.get(RETENTION, params={"workspace_id": workspace})).json() == usual
+    async with http(brain.app(), await brain.key(workspace)) as writer:
+        refused(await writer.get(RETENTION), 403)
+
+    told = {each["what"]: (each["days"], each["by"]) for each in own["kept"]}
+    assert told["forgotten_days"] == (90, "workspace")
+    assert told["recall_days"] == (7, "workspace")
+    assert told["operation_days"] == (30, "settings"), "what leaves first counts"
+    assert told["history_days"] == (None, "settings")
+    assert (usual["held"], own["held"]) == (False, True)

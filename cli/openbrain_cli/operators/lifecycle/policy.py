@@ -12,7 +12,8 @@ import typer
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Connection
-from openbrain_cli.output import as_json, moment, say
+from openbrain_cli.output import as_json, moment, say, table
+from openbrain_cli.output import show as show_table
 
 if TYPE_CHECKING:
     from openbrain.contract.admin.policies import PoliciesAnswer
@@ -31,6 +32,7 @@ _EXAMPLE = {
         }
     ],
     "legal_hold": [],
+    "retention": {"forgotten_days": None},
 }
 File = Annotated[
     Path | None,
@@ -71,6 +73,22 @@ def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
         as_json(_document(stands))
     else:
         print(f"{len(stands.policies)} policies, {len(stands.legal_hold)} legal holds")
+
+
+Show = Annotated[bool, typer.Option("--show", help="As without it: what changes the days is `policy edit`.")]
+
+
+@command("openbrain retention", "openbrain retention --show --json")
+def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> None:  # noqa: ARG001 - one word more to type it by
+    """Show what leaves this workspace after how many days, and who said so. Needs an admin's key."""
+    kept = to.ask(lambda brain: brain.retention())
+    if json:
+        as_json(kept)
+        return
+    rows = [(each.what, "ever" if each.days is None else f"{each.days} days", each.by) for each in kept.kept]
+    show_table(table("what", "kept for", "by", rows=rows))
+    if kept.held:
+        say("a legal hold stands: what it bears on stays")
 
 
 def _document(standing: "PoliciesAnswer") -> dict[str, Any]:

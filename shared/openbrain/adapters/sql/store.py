@@ -29,6 +29,7 @@ from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys
 from openbrain.adapters.sql.tenants.cleaning import SqlCleansing
 from openbrain.adapters.sql.tenants.lifecycle.lifecycle import SqlLifecycle
 from openbrain.adapters.sql.tenants.lifecycle.policies import SqlPolicies
+from openbrain.adapters.sql.tenants.lifecycle.retention import SqlRetention
 from openbrain.adapters.sql.tenants.transferring import SqlTransfer
 from openbrain.adapters.sql.tenants.workspaces import SqlWorkspaces
 from openbrain.adapters.sql.vault.memories import SqlVault
@@ -43,6 +44,7 @@ from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.cleaning import Cleansing
 from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.lifecycle import Lifecycle, Policies
+from openbrain.ports.retention import Retention
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
@@ -95,6 +97,7 @@ class SqlStore:
         self.lifecycle: Lifecycle = SqlLifecycle(database, clock)
         self.policies: Policies = SqlPolicies(database, clock)
         self.cleansing: Cleansing = SqlCleansing(database, clock)
+        self.retention: Retention = SqlRetention(database, clock)
         self.leases: Leases = SqlLeases(database)
         self.groups: Groups = SqlGroups(database, clock)
         self.vault: Vault = SqlVault(database, clock)

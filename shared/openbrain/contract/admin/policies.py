@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from openbrain.contract.admin.lifecycle import LifecycleBody, MemoryFilter, PruneBody
+from openbrain.contract.admin.lifecycle import MOST_DAYS, LifecycleBody, MemoryFilter, PruneBody
 from openbrain.contract.base import Answer, Body
 from openbrain.domain.times import to_datetime
 from openbrain.ports.lifecycle import PolicyDocument, Run, kept
@@ -46,6 +46,27 @@ Policy = PrunePolicy
 """One of them, told apart by `job`."""
 
 
+Days = Annotated[int | None, Field(strict=True, ge=1, le=MOST_DAYS)]
+
+
+class RetentionBody(Body):
+    """Days after which something leaves; null: never, or where the settings say so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    forgotten_days: Annotated[Days, Field(description="Memories that were forgotten are erased: a proof stays.")] = None
+    superseded_days: Annotated[Days, Field(description="The same of those that others took the place of.")] = None
+    expired_days: Annotated[Days, Field(description="The same of those whose time had come.")] = None
+    archived_days: Annotated[
+        int | None, Field(strict=True, ge=30, le=MOST_DAYS, description="The same of archived ones; an undo needs 30.")
+    ] = None
+    history_days: Annotated[
+        Days, Field(description="Lines of the audit say no more what a memory said; who did what when stays.")
+    ] = None
+    recall_days: Annotated[Days, Field(description="What recalls found, where the settings keep it for longer.")] = None
+    operation_days: Annotated[Days, Field(description="Operations that ended, the same.")] = None
+
+
 class PoliciesBody(Body):
     """The whole document: what stood there before is gone."""
 
@@ -56,6 +77,8 @@ class PoliciesBody(Body):
         tuple[MemoryFilter, ...],
         Field(max_length=MOST, description="No job, policy or retention takes what one of these matches; {} is all."),
     ] = ()
+
+    retention: Annotated[RetentionBody, Field(description="What leaves after how many days.")] = RetentionBody()
 
     @model_validator(mode="after")
     def _named_apart(self) -> Self:
@@ -69,6 +92,7 @@ class PoliciesBody(Body):
             given=self.model_dump(mode="json", exclude_unset=True),
             runs=tuple(policy.run(workspace_id, at) for policy in self.policies),
             holds=tuple(hold.criteria() for hold in self.legal_hold),
+            retention=self.retention.model_dump(exclude_none=True),
             actor=actor,
         )
 
@@ -78,6 +102,7 @@ class PoliciesAnswer(Answer):
 
     policies: tuple[dict[str, Any], ...] = ()
     legal_hold: tuple[dict[str, Any], ...] = ()
+    retention: dict[str, int | None] = Field(default_factory=dict)
     actor: str | None = None
     updated_at: datetime | None = None
 
@@ -88,6 +113,22 @@ class PoliciesAnswer(Answer):
         return cls(
             policies=tuple(given.get("policies", ())),
             legal_hold=tuple(given.get("legal_hold", ())),
+            retention=given.get("retention", {}),
             actor=None if document is None else document.actor,
             updated_at=None if document is None else to_datetime(document.updated_at),
         )
+
+
+class Kept(Answer):
+    """How long one kind of thing is kept."""
+
+    what: str
+    days: int | None = Field(description="Null: for ever.")
+    by: Literal["workspace", "settings"] = Field(description="Who said so.")
+
+
+class RetentionAnswer(Answer):
+    """What leaves this workspace after how many days, in all."""
+
+    kept: tuple[Kept, ...]
+    held: bool = Field(description="A legal hold stands: nothing of it leaves that the hold bears on.")

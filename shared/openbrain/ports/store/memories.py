@@ -155,5 +155,6 @@ class Memories(Protocol):
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
         """Keep them, count the use of what they found, announce `memory.recalled`. One that is there is left alone."""
 
-    async def purge_recalls(self, before: int, limit: int) -> int:
-        """Remove those answered before that time (microseconds); returns how many."""
+    async def purge_recalls(self, before: int, limit: int, workspace_id: str | None = None) -> int:
+        """Remove those answered before that time (microseconds), of one workspace or of all, but where a legal hold
+        stands; returns how many."""

@@ -104,8 +104,9 @@ class Operations(Protocol):
     async def followed(self, operation: Operation) -> bool:
         """Whether another of its kind, of whatever workspace, waits to be begun."""
 
-    async def purge_operations(self, ended_before: int, limit: int) -> int:
-        """Remove those that ended before a time; returns how many."""
+    async def purge_operations(self, ended_before: int, limit: int, workspace_id: str | None = None) -> int:
+        """Remove those that ended before a time, of one workspace or of all, but where a legal hold stands; returns how
+        many."""
 
 
 class Leases(Protocol):

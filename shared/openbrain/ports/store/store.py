@@ -10,6 +10,7 @@ from typing import Protocol
 from openbrain.ports.agents import Messages, Sessions
 from openbrain.ports.cleaning import Cleansing
 from openbrain.ports.lifecycle import Lifecycle, Policies
+from openbrain.ports.retention import Retention
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
@@ -48,6 +49,7 @@ class Store(Protocol):
     lifecycle: Lifecycle
     policies: Policies
     cleansing: Cleansing
+    retention: Retention
     leases: Leases
     groups: Groups
     vault: Vault

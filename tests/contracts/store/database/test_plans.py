@@ -225,7 +225,7 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
     looked: list[tuple[str, Callable[[Connection], object]]] = [
         ("operations", lambda connection: operations._hold(connection, "me", ["forget"], START, START + 1)),
         ("operations", unused_vectors.awaited_inputs),
-        ("recalls", lambda connection: recalls.purge(connection, START, 500)),
+        ("recalls", lambda connection: recalls.purge(connection, START, 500, None)),
         ("idempotency_keys", lambda connection: idempotency.blank_keys(connection, "w1", IDS)),
         ("memory_history", lambda connection: closing.counts(connection, "w1")),
         ("signal_history", lambda connection: closing.counts(connection, "w1")),

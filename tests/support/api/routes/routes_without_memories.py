@@ -18,6 +18,7 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("POST", "/v1/admin/operations/{id}:undo"): "ids and numbers of the admin's own workspace: test_lifecycle",
     ("GET", "/v1/admin/lifecycle"): "policies of the admin's own workspace: test_policies",
     ("PUT", "/v1/admin/lifecycle"): "policies of the admin's own workspace: test_policies",
+    ("GET", "/v1/admin/retention"): "days of the admin's own workspace: test_policies",
     ("POST", "/v1/admin/lifecycle:prune"): "ids and numbers of the admin's own workspace: test_lifecycle",
     ("POST", "/v1/admin/lifecycle:dedupe"): "ids and numbers of the admin's own workspace: test_merging",
     ("POST", "/v1/admin/lifecycle:consolidate"): "ids and numbers of the admin's own workspace: test_merging",

@@ -10,13 +10,15 @@ from openbrain.contract.admin.lifecycle import (
     LifecycleStarted,
     PruneBody,
 )
-from openbrain.contract.admin.policies import PoliciesAnswer, PoliciesBody
+from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody, RetentionAnswer
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
+from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
+from openbrain.settings import Settings
 from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted
 from openbrain_api.http.response import Response, respond
@@ -143,6 +145,32 @@ async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
         refuse_schedule(f"policies.{number}.schedule", policy.schedule)
     document = call.body.document(call.actor.workspace_id, call.actor.label, call.api.clock.now())
     return respond(PoliciesAnswer.standing(await call.api.store.policies.set_document(document)))
+
+
+@Route("GET", "/v1/admin/retention", permission=Permission.ADMIN, response=RetentionAnswer)
+async def retention(call: Call[Nothing, Nothing]) -> Response:
+    """What leaves this workspace after how many days: by its own word, or by the settings."""
+    document = await call.api.store.policies.document(call.actor.workspace_id)
+    own = {} if document is None else document.retention
+    usual = _usual_days(call.api.settings)
+    kept = [
+        Kept(what=name, days=min(days), by="workspace" if name in own and own[name] == min(days) else "settings")
+        if (days := [each for each in (own.get(name), usual.get(name)) if each is not None])
+        else Kept(what=name, days=None, by="settings")
+        for name in (*ENDED.values(), HISTORY, RECALLS, OPERATIONS, "message_days", "signal_days", "undo_days")
+    ]
+    return respond(RetentionAnswer(kept=tuple(kept), held=document is not None and bool(document.holds)))
+
+
+def _usual_days(settings: Settings) -> dict[str, int]:
+    tuning = settings.housekeeping.tuning
+    return {
+        RECALLS: settings.recall.tuning.kept_days,
+        OPERATIONS: tuning.operation_days,
+        "message_days": tuning.message_days,
+        "signal_days": settings.signals.retention_days,
+        "undo_days": tuning.undo_days,
+    }
 
 
 async def started(call: Call[Any, Nothing], kind: str) -> Response:

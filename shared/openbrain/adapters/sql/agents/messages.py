@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, insert_missing
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, messages
+from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.domain.ids import joined_hash
@@ -90,7 +91,8 @@ class SqlMessages:
 
     async def purge_messages(self, before: int, limit: int) -> int:
         def purge(connection: Connection) -> int:
-            old = select(messages.c.id).where(messages.c.created_at < before).order_by(messages.c.created_at)
+            past = messages.c.created_at < before, without_hold(messages.c.workspace_id)
+            old = select(messages.c.id).where(*past).order_by(messages.c.created_at)
             ids = list(connection.scalars(old.limit(limit)))
             return connection.execute(delete(messages).where(messages.c.id.in_(ids))).rowcount if ids else 0
 

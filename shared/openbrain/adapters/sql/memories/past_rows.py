@@ -18,6 +18,8 @@ from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 _HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
 _ENDINGS = frozenset(reason.value for reason in Reason)
+_CHANGES = ("updated", "confirmed", "feedback", "restored")
+"""Actions whose lines say what stood before."""
 _PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
 
 Line = tuple[str, Mapping[str, Any]]
@@ -30,7 +32,7 @@ def read_past(connection: Connection, condition: Condition, at: int, limit: int)
     statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*_NEWEST).limit(limit)
     rows = to_memories(connection, connection.execute(statement))
     later = _lines_after(connection, [row.id for row in rows], at)
-    return [as_it_was(row, later.get(row.id, ())) for row in rows]
+    return [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]
 
 
 def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:
@@ -42,6 +44,11 @@ def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping
         for memory_id, action, before in connection.execute(statement.order_by(table.id.desc())):
             found[memory_id].append((action, orjson.loads(before) if before else {}))
     return found
+
+
+def _known(later: Sequence[Line]) -> bool:
+    """Whether what stood before these lines has not left with its days of retention."""
+    return all(before or action not in _CHANGES for action, before in later)
 
 
 def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:

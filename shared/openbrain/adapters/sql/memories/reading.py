@@ -129,8 +129,8 @@ class SqlMemories:
         if recalls:
             await self._database.write(lambda connection: record(connection, recalls))
 
-    async def purge_recalls(self, before: int, limit: int) -> int:
-        return await self._database.write(lambda connection: purge(connection, before, limit))
+    async def purge_recalls(self, before: int, limit: int, workspace_id: str | None = None) -> int:
+        return await self._database.write(lambda connection: purge(connection, before, limit, workspace_id))
 
 
 def _listing(

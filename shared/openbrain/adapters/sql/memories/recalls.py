@@ -10,6 +10,7 @@ from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import recalled
 from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.tables import memory_usage, recall_feedback
 from openbrain.adapters.sql.schema.tables import recalls as table
 from openbrain.ports.store.memories import RecallRecord
@@ -48,9 +49,10 @@ def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
     connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in ids])
 
 
-def purge(connection: Connection, before: int, limit: int) -> int:
-    past = select(table.c.id).where(table.c.created_at < before).order_by(table.c.created_at).limit(limit)
-    ids = list(connection.scalars(past))
+def purge(connection: Connection, before: int, limit: int, workspace_id: str | None) -> int:
+    past = [table.c.created_at < before, without_hold(table.c.workspace_id)]
+    past += [] if workspace_id is None else [table.c.workspace_id == workspace_id]
+    ids = list(connection.scalars(select(table.c.id).where(*past).order_by(table.c.created_at).limit(limit)))
     for some in chunks(ids):
         connection.execute(delete(recall_feedback).where(recall_feedback.c.recall_id.in_(some)))
     return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0

@@ -1,6 +1,6 @@
 """Tables of lifecycle operations: what each changed, and how that is undone; each workspace's policies."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table
+from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Table, select
 
 from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name, serial
 from openbrain.adapters.sql.schema.metadata import metadata
@@ -41,3 +41,9 @@ lifecycle_policies = Table(
 )
 
 TABLES = (operation_changes, lifecycle_policies)
+
+
+def without_hold(workspace: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether no legal hold stands in that workspace: of what can't be told whether it bears on one, nothing goes."""
+    holding = select(lifecycle_policies.c.workspace_id).where(lifecycle_policies.c.holds != "[]")
+    return workspace.not_in(holding)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, and_, delete, exists, select, update
 
 from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.signal_tables import (
     broadcasts,
     halt_acks,
@@ -105,7 +106,8 @@ def purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
 
 
 def purge_ended(connection: Connection, limit: int, before: int) -> int:
-    past = and_(signals.c.state == SignalState.TOMBSTONED.value, signals.c.ended_at < before)
+    ended = signals.c.state == SignalState.TOMBSTONED.value, signals.c.ended_at < before
+    past = and_(*ended, without_hold(signals.c.workspace_id))
     stands = select(halts.c.signal_id).where(_OPEN_HALT)
     ids = sorted(connection.scalars(select(signals.c.id).where(past, signals.c.id.not_in(stands)).limit(limit)))
     for some in chunks(ids):

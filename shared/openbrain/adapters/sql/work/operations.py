@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_,
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import database_now, insert_missing
+from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import leases
 from openbrain.adapters.sql.schema.tables import operations as table
@@ -93,8 +94,10 @@ class SqlOperations:
         other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)
         return await self._database.read(lambda connection: connection.scalar(other) is not None)
 
-    async def purge_operations(self, ended_before: int, limit: int) -> int:
-        past = select(table.c.id).where(~OPEN, table.c.finished_at < ended_before).limit(limit)
+    async def purge_operations(self, ended_before: int, limit: int, workspace_id: str | None = None) -> int:
+        ended = [~OPEN, table.c.finished_at < ended_before, without_hold(table.c.workspace_id)]
+        ended += [] if workspace_id is None else [table.c.workspace_id == workspace_id]
+        past = select(table.c.id).where(*ended).limit(limit)
 
         def remove(connection: Connection) -> int:
             ids = connection.scalars(past).all()

@@ -88,13 +88,18 @@ def end_living(
     if not rows:
         return Ended(0)
     if erase:
-        blanked, traces = blank(connection, rows, origin, note, now)
-        queue_purge(connection, uuid7(now), blanked, traces, origin, now)
+        erase_rows(connection, rows, origin, note, now)
     else:
         journal = Journal(now)
         end(connection, journal, rows, Reason.FORGOTTEN, origin, note=note)
         journal.write(connection)
     return Ended(len(rows), min(row.created_at for row in rows))
+
+
+def erase_rows(connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int) -> None:
+    """Erase rows of one workspace that this transaction has locked; their traces go with an operation."""
+    blanked, traces = blank(connection, rows, origin, note, now)
+    queue_purge(connection, uuid7(now), blanked, traces, origin, now)
 
 
 def blank(

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from openbrain.client.arguments import CleanedWhat, Consolidated, Lifecycled, Pruned
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.lifecycle import LifecycleStarted
-from openbrain.contract.admin.policies import PoliciesAnswer
+from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
 
 
 class Lifecycles:
@@ -47,6 +47,10 @@ class Lifecycles:
     async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
         """Decide anew: `policies` that run by themselves, `legal_hold`; the document before is gone."""
         return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
+
+    async def retention(self) -> RetentionAnswer:
+        """What leaves the workspace after how many days."""
+        return await self._wire.ask(RetentionAnswer, "GET", "/v1/admin/retention")
 
     async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:
         path, dry_run = f"/v1/admin/lifecycle:{job}", bool(body["dry_run"])

@@ -34,7 +34,13 @@ class SqlPolicies:
         document = replace(document, updated_at=self._clock.now())
         row: dict[str, Any] = {
             "workspace_id": document.workspace_id,
-            "document": json_text({"given": document.given, "runs": [asdict(run) for run in document.runs]}),
+            "document": json_text(
+                {
+                    "given": document.given,
+                    "runs": [asdict(run) for run in document.runs],
+                    "retention": document.retention,
+                }
+            ),
             "holds": json_text([plain(hold) for hold in document.holds]),
             "actor": document.actor,
             "updated_at": document.updated_at,
@@ -61,6 +67,7 @@ def _document(row: RowMapping) -> PolicyDocument:
         given=kept.get("given", {}),
         runs=tuple(Run(**run) for run in kept.get("runs", ())),
         holds=tuple(Criteria.of(hold) for hold in orjson.loads(row["holds"])),
+        retention=kept.get("retention", {}),
         actor=row["actor"],
         updated_at=row["updated_at"],
     )

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
+from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.tenants.lifecycle.dealing import MERGED, note_of, origin_of, runs, set_use
@@ -69,7 +70,8 @@ def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
 
 
 def purge_changes(connection: Connection, before: int, limit: int) -> int:
-    ids: Sequence[int] = connection.scalars(select(table.c.id).where(table.c.at < before).limit(limit)).all()
+    past = select(table.c.id).where(table.c.at < before, without_hold(table.c.workspace_id)).limit(limit)
+    ids: Sequence[int] = connection.scalars(past).all()
     return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
 
 

@@ -1,0 +1,57 @@
+"""Job `retention`: what leaves after its days, as each workspace decided."""
+
+from openbrain.domain.memory import DAY
+from openbrain.ports.lifecycle import PolicyDocument
+from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
+from openbrain.ports.store.store import Store
+from openbrain.ports.store.writes import Origin
+
+PAGE = 200
+"""Documents read at once."""
+CHUNK = 200
+"""Memories that are erased in one transaction."""
+LINES = 2000
+"""Of the audit, looked through in one transaction."""
+ACTOR = Origin(actor="retention")
+
+
+class RetentionJob:
+    """A round does a bounded piece for each workspace. What is left is done by those that follow."""
+
+    def __init__(self, store: Store, limit: int) -> None:
+        self._store, self._limit = store, limit
+        self._walked: dict[str, tuple[int, int]] = {}
+        """By workspace: the document's time, and how far the audit was looked through since."""
+
+    async def round(self) -> int:
+        """The most of any kind, by the database's clock: a limit reached says that more is to be done."""
+        now, most, after = await self._store.time(), 0, ""
+        while documents := await self._store.policies.documents(PAGE, after):
+            for document in documents:
+                if document.retention:
+                    most = max(most, await self._of(document, now))
+            after = documents[-1].workspace_id
+        return most
+
+    async def _of(self, document: PolicyDocument, now: int) -> int:
+        workspace, done = document.workspace_id, [0]
+        before = {name: now - days * DAY for name, days in document.retention.items()}
+        for reason, name in ENDED.items():
+            if name in before:
+                erased = await self._store.retention.erase_ended(workspace, reason, before[name], CHUNK, ACTOR)
+                done.append(self._limit if erased == CHUNK else erased)
+        if RECALLS in before:
+            done.append(await self._store.memories.purge_recalls(before[RECALLS], self._limit, workspace))
+        if OPERATIONS in before:
+            done.append(await self._store.operations.purge_operations(before[OPERATIONS], self._limit, workspace))
+        if HISTORY in before:
+            done.append(await self._blank(document, before[HISTORY]))
+        return max(done)
+
+    async def _blank(self, document: PolicyDocument, before: int) -> int:
+        since, after = self._walked.get(document.workspace_id, (0, 0))
+        if since != document.updated_at:
+            after = 0  # other days, or a hold that was lifted
+        walked = await self._store.retention.blank_history(document.workspace_id, before, after, LINES)
+        self._walked[document.workspace_id] = document.updated_at, walked.last
+        return self._limit if walked.more else walked.blanked

@@ -1,0 +1,68 @@
+"""What leaves after its days, in the database."""
+
+from sqlalchemy import Connection, and_, func, not_, or_, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.whole_rows import read_rows
+from openbrain.adapters.sql.schema.tables import memories, memory_history
+from openbrain.adapters.sql.tenants.lifecycle.subjects import held
+from openbrain.adapters.sql.writes.erasing import erase_rows, locked
+from openbrain.domain.access.visibility import matcher
+from openbrain.domain.memory import Reason
+from openbrain.ports.clock import Clock
+from openbrain.ports.retention import Walked
+from openbrain.ports.store.writes import Origin
+
+_ENDED_AT = func.coalesce(memories.c.deleted_at, memories.c.archived_at, memories.c.expires_at, memories.c.updated_at)
+NOTE = "its days of retention are over"
+
+
+class SqlRetention:
+    """`ports.retention.Retention`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def erase_ended(self, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin) -> int:
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: _erase_ended(connection, workspace_id, reason, before, limit, origin, now)
+        )
+
+    async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
+        return await self._database.write(
+            lambda connection: _blank_history(connection, workspace_id, before, after, limit)
+        )
+
+
+def _erase_ended(
+    connection: Connection, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin, now: int
+) -> int:
+    free = not_(compiled(held(connection, workspace_id)))
+    past = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT, free)
+    ids = connection.scalars(select(memories.c.id).where(past).limit(limit)).all()
+    rows = locked(connection, and_(memories.c.id.in_(ids), past)) if ids else []
+    if rows:
+        erase_rows(connection, rows, origin, NOTE, now)
+    return len(rows)
+
+
+def _blank_history(connection: Connection, workspace_id: str, before: int, after: int, limit: int) -> Walked:
+    # By number: no index of the audit knows times, and numbers rise with them.
+    table = memory_history.c
+    says = or_(table.before.is_not(None), table.after.is_not(None))
+    columns = (table.id, table.workspace_id, table.memory_id, table.at, says)
+    lines = connection.execute(select(*columns).where(table.id > after).order_by(table.id).limit(limit)).all()
+    old = []
+    for line in lines:
+        if line[3] >= before:
+            break
+        old.append(line)
+    due = [(number, memory_id) for number, owner, memory_id, _, speaks in old if owner == workspace_id and speaks]
+    holds = matcher(held(connection, workspace_id))
+    kept = {row.id for row in read_rows(connection, sorted({memory_id for _, memory_id in due})) if holds(row)}
+    numbers = [number for number, memory_id in due if memory_id not in kept]
+    if numbers:
+        connection.execute(update(memory_history).where(table.id.in_(numbers)).values(before=None, after=None, note=""))
+    return Walked(old[-1][0] if old else after, len(numbers), len(old) == limit)
