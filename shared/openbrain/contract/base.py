@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from openbrain.domain import limits
+from openbrain.domain.text.instructions import TextLabel
 from openbrain.domain.times import to_datetime
 
 
@@ -40,6 +41,10 @@ class WorkspaceQuery(QueryString):
     workspace_id: WorkspaceName | None = None
 
 
+TextLabels = Annotated[
+    tuple[TextLabel, ...],
+    Field(description="`instruction`: the text tries to tell the model that reads it what to do."),
+]
 PageSize = Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)]
 
 

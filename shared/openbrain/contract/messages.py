@@ -5,12 +5,13 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
+from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels
 from openbrain.domain import limits
 from openbrain.domain.events.data import MOST, MemoryId
 from openbrain.domain.events.submission import Agent, Content, Org
 from openbrain.domain.memory import Memory
 from openbrain.domain.text.control_characters import plain_line
+from openbrain.domain.text.instructions import text_labels
 from openbrain.ports.agents import Message
 
 Subject = Annotated[
@@ -119,6 +120,7 @@ class MessageAnswer(Answer):
     )
     read: bool
     created_at: datetime
+    labels: TextLabels = ()
     match: MatchAnswer | None = Field(
         default=None,
         description="Where it is no agent's message but a match: then `from` wrote the memory, and `content` is its.",
@@ -128,11 +130,18 @@ class MessageAnswer(Answer):
     def shown(cls, message: Message, memory: Memory | None = None) -> Self:
         """As the API gives it. `memory`: of a match, where the reader may see it as it is now."""
         if message.subscription_id is None:
-            return cls.of(message, read=message.read_at is not None)
+            return cls.of(message, read=message.read_at is not None, labels=text_labels(message.content))
         told = "" if memory is None else memory.agent_id
         content = "" if memory is None else memory.content
         match = MatchAnswer.of(message, revision=message.memory_revision, withdrawn=memory is None)
-        return cls.of(message, read=message.read_at is not None, sender=told, content=content, match=match)
+        return cls.of(
+            message,
+            read=message.read_at is not None,
+            sender=told,
+            content=content,
+            labels=text_labels(content),
+            match=match,
+        )
 
 
 class MessageSent(MessageAnswer):

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
+from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels
 from openbrain.contract.brain.filters import MetadataFilter, MetadataValue, without_empty
 from openbrain.domain import limits
 from openbrain.domain.events.data import MemoryId
@@ -227,6 +227,7 @@ class ThoughtAnswer(Answer):
     embedded: bool = Field(description="It is found by meaning.")
     part: int | None = Field(default=None, description="Of a long turn, which part of it this is.")
     parts: int | None = Field(default=None, description="In so many parts a long turn is kept.")
+    labels: TextLabels = ()
     score: float | None = Field(default=None, description="In a search: relevance within this answer.")
     similarity: float | None = Field(
         default=None, description="In a search: how near it is to the question, 0..1, comparable between questions."

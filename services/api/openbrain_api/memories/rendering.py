@@ -7,6 +7,7 @@ from typing import Any
 from openbrain.contract.brain.memories import HistoryLine
 from openbrain.domain import times
 from openbrain.domain.memory import Memory
+from openbrain.domain.text.instructions import text_labels
 from openbrain.ports.store.memories import HistoryEntry
 from openbrain_api.memories.chains import NOTHING, Behind
 
@@ -56,6 +57,7 @@ def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float
         "indexed": memory.indexed and memory.alive(now),
         "reason": memory.reason,
         "index_error": _index_error(memory),
+        "labels": text_labels(memory.content),
     }
 
 

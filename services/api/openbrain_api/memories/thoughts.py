@@ -13,6 +13,7 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.text.instructions import text_labels
 from openbrain.domain.text.thought_parts import MOST_PARTS, PART, PARTS, WHOLE, part_id, split
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
@@ -161,9 +162,11 @@ def _is_thought(row: Memory, viewer: Viewer, now: int) -> bool:
 def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[str, Any]:
     """The members of `ThoughtAnswer`."""
     number, count = memory.metadata.get(PART), memory.metadata.get(PARTS)
+    whole = memory.content if content is None else content
+    labels = text_labels(whole)
     answer = ThoughtAnswer(
         id=memory.id,
-        content=memory.content if content is None else content,
+        content=whole,
         source=memory.source,
         metadata=dict(memory.metadata),
         created_at=to_datetime(memory.created_at),
@@ -171,6 +174,7 @@ def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[s
         created_at_camel=to_datetime(memory.created_at),
         updated_at_camel=to_datetime(memory.updated_at),
         embedded=memory.vector_revision == memory.revision,
+        **({"labels": labels} if labels else {}),
         **({"part": number, "parts": count} if isinstance(number, int) and isinstance(count, int) else {}),
     )
     return answer.model_dump(exclude_unset=True) | others

@@ -106,7 +106,12 @@ def thoughts(found: "Sequence[contract.ThoughtAnswer]") -> CallToolResult:
 def _thought_labels(thought: "contract.ThoughtAnswer") -> dict[str, object]:
     said = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
     own = {"id": thought.id, "source": thought.source, "created_at": f"{thought.created_at:%Y-%m-%dT%H:%M:%SZ}"}
-    return {**{f"metadata.{name}": value for name, value in said.items()}, **own, "similarity": thought.similarity}
+    return {
+        **{f"metadata.{name}": value for name, value in said.items()},
+        **own,
+        "similarity": thought.similarity,
+        "labels": ", ".join(thought.labels),
+    }
 
 
 def thought_stats(counts: "contract.ThoughtStats") -> CallToolResult:
@@ -281,7 +286,12 @@ def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
 
 def _messages(found: "Iterable[messages.MessageAnswer]") -> str:
     names = {"id", "sender", "recipient", "subject", "org", "seq", "read", "created_at"}
-    blocks = [Block(each.model_dump(mode="json", include=names), each.content, "message") for each in found]
+    blocks = [
+        Block(
+            {**each.model_dump(mode="json", include=names), "labels": ", ".join(each.labels)}, each.content, "message"
+        )
+        for each in found
+    ]
     return fence.fenced(blocks, each=RECALLED_CHARS)
 
 

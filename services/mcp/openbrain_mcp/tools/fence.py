@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbrain.domain.text.displayed import one_line, plain
+from openbrain.domain.text.displayed import one_line
+from openbrain.domain.text.model_text import model_text
 
 if TYPE_CHECKING:
     from openbrain.contract.brain.memories import MemoryAnswer
@@ -18,7 +19,7 @@ CHARACTERS = 60_000
 """Of content in one answer, as it is shown; beyond it texts are shortened, and say so."""
 _LABELS = (
     *("id", "type", "agent_id", "source", "org", "project", "memory_scope", "occurred_at", "confidence"),
-    *("similarity", "score"),
+    *("similarity", "score", "labels"),
 )
 
 
@@ -45,7 +46,7 @@ def memory_block(
     """A memory under its provenance, `more` of its fields, and those that say the same."""
     names = (*_LABELS, *more)
     fields = memory.model_dump(mode="json", include={*names})
-    labels = {name: fields.get(name) for name in names}
+    labels = {name: fields.get(name) for name in names} | {"labels": ", ".join(memory.labels)}
     if link:
         labels["link"] = link
     if folded:
@@ -70,7 +71,7 @@ def _within(blocks: Sequence[Block], each: int, budget: int) -> Iterator[tuple[B
     """Each with its share of the budget; what one leaves over goes to those that follow."""
     left = budget
     for number, block in enumerate(blocks):
-        whole = plain(block.content)
+        whole = model_text(block.content)
         shown = whole[: min(each, left // (len(blocks) - number))]
         left -= len(shown)
         rest = f"\n[shortened: {len(block.content)} characters in all]" if len(shown) < len(whole) else ""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from openbrain.contract.base import Answer, QueryString
+from openbrain.contract.base import Answer, QueryString, TextLabels
 from openbrain.domain.events.submission import Org, Project, Session
 
 BUDGET_DEFAULT = 2000
@@ -50,6 +50,7 @@ class ContextItem(Answer):
     id: str
     state: str = Field(description="A memory's type; a signal's severity and state.")
     text: str
+    labels: TextLabels = ()
     clipped: bool = Field(description="Whether there is more of it: ask for it by its id.")
     agent_id: str | None = Field(description="Who wrote it.")
     source: str | None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
-from openbrain.contract.base import CURSOR, Answer, Body
+from openbrain.contract.base import CURSOR, Answer, Body, TextLabels
 from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
@@ -215,6 +215,7 @@ class MemoryAnswer(Answer):
     indexed: bool = Field(description="Both indexes hold this revision, so that a recall finds it.")
     reason: Reason | None = Field(description="Why it left recall.")
     index_error: str | None = Field(description="Why its current revision can't be indexed.")
+    labels: TextLabels = ()
 
 
 class Remembered(MemoryAnswer):

@@ -4,11 +4,12 @@ The marks hold a digest of all that stands between them: no item can contain wha
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 
 from openbrain.contract.brain.context import ContextItem, Section
-from openbrain.domain.text.displayed import one_line, plain
+from openbrain.domain.text.displayed import one_line
+from openbrain.domain.text.instructions import TextLabel
+from openbrain.domain.text.model_text import model_text
 from openbrain.domain.times import from_datetime, to_iso
 
 NOTICE = (
@@ -25,8 +26,7 @@ HEADINGS = {
     Section.VAULT: "From the vault",
     Section.TAGS: "Most used tags",
 }
-_TEMPLATE = re.compile(r"<(?=[|/]?[A-Za-z|])|\[(?=/?(?:INST|SYS))")
-"""What begins a mark of a chat template or of a client's markup."""
+INSTRUCTS = "tries to instruct its reader"
 HEAD_TOKENS = 90
 """Of notice and marks, at most."""
 HEADING_TOKENS = 12
@@ -55,12 +55,8 @@ def written(item: ContextItem) -> str:
     attributes += [one_line(scope)] if scope else []
     attributes += [f"confidence {item.confidence:g}"] if item.confidence is not None and item.confidence < 1 else []
     attributes += [to_iso(from_datetime(item.at))[:10]] if item.at is not None else []
+    attributes += [INSTRUCTS] if TextLabel.INSTRUCTION in item.labels else []
     head = ", ".join(part for part in attributes if part)
-    text = "\n  ".join(harmless(item.text).splitlines())
+    text = "\n  ".join(model_text(item.text).splitlines())
     rest = "\n  [shortened: the whole text is under this id]" if item.clipped else ""
     return f"- [{head.replace(']', ')')}]\n  {text}{rest}"
-
-
-def harmless(text: str) -> str:
-    """Text in which nothing is unseen, and nothing begins a chat template's mark."""
-    return _TEMPLATE.sub(lambda found: f"{found[0]} ", plain(text))

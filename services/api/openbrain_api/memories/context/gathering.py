@@ -11,6 +11,7 @@ from openbrain.domain.access.visibility import AllOf, Condition, Criteria, OneOf
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.domain.text.instructions import text_labels
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.signals import SignalFilter
 from openbrain.ports.store.store import Store
@@ -217,6 +218,7 @@ def _item(section: Section, kind: str, name: str, state: str, said: str, **prove
         id=name,
         state=state,
         text=shown,
+        labels=text_labels(said),
         clipped=shown != said.strip(),
         at=None if at is None else to_datetime(at),
         **fields,
