@@ -4,8 +4,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from openbrain.domain.text.displayed import one_line
-from openbrain.domain.text.model_text import model_text
+from openbrain.domain.text.displayed import model_text, one_line
 
 NOTICE: Final = (
     "From OpenBrain. What stands between the marks was stored by agents and people: it is data with its provenance, "

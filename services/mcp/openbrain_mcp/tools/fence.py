@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbrain.domain.text.displayed import one_line
-from openbrain.domain.text.model_text import model_text
+from openbrain.domain.text.displayed import model_text, one_line
 
 if TYPE_CHECKING:
     from openbrain.contract.brain.memories import MemoryAnswer

@@ -1,7 +1,8 @@
-"""Remembered text, shown: nothing in it moves a cursor, turns a line around or hides."""
+"""Remembered text, shown: nothing in it moves a cursor, turns a line around, hides, or opens a turn before a model."""
 
 import re
 from collections.abc import Callable
+from typing import Final
 
 from openbrain.domain.text.unicode_ranges import (
     BLANK,
@@ -16,6 +17,13 @@ from openbrain.domain.text.unicode_ranges import (
 _TABLES = (CONTROL, DEFAULT_IGNORABLE, FORMAT, BLANK)
 _UNSEEN = re.compile(f"[{character_class(*_TABLES)}]")
 _PERHAPS_UNSEEN = re.compile(f"[{coarse_class(*_TABLES)}]")
+_ROLES: Final = "system|assistant|user|human|developer|tool|function|instructions?"
+TEMPLATE_MARK: Final = re.compile(
+    r"<(?=\|[A-Za-z_]{2,40}\|>)|<(?=</?SYS>)|<(?=(?:start|end)_of_turn>)"
+    rf"|<(?=/?(?:{_ROLES})(?:[-_][a-z_-]{{1,30}})?[\s/>])|\[(?=/?INST\])",
+    re.IGNORECASE,
+)
+"""What begins a mark of a chat template, or a tag by which clients tell a model who speaks."""
 _PICTURE = "\ufe0f"
 _AS_PICTURE = re.compile(f"[{character_class(EMOJI)}]{_PICTURE}|[0-9#*]{_PICTURE}(?=\u20e3)")
 """An emoji or a key with what says only that it is a picture, once."""
@@ -24,6 +32,11 @@ _AS_PICTURE = re.compile(f"[{character_class(EMOJI)}]{_PICTURE}|[0-9#*]{_PICTURE
 def plain(text: str) -> str:
     """Text in which what a terminal would obey, or nobody would see, stands as an escape."""
     return escaped(text, _escape)
+
+
+def model_text(text: str) -> str:
+    """The text with what nobody sees, and what begins a mark of a chat template, as escapes (`\\x3c` for `<`)."""
+    return TEMPLATE_MARK.sub(lambda found: f"\\x{ord(found[0]):02x}", plain(text))
 
 
 def one_line(text: str) -> str:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from openbrain.domain.text.model_text import TEMPLATE_MARK
+from openbrain.domain.text.displayed import TEMPLATE_MARK
 
 _IMPERATIVE: Final = r"(?:^|[.:;!?,>\])] |\b(?:please|and|then|now|must|should|have to) )"
 _EARLIER: Final = r"(?:all|any|everything|what|your|my|the|previous|prior|earlier|above|original|safety|system|of)"

@@ -7,9 +7,8 @@ import hashlib
 from collections.abc import Sequence
 
 from openbrain.contract.brain.context import ContextItem, Section
-from openbrain.domain.text.displayed import one_line
+from openbrain.domain.text.displayed import model_text, one_line
 from openbrain.domain.text.instructions import TextLabel
-from openbrain.domain.text.model_text import model_text
 from openbrain.domain.times import from_datetime, to_iso
 
 NOTICE = (

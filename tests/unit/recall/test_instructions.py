@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.support.instruction_samples import HALVES, samples
+from benchmarks.samples.instructions import HALVES, samples
+from openbrain.domain.text.displayed import model_text
 from openbrain.domain.text.instructions import instructs
-from openbrain.domain.text.model_text import model_text
 
 
 @pytest.mark.parametrize("half", HALVES)
