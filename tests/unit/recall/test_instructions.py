@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.samples.instructions import HALVES, samples
+from benchmarks.support.labelled.instruction_samples import HALVES, samples
 from openbrain.domain.text.displayed import model_text
 from openbrain.domain.text.instructions import instructs
 

@@ -1,6 +1,6 @@
 """A labelled set of memories: 60 that try to instruct the model that reads them, 60 that only look like it.
 
-In `instructions.txt` a line is one, with + or - before it. Of each kind every second one was laid by: the rules
+In `instruction_samples.txt` a line is one, with + or - before it. Of each kind every second one was laid by: the rules
 were written on the first half alone.
 """
 
