@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.support.intervals import share
-from benchmarks.support.report import Report, Row
+from benchmarks.support.report import Report, Row, share
 
 NAME = "duplicates"
 SAMPLES = Path(__file__).parents[2] / "tests" / "samples" / "duplicates"

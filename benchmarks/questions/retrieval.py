@@ -13,8 +13,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.support.conversations import Conversation, Question, Turn, beam, locomo
-from benchmarks.support.intervals import share
-from benchmarks.support.report import Report, Row
+from benchmarks.support.report import Report, Row, share
 from benchmarks.support.system import running, wait_until_indexed
 
 NAME = "retrieval"

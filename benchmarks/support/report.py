@@ -1,8 +1,9 @@
 """What every benchmark gives back: raw figures, ratios of sides measured in the same run, and the goal beside them."""
 
 import json
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,15 @@ class Report:
     name: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = field(default=())
+
+
+def share(hits: Iterable[bool]) -> tuple[float, float, float]:
+    """The share and its 95 % Wilson score interval."""
+    values = list(hits)
+    n, p, z = len(values), sum(values) / len(values), 1.96
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return p, middle - half, middle + half
 
 
 def show(report: Report) -> None:

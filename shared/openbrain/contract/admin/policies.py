@@ -5,7 +5,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from openbrain.contract.admin.lifecycle import MOST_DAYS, LifecycleBody, MemoryFilter, PruneBody
+from openbrain.contract.admin.lifecycle import (
+    MOST_DAYS,
+    ConsolidateBody,
+    DedupeBody,
+    LifecycleBody,
+    MemoryFilter,
+    PruneBody,
+)
 from openbrain.contract.base import Answer, Body
 from openbrain.domain.times import to_datetime
 from openbrain.ports.lifecycle import PolicyDocument, Run, kept
@@ -42,7 +49,21 @@ class PrunePolicy(_Policy):
     ]
 
 
-Policy = PrunePolicy
+class DedupePolicy(_Policy):
+    """Dedupe by itself."""
+
+    job: Literal["dedupe"]
+    body: Annotated[DedupeBody, Field(description="As of `POST /v1/admin/lifecycle:dedupe`.")]
+
+
+class ConsolidatePolicy(_Policy):
+    """Consolidate by itself."""
+
+    job: Literal["consolidate"]
+    body: Annotated[ConsolidateBody, Field(description="As of `POST /v1/admin/lifecycle:consolidate`.")]
+
+
+Policy = Annotated[PrunePolicy | DedupePolicy | ConsolidatePolicy, Field(discriminator="job")]
 """One of them, told apart by `job`."""
 
 
