@@ -105,8 +105,8 @@ async def test_policies_are_their_workspaces_own_and_admins(module_brain: Brain)
     ("document", "field"),
     [
         ({"policies": [nightly(schedule="at night")]}, "policies.0.prune.schedule"),
-        ({"policies": [nightly(schedule="61 3 * * *")]}, "policies.0.prune.schedule"),
-        ({"policies": [nightly(schedule="0 0 30 2 *")]}, "policies.0.prune.schedule"),
+        ({"policies": [nightly(schedule="61 3 * * *")]}, "policies.0.schedule"),
+        ({"policies": [nightly(schedule="0 0 30 2 *")]}, "policies.0.schedule"),
         ({"policies": [nightly(job="burn")]}, "policies.0"),
         ({"policies": [nightly(job="dedupe")]}, "policies.0.dedupe.body.max_confidence"),
         ({"policies": [nightly(body={})]}, "policies.0.prune.body"),
