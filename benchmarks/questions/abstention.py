@@ -17,7 +17,7 @@ from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running
 
 NAME = "abstention"
-QUESTIONS = Path(__file__).with_name("unanswerable.txt")
+QUESTIONS = Path(__file__).with_name("cases") / "unanswerable.txt"
 COUNT = 200
 EMPTY, LOST = 0.8, 0.05
 

@@ -1,7 +1,7 @@
 """Recall with `match: "names"`, and by meaning as it is by default: how much of an answer was wanted, and how much of
 what was wanted came.
 
-The first set of cases lies beside this file and was written without a look at what the rule answers. The second is
+The first set of cases lies in `cases` and was written without a look at what the rule answers. The second is
 PrecisionMemBench's single-turn cases: a belief is a memory with title and aliases, its scope a project. Wanted is what
 the case lists as relevant; what it expects at another place of its prompt (pinned facts, open questions) counts as
 wrong, too.
@@ -20,7 +20,7 @@ from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running, wait_until_indexed
 
 NAME = "names"
-OWN = Path(__file__).with_name("names_cases.json")
+OWN = Path(__file__).with_name("cases") / "names_cases.json"
 GOALS: Mapping[str, tuple[float, float]] = {"names": (0.85, 0.95), "balanced": (0.36, 0.93)}
 """Precision and recall, by what is asked for."""
 ASKED: Mapping[str, Mapping[str, object]] = {"names": {"match": "names", "top_k": 100}, "balanced": {}}

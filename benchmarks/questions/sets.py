@@ -17,7 +17,7 @@ from benchmarks.support.report import Report, Row
 from benchmarks.support.system import running, wait_until_indexed
 
 NAME = "sets"
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).with_name("cases")
 MARGINS = (0.0, 0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3)
 FOLDED, WRONGLY_FOLDED, FIRST = 0.85, 0.0, 0.85
 

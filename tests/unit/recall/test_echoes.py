@@ -14,7 +14,9 @@ from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.order import RankedMemory
 from tests.support.indexes.entries import memory
 
-PAIRS = json.loads((Path(__file__).parents[3] / "benchmarks/questions/echo_pairs.json").read_text(encoding="utf-8"))
+PAIRS = json.loads(
+    (Path(__file__).parents[3] / "benchmarks/questions/cases/echo_pairs.json").read_text(encoding="utf-8")
+)
 WORDS = (
     "port",
     "5433",
