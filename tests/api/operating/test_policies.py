@@ -6,6 +6,7 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.ports.lifecycle import JOBS
 from openbrain_housekeeper.jobs.policies import PolicySchedule
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.lifecycle_worker import worker
@@ -54,6 +55,24 @@ async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> N
     assert [each["id"] for each in listed] == sure
     shown = put.json()
     assert (shown["policies"], shown["actor"]) == ([nightly()], "ada")
+
+
+async def test_every_job_can_run_by_itself(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    bodies: dict[str, Any] = {"prune": {"max_confidence": 0.1}, "dedupe": {}, "consolidate": {}}
+    bodies["clean"] = {"strip_pii": True}
+    policies = [nightly(name=job, job=job, body=body) for job, body in bodies.items()]
+    assert set(bodies) == set(JOBS)
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        assert (await admin.put(POLICIES, json={"policies": policies})).status_code == 200
+        brain.clock.advance(DAY)
+        await PolicySchedule(brain.store.policies, brain.store.operations, brain.clock).round()
+        started = (await admin.get(OPERATIONS)).json()["operations"]
+        begun = [await admin.post(f"{POLICIES}:{job}", json=body) for job, body in bodies.items()]
+
+    by_kind = {each["kind"]: each["request"] for each in started}
+    for each in (response.json()["operation"] for response in begun):
+        assert by_kind[each["kind"]] == {**each["request"], "policy": each["kind"]}
 
 
 async def test_a_legal_hold_stops_jobs_and_policies(module_brain: Brain) -> None:

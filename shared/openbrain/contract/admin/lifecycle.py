@@ -10,7 +10,7 @@ from openbrain.contract.brain.filters import Agents, AnyTags, Sources, Types
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import Confidence, Org, Project
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import Selection
+from openbrain.ports.lifecycle import Selection, kept
 
 MOST_DAYS = 36_500
 Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
@@ -52,6 +52,10 @@ class LifecycleBody(MemoryFilter):
         """Of this workspace, as of that time."""
         made_by = at - self.older_than_days * DAY
         return Selection(workspace_id=workspace_id, criteria=self.criteria(), at=at, made_by=made_by)
+
+    def request(self, workspace_id: str, at: int) -> dict[str, Any]:
+        """Of the operation, as JSON values."""
+        return {**kept(self.selection(workspace_id, at)), "rule": self.rule(), "dry_run": self.dry_run}
 
     def rule(self) -> dict[str, Any]:
         """What is the job's own, as JSON values."""

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from openbrain.contract.admin.lifecycle import (
     MOST_DAYS,
+    CleanBody,
     ConsolidateBody,
     DedupeBody,
     LifecycleBody,
@@ -15,7 +16,7 @@ from openbrain.contract.admin.lifecycle import (
 )
 from openbrain.contract.base import Answer, Body
 from openbrain.domain.times import to_datetime
-from openbrain.ports.lifecycle import PolicyDocument, Run, kept
+from openbrain.ports.lifecycle import PolicyDocument, Run
 
 MOST = 50
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=50)]
@@ -31,42 +32,51 @@ class _Policy(Body):
 
     name: Name
     schedule: Schedule
+    job: str
+    body: LifecycleBody
 
     def run(self, workspace_id: str, at: int) -> Run:
         """What the housekeeper starts."""
-        job: str = getattr(self, "job")  # noqa: B009 - each policy narrows it to its own word
-        body: LifecycleBody = getattr(self, "body")  # noqa: B009 - and this
-        request = {**kept(body.selection(workspace_id, at)), "rule": body.rule(), "dry_run": body.dry_run}
-        return Run(name=self.name, kind=job, schedule=self.schedule, request=request)
+        request = self.body.request(workspace_id, at)
+        return Run(name=self.name, kind=self.job, schedule=self.schedule, request=request)
 
 
 class PrunePolicy(_Policy):
     """Prune by itself."""
 
     job: Literal["prune"]
-    body: Annotated[
-        PruneBody, Field(description="As of `POST /v1/admin/lifecycle:prune`: it only tells unless dry_run is false.")
-    ]
+    body: PruneBody
 
 
 class DedupePolicy(_Policy):
-    """Dedupe by itself."""
+    """Deduplicate by itself."""
 
     job: Literal["dedupe"]
-    body: Annotated[DedupeBody, Field(description="As of `POST /v1/admin/lifecycle:dedupe`.")]
+    body: DedupeBody
 
 
 class ConsolidatePolicy(_Policy):
     """Consolidate by itself."""
 
     job: Literal["consolidate"]
-    body: Annotated[ConsolidateBody, Field(description="As of `POST /v1/admin/lifecycle:consolidate`.")]
+    body: ConsolidateBody
 
 
-Policy = Annotated[PrunePolicy | DedupePolicy | ConsolidatePolicy, Field(discriminator="job")]
-"""One of them, told apart by `job`."""
+class CleanPolicy(_Policy):
+    """Clean by itself."""
+
+    job: Literal["clean"]
+    body: CleanBody
 
 
+Policy = Annotated[
+    PrunePolicy | DedupePolicy | ConsolidatePolicy | CleanPolicy,
+    Field(
+        discriminator="job",
+        json_schema_extra=lambda schema: schema.pop("discriminator") and None,  # no word of JSON Schema
+        description="`body` is what `POST /v1/admin/lifecycle:JOB` takes: it only tells unless dry_run is false.",
+    ),
+]
 Days = Annotated[int | None, Field(strict=True, ge=1, le=MOST_DAYS)]
 
 
@@ -98,7 +108,6 @@ class PoliciesBody(Body):
         tuple[MemoryFilter, ...],
         Field(max_length=MOST, description="No job, policy or retention takes what one of these matches; {} is all."),
     ] = ()
-
     retention: Annotated[RetentionBody, Field(description="What leaves after how many days.")] = RetentionBody()
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO, kept
+from openbrain.ports.lifecycle import CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
@@ -182,7 +182,7 @@ async def started(call: Call[Any, Nothing], kind: str) -> Response:
         workspace_id=workspace_id,
         kind=kind,
         actor=call.actor.label,
-        request={**kept(body.selection(workspace_id, now)), "rule": body.rule(), "dry_run": body.dry_run},
+        request=body.request(workspace_id, now),
     )
     return await accepted(call, {"dry_run": body.dry_run}, await call.api.store.operations.start_operation(operation))
 
