@@ -9,7 +9,7 @@ import secrets
 import string
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 SCALER = "scaler"
 LENGTH = 32
@@ -30,9 +30,20 @@ def of_users(passwords: Mapping[str, str], redis: str) -> dict[str, dict[str, st
         for user, password in passwords.items()
     }
     if SCALER in passwords:
-        tls = "enable" if parts.scheme == "rediss" else "disable"
-        made[SCALER] = {"address": parts.netloc, "username": SCALER, "password": passwords[SCALER], "tls": tls}
+        tls = "enable" if parts.scheme.startswith("rediss") else "disable"
+        own = {"address": parts.netloc, "username": SCALER, "password": passwords[SCALER], "tls": tls}
+        made[SCALER] = own | (_of_sentinels(parts) if parts.scheme.endswith("+sentinel") else {})
     return made
+
+
+def _of_sentinels(parts: SplitResult) -> dict[str, str]:
+    """What KEDA wants to know of them, whose places are the address."""
+    said = dict(parse_qsl(parts.query))
+    return {
+        "sentinelMaster": parts.path.strip("/").partition("/")[0],
+        "sentinelUsername": said.get("sentinel_username", ""),
+        "sentinelPassword": said.get("sentinel_password", ""),
+    }
 
 
 def of_servers() -> dict[str, dict[str, str]]:

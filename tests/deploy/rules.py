@@ -14,6 +14,7 @@ Rule = Callable[[Sequence[Manifest]], Iterator[str]]
 FIXED = frozenset({"housekeeper", "tick"})
 """One works and the others stand by."""
 WITH_SECRET = frozenset({"mariadb", "elasticsearch", "qdrant"})
+STREAM_TRIGGERS = frozenset({"redis-streams", "redis-sentinel-streams"})
 TRIGGER_KEYS = frozenset({"stream", "consumerGroup", "lagCount", "pendingEntriesCount"})
 
 
@@ -132,7 +133,7 @@ def scaled(objects: Sequence[Manifest]) -> Iterator[str]:
             yield f"the scaler {name} scales another"
         if spec["minReplicaCount"] < 1:
             yield f"{name} may end while entries are parked"
-        for about in (each["metadata"] for each in spec["triggers"] if each["type"] == "redis-streams"):
+        for about in (each["metadata"] for each in spec["triggers"] if each["type"] in STREAM_TRIGGERS):
             if extra := set(about) - TRIGGER_KEYS:
                 yield f"{name}: KEDA knows no {sorted(extra)}"
             if about["consumerGroup"] != name:

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 import openbrain
-from openbrain.settings import Settings
+from openbrain.settings import Settings, Streams
+from openbrain.streams.redis.connection import connect
 from openbrain_cli.system.run import SERVICE_APPS
 from tests.deploy import rules
 from tests.deploy.manifests import (
@@ -224,6 +225,28 @@ def test_transcripts_are_mounted_read_only(tmp_path: Path) -> None:
     assert [*rules.valid([tick]), *rules.configured(objects)] == []
     (mount,) = (each for each in service(objects, "tick")["volumeMounts"] if each["name"] == "transcripts")
     assert mount["readOnly"] is True
+
+
+def test_behind_sentinel_every_trigger_asks_the_master(tmp_path: Path) -> None:
+    shutil.copytree(copied(), tmp_path / "k8s")
+    overlay = tmp_path / "k8s" / "overlays" / "prod"
+    kustomization = yaml.safe_load((overlay / "kustomization.yaml").read_text(encoding="utf-8"))
+    kustomization["components"].append("../../components/keda-sentinel")
+    (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+    objects = rendered(overlay)
+    assert [list(rule(objects)) for rule in rules.RULES] == [[]] * len(rules.RULES)
+    types = {each["type"] for scaled in of_kind(objects, "ScaledObject") for each in scaled["spec"]["triggers"]}
+    assert types == {"redis-sentinel-streams", "cpu"}
+    url = "rediss+sentinel://a:26379,b:26379/brain/0?sentinel_password=hush"
+    made = script("deploy/k8s/make_secrets.py")["of_users"]({"scaler": "p", "ingest": "q"}, url)
+    (authentication,) = of_kind(objects, "TriggerAuthentication")
+    assert {each["key"]: each["parameter"] for each in authentication["spec"]["secretTargetRef"]}.keys() == set(
+        made["scaler"]
+    )
+    assert (made["scaler"]["address"], made["scaler"]["sentinelMaster"]) == ("a:26379,b:26379", "brain")
+    assert made["scaler"]["sentinelPassword"] == "hush"
+    pool = connect(Streams(url=made["ingest"]["OPENBRAIN_STREAMS__URL"])).connection_pool
+    assert (pool.connection_kwargs["username"], pool.connection_kwargs["password"]) == ("ingest", "q")
 
 
 def test_operators_jobs_wait_to_be_wanted_and_reach_the_api_alone() -> None:

@@ -39,7 +39,7 @@ G = TypeVar("G", bound=Group)
 class Streams(Group):
     """Redis and the reading of streams."""
 
-    url: str = Field("embedded", description="redis://, rediss://, unix:// or `embedded`.")
+    url: str = Field("embedded", description="redis://, rediss://, unix://, redis+sentinel:// or `embedded`.")
     prefix: str = Field("", description="Stands before every stream name, so that a server can be shared.")
     batch: int = Field(256, ge=1, le=1000, description="Entries a consumer takes at once, at most.")
     lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")

@@ -15,6 +15,7 @@ from openbrain.settings import Loaded, Settings
 from openbrain.settings.groups import Group
 
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
+_IN_QUERY = re.compile(r"(password)=[^&\s\"]+")
 HIDDEN = "(hidden)"
 _INTRODUCTION = (
     "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
@@ -101,7 +102,7 @@ def _value(settings: Settings, path: tuple[str, ...]) -> Any:
 def _shown(value: Any, *, secret: bool) -> str:
     if secret:
         return HIDDEN if value else ""
-    return _PASSWORD.sub(rf"\1:{HIDDEN}@", _json(value))
+    return _IN_QUERY.sub(rf"\1={HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", _json(value)))
 
 
 _INPUT: JsonSchemaMode = "validation"

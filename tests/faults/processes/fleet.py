@@ -22,6 +22,8 @@ from tests.servers.places import ROOT, free_port
 from tests.support.waiting import PATIENCE_S
 
 _START_S = PATIENCE_S
+GRACE_S = 90.0
+"""What a pod has from SIGTERM to SIGKILL in deploy/k8s."""
 RESTART_S = 0.3
 """After this long somebody starts a dead process again, as Kubernetes would."""
 
@@ -92,6 +94,8 @@ class Process:
     """Whether it is started again when it ends."""
     hold_s: float = 0.0
     """How long it stays stopped when a mark stops it."""
+    asked: bool = False
+    """Whether it was told to end, and is started again after that."""
     lives: int = 0
     stopped_at: float = 0.0
     ended_at: float = 0.0
@@ -162,6 +166,22 @@ class Fleet:
         process.plan = {}
         self.signal(process, signal.SIGKILL)
 
+    async def restart(self, process: Process) -> float:
+        """As a rolling restart does it: asked to end, started anew, ready. How long its end took, in seconds."""
+        began, life = time.monotonic(), process.lives
+        process.asked = True
+        self.signal(process, signal.SIGTERM)
+        while self.alive(process) and process.lives == life and time.monotonic() - began < GRACE_S:
+            await asyncio.sleep(0.02)
+        ended_s = time.monotonic() - began
+        if ended_s >= GRACE_S:
+            self.signal(process, signal.SIGKILL)
+        while process.lives == life:
+            await asyncio.sleep(0.02)
+        process.asked = False
+        await self.ready(process)
+        return ended_s
+
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(0.03)
@@ -182,7 +202,7 @@ class Fleet:
             process.statuses.append(status)
             if "address already in use" in tail(process.log, 5):
                 process.port = free_port()  # somebody else on this machine was quicker
-            elif process.wanted and status != -signal.SIGKILL:
+            elif process.wanted and status != (0 if process.asked else -signal.SIGKILL):
                 self.unexpected.append(f"{process.name} ended with {status}")
         if process.wanted and now - process.ended_at >= RESTART_S:
             self._spawn(process)

@@ -10,6 +10,8 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from openbrain.streams.redis.connection import disconnect
+
 AWAY = (RedisError, OSError, TimeoutError)
 AGAIN_S = 4.0
 """A producer that has heard nothing for so long submits again: an XADD is only as durable as its Redis."""
@@ -19,9 +21,8 @@ WORK = ("memory.stored", "memory.embedded", "memory.superseded")
 class Submissions:
     """Appends submissions, and follows the work streams for what became of them."""
 
-    def __init__(self, url: str, prefix: str, workspace: str) -> None:
-        self._redis: Redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
-        self._prefix, self._workspace = prefix, workspace
+    def __init__(self, client: Redis, prefix: str, workspace: str) -> None:
+        self._redis, self._prefix, self._workspace = client, prefix, workspace
         self._stored: dict[str, str] = {}
         self._heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._following: asyncio.Task[None] | None = None
@@ -39,7 +40,7 @@ class Submissions:
         self._over = True
         if self._following is not None:
             await asyncio.gather(self._following, return_exceptions=True)
-        await self._redis.aclose()
+        await disconnect(self._redis)
 
     async def submit(self, event_id: str, body: dict[str, Any], patience_s: float) -> str:
         """The id of the memory. `TimeoutError` where nobody acknowledges."""

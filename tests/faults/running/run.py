@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import redis
+from redis.asyncio import Redis as AsyncRedis
 
 from tests.faults.planning.operations import Operation, of_producer
 from tests.faults.planning.plan import ROOMS, SETTINGS, Fault, Plan
@@ -68,6 +69,12 @@ class Run:
     def indexes(self) -> ServerProcess | None:
         return self.world.elasticsearch
 
+    def _producer(self) -> "AsyncRedis":
+        return AsyncRedis.from_url(self.streams_url(), socket_timeout=2, socket_connect_timeout=2)
+
+    def _empty_streams(self) -> None:
+        self.world.reset_streams(self.plan.streams).close()
+
     def link(self) -> "redis.Redis":
         return redis.Redis.from_url(self.streams_url(), socket_timeout=3, protocol=2)
 
@@ -90,7 +97,7 @@ class Run:
             self.fleet = Fleet(self.world.zygote, environment, self.folder, mutant=self.plan.mutant)
             stack.push_async_callback(self.fleet.stop)
             await self._start_rooms()
-            submissions = Submissions(self.streams_url(), self.prefix, WORKSPACE)
+            submissions = Submissions(self._producer(), self.prefix, WORKSPACE)
             stack.push_async_callback(submissions.stop)
             self.archive = submissions.archive
             submissions.start()
@@ -123,12 +130,12 @@ class Run:
         await asyncio.to_thread(self.world.drop_indexes, self.prefix)
 
     async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
-        (await asyncio.to_thread(self.world.reset_streams, self.plan.streams)).close()
+        await asyncio.to_thread(self._empty_streams)
         secret = await self.world.reset_truth()
         elasticsearch = await asyncio.to_thread(self.world.reset_elasticsearch)
         self.double.reset()
         urls = {
-            "streams": self.streams.url,
+            "streams": self.streams_url(),
             "truth": self.truth.url,
             "indexes": elasticsearch,
             "embedder": f"http://127.0.0.1:{self.double.port}",

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.asyncio.connection import SSLConnection
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import ResponseError
 
@@ -46,8 +47,31 @@ def test_sentinel_urls() -> None:
     }
 
 
+def test_sentinels_have_a_login_of_their_own_and_tls() -> None:
+    url = "rediss+sentinel://u:p@a:1/main?sentinel_username=s&sentinel_password=q%40&ssl_ca_certs=/ca.pem"
+    pool = connect(Streams(url=url)).connection_pool
+    assert isinstance(pool, SentinelConnectionPool)
+    (sentinel,) = pool.sentinel_manager.sentinels
+    asked = sentinel.connection_pool
+    assert (asked.connection_kwargs["username"], asked.connection_kwargs["password"]) == ("s", "q@")
+    assert (pool.connection_kwargs["username"], pool.connection_kwargs["password"]) == ("u", "p")
+    for each in (pool, asked):
+        assert issubclass(each.connection_class, SSLConnection)
+        assert each.connection_kwargs["ssl_ca_certs"] == "/ca.pem"
+
+
 @pytest.mark.parametrize(
-    "url", ["embedded", "http://h", "", "redis+sentinel://", "redis+sentinel://h:1", "redis+sentinel://h:x/main"]
+    "url",
+    [
+        "redis+sentinel://h/main?ssl_ca_certs=x",
+        "rediss+sentinel://h/main?x=1",
+        "embedded",
+        "http://h",
+        "",
+        "redis+sentinel://",
+        "redis+sentinel://h:1",
+        "redis+sentinel://h:x/main",
+    ],
 )
 def test_urls_that_cannot_work_say_what_to_write(url: str) -> None:
     with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must"):

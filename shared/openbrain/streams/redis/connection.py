@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -17,15 +17,18 @@ from openbrain.domain.errors import SetupError
 from openbrain.settings import Streams
 
 R = TypeVar("R", bound=Redis)
+_TLS = {"redis+sentinel": frozenset[str](), "rediss+sentinel": frozenset({"ssl_ca_certs"})}
+"""What may follow in a URL."""
 
 AWAY = (RedisError, OSError)
 """What redis-py raises when the server is down, busy or unwilling."""
 
 
 def connect(settings: Streams) -> Redis:
-    """A client of `settings.url` (nothing is connected yet): redis, rediss, unix or redis+sentinel.
+    """A client of `settings.url` (nothing is connected yet): redis, rediss, unix, or redis and rediss with +sentinel.
 
-    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db].
+    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db]; the login is Redis's own. That of the
+    Sentinels follows as ?sentinel_username=…&sentinel_password=…, and with TLS ssl_ca_certs=….
     """
     return connect_as(Redis, settings)
 
@@ -45,10 +48,10 @@ def connect_as(kind: type[R], settings: Streams) -> R:
             return cast("R", kind.from_url(settings.url, **options))
         except ValueError:  # its words repeat a part of the URL
             raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
-    if scheme == "redis+sentinel":
+    if scheme in {"redis+sentinel", "rediss+sentinel"}:
         return _by_sentinel(settings.url, kind, options)
     raise SetupError(
-        "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix:// or redis+sentinel://; "
+        "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://; "
         "`embedded` is for `openbrain up` alone"
     )
 
@@ -93,23 +96,27 @@ def silence_s(settings: Streams) -> float:
 
 def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
     parts = urlsplit(url)
-    login, _, hosts = parts.netloc.rpartition("@")
-    user, _, password = login.partition(":")
+    own, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = own.partition(":")
     service, _, db = parts.path.strip("/").partition("/")
     try:
         places = [(host, int(port or 26379)) for host, _, port in (part.partition(":") for part in hosts.split(","))]
         number = int(db or 0)
     except ValueError:
         places, number = [], 0
-    if not service or not all(host for host, _ in places) or not places:
+    query = dict(parse_qsl(parts.query))
+    login = {name: query.pop(f"sentinel_{name}") for name in ("username", "password") if f"sentinel_{name}" in query}
+    tls = {"ssl": True} | query if parts.scheme == "rediss+sentinel" else {}
+    if not service or not all(host for host, _ in places) or not places or query.keys() - _TLS[parts.scheme]:
         raise SetupError("OPENBRAIN_STREAMS__URL must read redis+sentinel://host:port,host:port/service[/db]")
     sentinel = Sentinel(  # type: ignore[no-untyped-call]
         places,
-        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2},
+        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2, **login, **tls},
         username=unquote(user) or None,
         password=unquote(password) or None,
         db=number,
         **options,
+        **tls,
     )
     return cast("R", sentinel.master_for(service, redis_class=kind))
 

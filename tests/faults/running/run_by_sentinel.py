@@ -1,0 +1,113 @@
+"""A seed whose stream server fails over: the master is killed, and another has what was replicated until then."""
+
+import asyncio
+import contextlib
+import random
+import threading
+import time
+from typing import Any
+
+import redis
+from redis.asyncio import Redis as AsyncRedis
+
+from openbrain.settings import Streams
+from openbrain.streams.redis.connection import connect
+from tests.faults.planning.operations import Operation, operations
+from tests.faults.planning.plan import RECONCILING, ROOMS, SERVERS, Fault, Plan
+from tests.faults.producing.submissions import WORK
+from tests.faults.running.run import Run
+from tests.faults.running.world import World
+from tests.servers.processes.process import ServerProcess
+from tests.servers.sentinels import Sentinels
+
+UNREPLICATED_AT = 0.6
+UNREPLICATED = 3
+"""From this share on operations wait until replicas stand still; so many entries are then the master's alone."""
+
+
+def failing_over(seed: int, count: int) -> Plan:
+    """Two failovers: one as it comes, one in which the replicas stand still before, so that entries are lost."""
+    slots = 24
+    made = operations(random.Random(seed), count, slots, ends_soon=True, long=False)
+    return Plan(
+        seed=seed,
+        form=SERVERS,
+        streams="redis",
+        embedder="double",
+        operations=tuple(made),
+        producers=4,
+        slots=slots,
+        replicas=dict.fromkeys(ROOMS, 1),
+        faults=(Fault("failover", at=0.25), Fault("failover", "unreplicated", at=0.5)),
+        settings=RECONCILING,
+        strict_tombstones=False,
+    )
+
+
+class SentinelRun(Run):
+    """On servers that Sentinels watch."""
+
+    def __init__(self, plan: Plan, world: World, servers: Sentinels) -> None:
+        super().__init__(plan, world)
+        self.servers = servers
+        self._standing = threading.Event()
+        self.lost = 0
+        """Entries that were acknowledged by a master and that the next one did not have."""
+
+    @property
+    def streams(self) -> ServerProcess:
+        return self.servers.master()
+
+    def streams_url(self) -> str:
+        return self.servers.url
+
+    def link(self) -> "redis.Redis":
+        return self.servers.link()
+
+    def _producer(self) -> AsyncRedis:
+        return connect(Streams(url=self.streams_url()))
+
+    def _empty_streams(self) -> None:
+        self.servers.wait_until_whole()
+        self.servers.link().flushall()
+
+    async def _before(self, operation: Operation) -> None:
+        """Some come while the replicas stand still, however slow the failover before was."""
+        while operation.number >= UNREPLICATED_AT * len(self.plan.operations) and not self._standing.is_set():
+            await asyncio.sleep(0.05)
+
+    async def _when_due(self, fault: Fault) -> None:
+        while self._done < fault.at * len(self.plan.operations):
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(self.servers.wait_until_whole)
+        self.injected[str(fault)] += 1
+        await asyncio.to_thread(self._fail_over, fault.target == "unreplicated")
+
+    def _fail_over(self, unreplicated: bool) -> None:
+        master, replicas = self.servers.master(), self.servers.replicas()
+        if unreplicated:
+            for replica in replicas:
+                replica.pause()
+            # What was sent lies with them already, read or not.
+            with contextlib.closing(self.servers.link(master.port)) as link:
+                link.execute_command("CLIENT", "KILL", "TYPE", "replica")  # type: ignore[no-untyped-call]
+            before = self._entries(master.port)
+            self._standing.set()
+            while len(self._entries(master.port) - before) < UNREPLICATED:
+                time.sleep(0.02)
+        had = self._entries(master.port)
+        master.kill()
+        for replica in replicas:
+            replica.resume()
+        successor = self.servers.master()
+        assert successor is not master
+        self.lost += len(had - self._entries(successor.port))
+        master.start()
+
+    def _entries(self, port: int) -> set[tuple[str, bytes]]:
+        found: set[tuple[str, bytes]] = set()
+        with contextlib.closing(self.servers.link(port)) as link:
+            for stream in (*WORK, "memory.submitted"):
+                entries: Any = link.xrange(self.prefix + stream)
+                found |= {(stream, entry) for entry, _ in entries}
+        return found
