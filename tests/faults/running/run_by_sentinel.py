@@ -18,7 +18,7 @@ from tests.faults.producing.submissions import WORK
 from tests.faults.running.run import Run
 from tests.faults.running.world import World
 from tests.servers.processes.process import ServerProcess
-from tests.servers.sentinels import Sentinels
+from tests.servers.tools.sentinels import Sentinels
 
 UNREPLICATED_AT = 0.6
 UNREPLICATED = 3

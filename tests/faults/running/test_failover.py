@@ -12,7 +12,7 @@ from tests.faults.running.run_by_sentinel import UNREPLICATED, SentinelRun, fail
 from tests.faults.running.world import World, world
 from tests.servers.plugin import need
 from tests.servers.processes.process import Server
-from tests.servers.sentinels import Sentinels, sentinels
+from tests.servers.tools.sentinels import Sentinels, sentinels
 from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
 
