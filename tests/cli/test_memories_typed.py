@@ -9,7 +9,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from openbrain.domain.errors import NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -94,3 +94,25 @@ async def test_a_narrow_terminal_shows_the_end_of_an_id_which_commands_take(term
     for command in ("show", "restore", "erase"):
         with pytest.raises(NotFound, match="give it whole"):
             await terminal.run(command, end)
+
+
+async def test_what_is_about_one_person_is_exported_and_erased_after_a_preview(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    kept, _ = await terminal.run("remember", "The quay is closed.", "--type", "fact", "--json")
+    gone, _ = await terminal.run("remember", "Ask Anna Muster about the quay.", "--type", "fact", "--json")
+    kept_id, gone_id = orjson.loads(kept)["id"], orjson.loads(gone)["id"]
+    subject = ("--matching", "anna muster")
+
+    looked, _ = await terminal.run("export", *subject, "--dry-run")
+    written, _ = await terminal.run("export", str(tmp_path / "anna.ndjson"), *subject)
+    would, _ = await terminal.run("erase", *subject, "--dry-run")
+
+    assert looked == f"1 would be exported\n  {gone_id}\n"
+    assert written.endswith("anna.ndjson: 1 memories, 0 lines of history\n")
+    assert gone_id in (tmp_path / "anna.ndjson").read_text(encoding="utf-8")
+    assert kept_id not in (tmp_path / "anna.ndjson").read_text(encoding="utf-8")
+    assert would == f"1 would be erased\n  {gone_id}\n"
+    for refused in (("erase",), ("erase", gone_id, *subject)):
+        with pytest.raises(Invalid, match="give the ID of a memory, or --agent, --speaker, --matching"):
+            await terminal.run(*refused)

@@ -9,7 +9,8 @@ import typer
 
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Narrowed, Speaking
+from openbrain_cli.memories.transfer.subject import DryRun, Subject, preview
+from openbrain_cli.options import AsJson, Connection, Narrowed, Speaking
 from openbrain_cli.output import as_json, console, one_line, say
 
 if TYPE_CHECKING:
@@ -25,14 +26,28 @@ Gzip = Annotated[bool, typer.Option("--gzip", help="Pack the file.")]
     "openbrain export backup.ndjson",
     "openbrain export backup.ndjson.gz --gzip",
     "openbrain export --project shop --type decision | jq .content",
+    "openbrain export anna.ndjson --matching anna@example.com",
 )
-def export(file: File = None, *, to: Speaking, narrowed: Narrowed, gzip: Gzip = False, json: AsJson = False) -> None:
+def export(
+    file: File = None,
+    *,
+    to: Connection,
+    narrowed: Narrowed,
+    subject: Subject,
+    gzip: Gzip = False,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:
     """Write memories as NDJSON: with an admin's key the whole workspace with its history, else what the key may see.
 
     An export that was stopped goes on where it was when the same command is typed again. The last line holds counts and
-    a digest; `openbrain import FILE` takes it in, and notices when something is missing.
+    a digest; `openbrain import FILE` takes it in, and notices when something is missing. `--agent`, `--speaker` and
+    `--matching` give what is about one person or agent; `openbrain erase` takes the same.
     """
-    filters = narrowed.filters(to.profile)
+    filters = subject.over(narrowed.filters(to.profile))
+    if dry_run:
+        preview(to, filters, "exported", json=json)
+        return
     if file is None:
         if gzip or json:
             raise Invalid("", "--gzip and --json need a FILE")

@@ -8,8 +8,9 @@ import typer
 from openbrain.domain.errors import Forbidden, Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.display.short_ids import whole_id
-from openbrain_cli.memories.remember import MemoryId, Reason
-from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, Wait, confirmed
+from openbrain_cli.memories.remember import Reason
+from openbrain_cli.memories.transfer.subject import Said, is_admin, shown
+from openbrain_cli.options import AsJson, Connection, Narrowed, Session, Speaking, Wait, confirmed, given
 from openbrain_cli.output import as_json, one_line, say
 
 if TYPE_CHECKING:
@@ -71,11 +72,14 @@ def _whole(to: Speaking, memory_id: str, session: str) -> str:
 @command(
     "openbrain erase 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --yes --wait 30",
     "openbrain erase 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --dry-run",
+    "openbrain erase --matching anna@example.com --dry-run",
+    "openbrain erase --speaker Anna --yes",
 )
 def erase(
-    memory_id: MemoryId,
+    memory_id: OptionalId = None,
     *,
     to: Speaking,
+    said: Said,
     reason: Reason = "",
     session: Session = "",
     dry_run: DryRun = False,
@@ -83,9 +87,28 @@ def erase(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """Leave nothing of one memory, anywhere, but the proof that it was erased. Can't be undone."""
+    """Leave nothing of one memory, anywhere, but the proof that it was erased. Can't be undone.
+
+    Without an ID, of all that `--agent` wrote, `--speaker` said, or that says `--matching` or once said it: with an
+    admin's key in the whole workspace and whatever became of it, else of what the key sees.
+    """
+    filters = said.over(given(author=to.agent) if memory_id is None else {})
+    if memory_id is None and filters:
+        _erase_subject(to, filters, reason=reason, dry_run=dry_run, yes=yes, json=json)
+        return
+    if memory_id is None or filters:
+        raise Invalid("", "give the ID of a memory, or --agent, --speaker, --matching, not both")
     memory_id = _whole(to, memory_id, session)
     _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
+
+
+def _erase_subject(
+    to: Speaking, filters: Mapping[str, Any], *, reason: str, dry_run: bool, yes: bool, json: bool
+) -> None:
+    # The agent is whom it is about, and not who speaks.
+    plain = Connection(url=to.url, key_file=to.key_file, data=to.data)
+    filters = {**filters, "whole": plain.ask(is_admin)}
+    _forget_matching(plain, filters, reason=reason, dry_run=dry_run, erase=True, yes=yes, json=json)
 
 
 def _erase(
@@ -113,15 +136,15 @@ def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool)
 
 
 def _forget_matching(
-    to: Speaking, filters: Mapping[str, Any], *, reason: str, dry_run: bool, erase: bool, yes: bool, json: bool
+    to: Connection, filters: Mapping[str, Any], *, reason: str, dry_run: bool, erase: bool, yes: bool, json: bool
 ) -> None:
     what = "erased" if erase else "forgotten"
     if dry_run or not yes:
         matching = to.ask(lambda brain: brain.forget_matching(erase=erase, **filters))
         if dry_run:
-            as_json(matching) if json else _show(matching, what)
+            as_json(matching) if json else shown(matching, what)
             return
-        _show(matching, what)
+        shown(matching, what)
         if not matching.count:
             return
         confirmed(f"{'Erase' if erase else 'Forget'} {matching.count} memories?")
@@ -147,11 +170,3 @@ async def _ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str,
         return begun
     failed(operation)
     return begun.model_copy(update={"operation": operation})
-
-
-def _show(matching: "BulkEnded", what: str) -> None:
-    print(f"{matching.count} would be {what}")
-    for item in matching.sample:
-        print(f"  {item}")
-    if matching.count > len(matching.sample):
-        print("  ...")

@@ -28,6 +28,15 @@ class Filters(TypedDict):
     until: NotRequired[datetime]
 
 
+class SubjectFilters(Filters):
+    """The same, and what is about one person."""
+
+    speaker: NotRequired[str | Sequence[str]]
+    """Who said it."""
+    matching: NotRequired[str]
+    """A text of it, or of its history, holds this."""
+
+
 class Lifecycled(TypedDict):
     """Which memories a lifecycle job goes through; a key left out is no limit."""
 

@@ -21,6 +21,8 @@ METADATA_BYTES = 16 * 1024
 METADATA_VALUE_CHARS = 256
 """Of a value that a filter can ask for."""
 METADATA_FILTERS = 10
+MATCHING_CHARS = 255
+"""Of a text that is looked for letter by letter."""
 REASON_CHARS = 500
 IDEMPOTENCY_KEY_CHARS = 255
 WORKSPACE_CHARS = 64

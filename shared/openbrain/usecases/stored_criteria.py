@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
+from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, everything, visible
+
+WHOLE = "whole"
+"""Member of what is kept where all of the workspace is meant, of every agent and also what has ended."""
 
 
-def kept(viewer: Viewer, criteria: Criteria) -> dict[str, Any]:
+def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str, Any]:
     """Viewer and criteria as JSON values."""
-    return {"viewer": asdict(viewer), "criteria": asdict(criteria)}
+    return {"viewer": asdict(viewer), "criteria": asdict(criteria), **({WHOLE: True} if whole else {})}
 
 
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:
@@ -17,4 +20,7 @@ def condition(stored: Mapping[str, Any], now: int) -> AllOf:
     viewer = dict(stored["viewer"])
     if viewer["orgs"] is not None:
         viewer["orgs"] = tuple(viewer["orgs"])
-    return visible(Viewer(**viewer), Criteria.of(stored["criteria"]), now)
+    criteria = Criteria.of(stored["criteria"])
+    if stored.get(WHOLE):
+        return everything(viewer["workspace_id"], criteria)
+    return visible(Viewer(**viewer), criteria, now)

@@ -20,7 +20,7 @@ from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
 from openbrain_housekeeper.handlers.purge import Indexes, Purging
 from openbrain_housekeeper.jobs.operations import Step, Worker
-from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, offer, refused, remembered
 from tests.support.store.fixtures import age_holds, stored, viewer
 
 ADMIN = frozenset({Permission.ADMIN})
@@ -263,3 +263,41 @@ async def test_no_admin_but_the_operators_ends_a_workspace_and_theirs_stays(brai
     async with http(app, await brain.key("system", permissions=ADMIN)) as operator:
         refused(await operator.delete(f"{WORKSPACES}/system", params={"confirm": "system"}), 409)
         refused(await operator.delete(f"{WORKSPACES}/w9", params={"confirm": "w9"}), 404)
+
+
+async def test_an_admin_erases_all_about_one_person_and_others_what_they_see(brain: Brain) -> None:
+    everyone, anna = frozenset(Permission), "anna@example.com"
+    async with http(brain.app(), await brain.key("w1", permissions=everyone, agent="root", act_as=("*",))) as admin:
+        async with http(brain.app(), await brain.key("w1", agent="ada")) as ada:
+            (seen, gone) = await remembered(ada, f"ask {anna}", f"was {anna}")
+            await ada.delete(f"/v1/brain/forget/{gone}")
+            hidden = (await ada.post("/v1/brain/remember", json=offer(f"mine {anna}", memory_scope="agent"))).json()[
+                "id"
+            ]
+        (plain,) = await remembered(admin, "ask nobody")
+        async with http(brain.app(), await brain.key("w1", agent="bob")) as bob:
+            own = (await bob.post(FORGET_ALL, json={"matching": anna})).json()
+            forbidden = await bob.post(FORGET_ALL, json={"matching": anna, "whole": True})
+            lines = (await bob.get("/v1/brain/export", params={"matching": anna})).text
+        looked = (await admin.post(FORGET_ALL, json={"matching": anna.upper(), "whole": True})).json()
+        useless = await admin.post(FORGET_ALL, json={"matching": anna, "whole": True, "dry_run": False})
+        short = await admin.post(FORGET_ALL, json={"matching": "an", "whole": True})
+        whole = (await admin.get("/v1/brain/export", params={"matching": anna})).text
+        body = {"matching": anna, "whole": True, "erase": True, "dry_run": False}
+        async with at_work(brain):
+            begun = await admin.post(FORGET_ALL, json=body, headers={"prefer": "wait=20"})
+        shown = [(await admin.get(f"/v1/brain/memories/{each}")).json() for each in (seen, gone)]
+        left = (await admin.get(f"/v1/brain/memories/{plain}")).json()
+        after = (await admin.get("/v1/brain/export")).text
+
+    assert (own["count"], own["sample"]) == (1, [seen])
+    refused(forbidden, 403)
+    refused(useless, 422)
+    refused(short, 422)
+    assert ([each in lines for each in (seen, gone, hidden)], plain in lines) == ([True, False, False], False)
+    assert ([each in whole for each in (seen, gone, hidden)], plain in whole) == ([True] * 3, False)
+    assert (looked["count"], set(looked["sample"])) == (3, {seen, gone, hidden})
+    assert begun.json()["operation"]["done"] == 3
+    assert [each["reason"] for each in shown] == ["erased"] * 2
+    assert left["content"] == "ask nobody"
+    assert (anna in after, hidden in after) == (False, True)

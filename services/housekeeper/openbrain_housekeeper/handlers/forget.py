@@ -29,7 +29,8 @@ class Forgetting:
         stored = request[TRACES] if erase else request
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
-        bulk = Bulk(condition=stored_criteria.condition(stored, self._clock.now()), made_by=made_by)
+        condition, whole = stored_criteria.condition(stored, self._clock.now()), bool(stored.get(stored_criteria.WHOLE))
+        bulk = Bulk(condition=condition, made_by=made_by, ended=whole)
         origin = Origin(actor=operation.actor)
         ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(request["reason"]), erase=erase)
         done = operation.done + ended.rows

@@ -12,7 +12,7 @@ from elastic_transport import ConnectionError as Unreachable
 from elastic_transport import TlsError, TransportError
 from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
 
-from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
 from openbrain.domain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.times import to_iso
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
@@ -117,6 +117,8 @@ def compiled(condition: Condition) -> dict[str, Any]:
             return {"term": {field: value}}
         case OneOf(field, values):
             return {"terms": {field: list(values)}}
+        case Says():
+            raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
             return {"range": {field: {"gte": _in_range(bound)}}}
         case LessThan(field, bound):

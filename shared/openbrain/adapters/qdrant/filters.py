@@ -17,6 +17,7 @@ from openbrain.domain.access.visibility import (
     Equals,
     LessThan,
     OneOf,
+    Says,
 )
 from openbrain.domain.times import to_iso
 from openbrain.ports.index import Tombstone, VectorEntry
@@ -45,6 +46,8 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
             return _NOTHING
         case OneOf(field, values):
             return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+        case Says():
+            raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
             return models.FieldCondition(key=field, range=models.Range(gte=plain_bound(field, bound)))
         case LessThan(field, bound):

@@ -24,7 +24,7 @@ from qdrant_edge import (
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
-from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
 from openbrain.ports.index import Fields
 
 TERMS = "terms"
@@ -90,6 +90,8 @@ def _node(condition: Condition) -> _Compiled:
             return _NOTHING
         case OneOf(field, values):
             return FieldCondition(key=TERMS, match=MatchTextAny(" ".join([term(field, value) for value in values])))
+        case Says():
+            raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
             return _not(below(field, bound)) if bound <= _absent(field) else _from(field, bound)
         case LessThan(field, bound):

@@ -5,7 +5,7 @@ import math
 from tantivy import FieldType, Occur, Query, Schema, TextAnalyzer
 
 from openbrain.adapters.tantivy.documents import INTEGERS, keyword, spaced
-from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
 
 _LONG = 2**62
 
@@ -34,6 +34,8 @@ def compiled(condition: Condition, fields: Schema) -> Query:
             return _term(fields, field, value)
         case OneOf(field, values):
             return _any([_term(fields, field, value) for value in values])
+        case Says():
+            raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
             kind, edge = _edge(field, bound)
             return Query.range_query(fields, field, kind, lower_bound=edge)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain.client.arguments import Filters
+from openbrain.client.arguments import SubjectFilters
 from openbrain.client.wire import Wire, write_headers
 from openbrain.contract.admin.access import WorkspaceDeleted
 from openbrain.contract.admin.operations import OperationAnswer, OperationList
@@ -35,15 +35,23 @@ class Erasures:
         )
 
     async def forget_matching(
-        self, *, reason: str = "", erase: bool = False, dry_run: bool = True, **filters: Unpack[Filters]
+        self,
+        *,
+        reason: str = "",
+        erase: bool = False,
+        dry_run: bool = True,
+        whole: bool = False,
+        **filters: Unpack[SubjectFilters],
     ) -> BulkEnded:
-        """End all memories that the filters match (at least one is needed); by default only tell what that would be."""
+        """End all memories that the filters match (at least one is needed); by default only tell what that would be.
+        `whole`: of every agent, and what has ended too (needs an admin's key, and `erase` or a dry run)."""
         if filters and self.org:
             filters.setdefault("org", self.org)  # never the only filter: that would be all of the org
         author = filters.pop("author", None)
         body: dict[str, object] = {**filters, "dry_run": dry_run, "erase": erase}
         body |= {"agent_id": author} if author else {}
         body |= {"reason": reason} if reason else {}
+        body |= {"whole": True} if whole else {}
         path = "/v1/brain/forget"
         return await self._wire.ask(BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import Unpack
 
-from openbrain.client.arguments import Filters
+from openbrain.client.arguments import SubjectFilters
 from openbrain.client.wire import Wire
 from openbrain.contract.brain.transfer import Imported
 
@@ -15,7 +15,9 @@ class Transfers:
 
     _wire: Wire
 
-    async def export(self, *, cursor: str | None = None, **filters: Unpack[Filters]) -> AsyncGenerator[bytes, None]:
+    async def export(
+        self, *, cursor: str | None = None, **filters: Unpack[SubjectFilters]
+    ) -> AsyncGenerator[bytes, None]:
         """The file in parts of any size, never whole in memory (see `openbrain.usecases.transfer.lines` for its lines).
 
         With an admin's key the whole workspace, else what may be seen. `cursor`, of the last mark that was read, goes

@@ -1,6 +1,7 @@
 """Filters of memories, in bodies and in queries."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StringConstraints, model_validator
@@ -9,12 +10,25 @@ from openbrain.contract.base import Body, QueryString
 from openbrain.domain import limits
 from openbrain.domain.access.metadata_pairs import METADATA_KEY, pair
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Org, Project, Session, Source, Tag
+from openbrain.domain.events.submission import (
+    Agent,
+    Confidence,
+    Keyword,
+    Moment,
+    Org,
+    Project,
+    Session,
+    Source,
+    Speaker,
+    Tag,
+)
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import plain_text
 from openbrain.domain.times import from_datetime
 
 SCOPES = 16
+LEAST_MATCHING = 3
+"""Characters: fewer are in nearly everything."""
 
 
 def listed(value: object) -> object:
@@ -34,6 +48,12 @@ MostWords = Field(max_length=limits.KEYWORDS)
 TypeList = Annotated[tuple[MemoryType, ...], MostTypes]
 ScopeList = Annotated[tuple[Scope, ...], MostScopes]
 AgentList = Annotated[tuple[Agent, ...], MostWords]
+SpeakerList = Annotated[tuple[Speaker, ...], MostWords]
+Matching = Annotated[
+    str,
+    StringConstraints(min_length=LEAST_MATCHING, max_length=limits.MATCHING_CHARS),
+    AfterValidator(plain_text),
+]
 SourceList = Annotated[tuple[Source, ...], MostWords]
 TagList = Annotated[tuple[Tag, ...], MostTags]
 KeywordList = Annotated[tuple[Keyword, ...], MostWords]
@@ -48,6 +68,7 @@ Scopes = Annotated[ScopeList, BeforeValidator(listed, json_schema_input_type=Sco
 Agents = Annotated[AgentList, BeforeValidator(listed, json_schema_input_type=Agent | AgentList)]
 Sources = Annotated[SourceList, BeforeValidator(listed, json_schema_input_type=Source | SourceList)]
 AnyTags = Annotated[TagList, BeforeValidator(listed, json_schema_input_type=Tag | TagList)]
+Speakers = Annotated[SpeakerList, BeforeValidator(listed, json_schema_input_type=Speaker | SpeakerList)]
 Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type=Keyword | KeywordList)]
 
 
@@ -111,6 +132,21 @@ class BrowseFilters(Filters):
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
         """Of these authors and those of `agent_id`."""
         return super().criteria((*authors, *self.agent_id), only_project=only_project)
+
+
+class SubjectFilters(BrowseFilters):
+    """What is about one person or thing, in whatever state it is."""
+
+    speaker: Annotated[Speakers, Field(description="Who said it.")] = ()
+    matching: Annotated[
+        Matching | None,
+        Field(description="A text of it, or of its history, holds this, in whatever case of letters."),
+    ] = None
+
+    def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
+        """With what the database alone is asked for."""
+        asked = super().criteria(authors, only_project=only_project)
+        return replace(asked, speakers=self.speaker, says=self.matching or "")
 
 
 class BrowseQuery(BrowseFilters, QueryString):

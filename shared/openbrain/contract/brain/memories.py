@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, TextLabels
-from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
+from openbrain.contract.brain.filters import BrowseQuery, SessionQuery, SubjectFilters
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
     Agent,
@@ -157,7 +157,7 @@ def _not_least(value: object) -> object:
     return value
 
 
-class BulkBody(BrowseFilters):
+class BulkBody(SubjectFilters):
     """Which memories end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
     member that is not known here is refused."""
 
@@ -169,12 +169,21 @@ class BulkBody(BrowseFilters):
     reason: Note | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell what would end.")] = True
     erase: Annotated[bool, Field(strict=True, description="Erase them instead. Can't be undone.")] = False
+    whole: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description="Of every agent, and what has ended too; with `erase`, or to look. Needs an admin's key.",
+        ),
+    ] = False
 
     @model_validator(mode="after")
     def _narrowed(self) -> Self:
-        names = [name for name in BrowseFilters.model_fields if name not in ("session_id", "min_confidence")]
+        names = [name for name in SubjectFilters.model_fields if name not in ("session_id", "min_confidence")]
         if all(getattr(self, name) in (None, ()) for name in names):
             raise ValueError(f"give at least one of {', '.join(names)}")
+        if self.whole and not (self.erase or self.dry_run):
+            raise ValueError("whole is about what has ended too, which can't be forgotten again: give erase")
         return self
 
 

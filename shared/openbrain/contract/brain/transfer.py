@@ -5,14 +5,16 @@ from typing import Annotated
 from pydantic import Field
 
 from openbrain.contract.base import Answer, QueryString
-from openbrain.contract.brain.filters import BrowseQuery
+from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
 
 CURSOR = r"^-?[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 """Where an export goes on: created_at, which may be before 1970, and id."""
 
 
-class ExportQuery(BrowseQuery):
+class ExportQuery(BrowseQuery, SubjectFilters):
     """What to export."""
+
+    many = BrowseQuery.many | {"speaker"}
 
     cursor: Annotated[
         str | None, Field(pattern=CURSOR, description="Of the last mark that was read: goes on from there.")

@@ -5,7 +5,7 @@ the nodes one to one; none of them decides anything about visibility.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -52,6 +52,14 @@ class LessThan:
 
 
 @dataclass(frozen=True, slots=True)
+class Says:
+    """A text of it holds this, whatever the case of its letters; asked of the database, also one of its history. No
+    index can be asked."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Every one of conditions."""
 
@@ -65,7 +73,7 @@ class AnyOf:
     conditions: tuple["Condition", ...]
 
 
-Condition = Equals | OneOf | AtLeast | LessThan | AllOf | AnyOf
+Condition = Equals | OneOf | AtLeast | LessThan | Says | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,9 @@ class Criteria:
     max_confidence: float | None = None
     since: int | None = None
     until: int | None = None
+    speakers: tuple[str, ...] = ()
+    says: str = ""
+    """As in `Says`. This and the speakers are for what reads the database alone: exports and what ends."""
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
@@ -153,6 +164,7 @@ def _asked(criteria: Criteria) -> Sequence[Condition]:
         ("tags", criteria.tags),
         ("agent_id", criteria.agents),
         ("source", criteria.sources),
+        ("speaker", criteria.speakers),
     ):
         if values:
             asked.append(OneOf(field, tuple(str(value) for value in values)))
@@ -165,6 +177,8 @@ def _asked(criteria: Criteria) -> Sequence[Condition]:
         asked.append(AtLeast("occurred_at", criteria.since))
     if criteria.until is not None:
         asked.append(LessThan("occurred_at", criteria.until))
+    if criteria.says:
+        asked.append(Says(criteria.says))
     return asked
 
 
@@ -189,6 +203,9 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
         case AnyOf(conditions):
             some = [matcher(item) for item in conditions]
             return lambda memory: any(holds(memory) for holds in some)
+        case Says(text):
+            wanted = text.lower()
+            return lambda memory: any(wanted in part.lower() for part in _texts(memory))
         case Equals("tags", value):
             return lambda memory: value in memory.tags
         case OneOf("tags", values):
@@ -205,6 +222,23 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
             return lambda memory: _number(memory, field) >= bound
         case LessThan(field, bound):
             return lambda memory: _number(memory, field) < bound
+
+
+def _texts(memory: Memory) -> Iterator[str]:
+    yield from (memory.content, memory.title, memory.source, memory.speaker, *memory.aliases, *memory.tags)
+    yield from _texts_in(memory.metadata)
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield str(name)
+            yield from _texts_in(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from _texts_in(part)
 
 
 def _number(memory: Memory, field: str) -> float:

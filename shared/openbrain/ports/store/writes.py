@@ -112,6 +112,8 @@ class Bulk:
 
     condition: Condition
     made_by: int
+    ended: bool = False
+    """Also what has ended, but for what was erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,8 @@ class MemoryWrites(Protocol):
     async def last_erasure(self) -> str:
         """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
 
-    async def measure_living(self, condition: Condition) -> Living:
-        """How many it matches, and up to when they were made."""
+    async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
+        """How many it matches, and up to when they were made. `ended` as in `Bulk`."""
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         """Ids of the newest that it matches."""

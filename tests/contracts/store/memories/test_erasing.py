@@ -8,7 +8,8 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, workspace_usage
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.access.visibility import Criteria, visible
+from openbrain.domain.access.visibility import Criteria, matches, visible
+from openbrain.domain.access.visibility import everything as all_of
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
@@ -262,3 +263,44 @@ async def test_what_is_erased_makes_room_in_the_quota_once(store: SqlStore, data
 
     (left,) = await rows(database, "SELECT memories, bytes FROM workspace_usage")
     assert left == {"memories": 1, "bytes": 95}
+
+
+async def test_one_subject_is_found_in_every_text_and_state_and_erased_whole(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    """By the name in whatever case, also beyond ASCII, in quotes, in what is past and what has ended."""
+    name = 'Änne "Ä" O\\N'
+    own: list[dict[str, Any]] = [
+        {"content": f"ask {name}"},
+        {"content": "a", "metadata": {"of": [{name: 1}]}},
+        {"content": "b", "tags": (name,)},
+        {"content": "c", "speaker": name.upper()},
+        {"content": "d", "memory_scope": Scope.AGENT, "agent_id": "bob", "title": name.lower()},
+    ]
+    found = [await stored(store.writes, **each) for each in own]
+    past = await stored(store.writes, f"was {name}")
+    await store.writes.update(Edit(memory_id=past.id, viewer=viewer(), origin=origin(), content="is nobody"))
+    ended = await stored(store.writes, f"gone {name}")
+    await store.writes.forget(ended.id, viewer(), origin(), "")
+    others = [await stored(store.writes, "ask Anne"), await stored(store.writes, "ask nobody", tags=("%_",))]
+    (foreign,) = await store.writes.remember([write(f"theirs {name}", workspace_id="w2", viewer=viewer("w2"))])
+    assert foreign.memory is not None
+    condition = all_of("w1", Criteria(says=name.swapcase()))
+    subject = Bulk(condition=condition, made_by=clock.now(), ended=True)
+    ids = {each.id for each in (*found, past, ended)}
+
+    assert {each.id for each in (*found, *others) if matches(condition, each)} == {each.id for each in found}
+    assert (await store.writes.measure_living(condition, ended=True)).rows == len(ids)
+    assert (await store.writes.measure_living(condition)).rows == len(ids) - 1
+    assert set(await store.writes.sample_living(subject, 20)) == ids
+    spoken = all_of("w1", Criteria(speakers=(name.upper(),)))
+    assert (await store.writes.measure_living(spoken)).rows == 1
+    assert (await store.writes.measure_living(all_of("w1", Criteria(says="%_")))).rows == 1
+
+    done = await store.writes.end_living(subject, 20, origin(), "asked to", erase=True)
+    again = await store.writes.end_living(subject, 20, origin(), "asked to", erase=True)
+
+    assert (done.rows, again.rows) == (len(ids), 0)
+    assert {(await row(database, each)).reason for each in ids} == {Reason.ERASED}
+    assert not (await row(database, foreign.memory.id)).ended
+    assert [(await row(database, each.id)).ended for each in others] == [False, False]

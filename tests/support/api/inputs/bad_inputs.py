@@ -236,6 +236,10 @@ QUESTIONS: list[Bad] = [
 ]
 
 BULK: list[Bad] = [
+    ("matching", "an", "matching"),
+    ("matching", "x" * 256, "matching"),
+    ("speaker", "x" * 101, "speaker"),
+    ("whole", "yes", "whole"),
     *REASON,
     *[bad for bad in QUESTION if bad[0] in {"type", "org", "tags", "include_scopes", "session_id", "max_confidence"}],
     ("min_confidence", 0.3, "min_confidence"),

@@ -93,11 +93,13 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     """
     body, now = call.body, call.api.clock.now()
     call.actor.may_ask_for(body.org or "")
-    criteria = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
+    if body.whole:
+        call.actor.require(Permission.ADMIN)
+    criteria = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria(), whole=body.whole)
     condition = stored_criteria.condition(criteria, now)
-    living = await call.api.store.writes.measure_living(condition)
+    living = await call.api.store.writes.measure_living(condition, ended=body.whole)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
-    bulk = Bulk(condition=condition, made_by=living.newest)
+    bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole)
     plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,

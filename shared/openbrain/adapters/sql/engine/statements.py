@@ -14,6 +14,7 @@ T = TypeVar("T")
 CHUNK = 500
 """Ids in one statement."""
 CRC32 = "openbrain_crc32"
+LOWER = "openbrain_lower"
 """The function that SQLite lacks, under the name by which our connections have it."""
 
 NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"

@@ -7,6 +7,7 @@ import math
 from enum import StrEnum
 from typing import Any
 
+import orjson
 from sqlalchemy import and_, exists, false, func, literal, or_, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -14,8 +15,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
 
 from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
+from openbrain.adapters.sql.engine.statements import LOWER
 from openbrain.adapters.sql.schema.column_types import BYTEWISE
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.domain.access.metadata_pairs import parts
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
@@ -27,6 +29,7 @@ from openbrain.domain.access.visibility import (
     Equals,
     LessThan,
     OneOf,
+    Says,
 )
 from openbrain.domain.limits import TAG_CHARS
 from openbrain.domain.memory import MemoryType, Scope
@@ -37,7 +40,9 @@ LIVING = and_(
 """What nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no planner
 prefers its index, by which it would read all that lives for each page of a walk by id."""
 
-_KEYWORDS = {name: memories.c[name] for name in KEYWORD_FIELDS if name != "tags"}
+_KEYWORDS = {name: memories.c[name] for name in (*KEYWORD_FIELDS, "speaker") if name != "tags"}
+_PLAIN = tuple(memories.c[name] for name in ("content", "title", "source", "speaker"))
+_JSON = tuple(memories.c[name] for name in ("aliases", "tags", "metadata"))
 _NUMBERS = {
     "confidence": memories.c.confidence,
     "occurred_at": memories.c.occurred_at,
@@ -55,6 +60,8 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
             return and_(true(), *(compiled(item) for item in conditions))
         case AnyOf(conditions):
             return or_(false(), *(compiled(item) for item in conditions))
+        case Says(text):
+            return _says(text)
         case Equals("tags", value):
             return _tagged((value,))
         case OneOf("tags", values):
@@ -141,6 +148,39 @@ def _holds_pair(asked: str) -> ColumnElement[bool]:
         return false()
     # The key holds letters, digits and -_. alone, so that it may stand in a path.
     return _MetadataValue(memories.c.metadata, literal(f'$."{key}"')) == value
+
+
+class _Lowered(FunctionElement[Any]):
+    """A text in small letters."""
+
+    inherit_cache = True
+    name = "lowered"
+
+
+@compiles(_Lowered, SQLITE)
+def _lowered_sqlite(element: _Lowered, compiler: SQLCompiler, **options: Any) -> str:
+    return f"{LOWER}({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_Lowered, MARIADB)
+def _lowered_mariadb(element: _Lowered, compiler: SQLCompiler, **options: Any) -> str:
+    return f"LOWER({compiler.process(element.clauses, **options)})"
+
+
+def _says(text: str) -> ColumnElement[bool]:
+    plain = text.lower()
+    quoted = orjson.dumps(plain).decode()[1:-1]
+    past = memory_history.c
+    told = or_(_holds(past.note, plain), _holds(past.before, quoted), _holds(past.after, quoted))
+    return or_(
+        *(_holds(column, plain) for column in _PLAIN),
+        *(_holds(column, quoted) for column in _JSON),
+        exists().where(past.memory_id == memories.c.id, told).correlate(memories),
+    )
+
+
+def _holds(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
+    return func.instr(_Lowered(column), text) > 0
 
 
 def _tagged(values: tuple[str, ...]) -> ColumnElement[bool]:

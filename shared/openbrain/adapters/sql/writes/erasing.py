@@ -84,7 +84,7 @@ def end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
 ) -> Ended:
     ids = newest(connection, bulk, limit)
-    rows = locked(connection, and_(memories.c.id.in_(ids), LIVING)) if ids else []
+    rows = locked(connection, and_(memories.c.id.in_(ids), _state(ended=bulk.ended))) if ids else []
     if not rows:
         return Ended(0)
     if erase:
@@ -178,11 +178,16 @@ def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
 
 
 def _matched(bulk: Bulk) -> ColumnElement[bool]:
-    return and_(LIVING, compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
+    return and_(_state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
 
 
-def measure_living(connection: Connection, condition: Condition) -> Living:
-    query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(LIVING, compiled(condition))
+def _state(*, ended: bool) -> ColumnElement[bool]:
+    return func.coalesce(memories.c.reason, "") != Reason.ERASED.value if ended else LIVING
+
+
+def measure_living(connection: Connection, condition: Condition, *, ended: bool) -> Living:
+    matched = _state(ended=ended), compiled(condition)
+    query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(*matched)
     return Living(*connection.execute(query).one())
 
 

@@ -93,9 +93,9 @@ class SqlMemoryWrites:
     async def last_erasure(self) -> str:
         return await self._database.read(operations.last_purge)
 
-    async def measure_living(self, condition: Condition) -> Living:
+    async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
         """One statement, so that both are of the same rows."""
-        return await self._database.read(lambda connection: measure_living(connection, condition))
+        return await self._database.read(lambda connection: measure_living(connection, condition, ended=ended))
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         return await self._database.read(lambda connection: newest(connection, bulk, limit))

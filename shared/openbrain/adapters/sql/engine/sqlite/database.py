@@ -19,7 +19,7 @@ from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.sqlite.errors import translated
 from openbrain.adapters.sql.engine.sqlite.threads import Threads
-from openbrain.adapters.sql.engine.statements import CRC32
+from openbrain.adapters.sql.engine.statements import CRC32, LOWER
 from openbrain.domain.errors import OpenBrainError, TryLater
 
 T = TypeVar("T")
@@ -109,6 +109,13 @@ def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.create_function(CRC32, -1, crc32, deterministic=True)
+    # SQLite's own knows the letters of ASCII alone.
+    connection.create_function(LOWER, 1, lower, deterministic=True)
+
+
+def lower(text: Any) -> Any:
+    """In small letters, as Python and MariaDB have them; what is no text stays as it is."""
+    return text.lower() if isinstance(text, str) else text
 
 
 def crc32(*parts: object) -> int:

@@ -1,0 +1,67 @@
+"""All that is about one agent or person: the same for an export and an erasure, each with a preview."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.options import Connection, given
+from openbrain_cli.output import as_json
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.brain.memories import BulkEnded
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many it would be.")]
+Agents = Annotated[list[str] | None, typer.Option("--agent", help="All that this agent wrote; repeatable.")]
+Speakers = Annotated[list[str] | None, typer.Option("--speaker", help="All that this person said; repeatable.")]
+Matching = Annotated[
+    str, typer.Option("--matching", metavar="TEXT", help="All that says this anywhere, or once said it.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Who said it, or what it says."""
+
+    speaker: Speakers = None
+    matching: Matching = ""
+
+    def over(self, filters: Mapping[str, Any]) -> dict[str, Any]:
+        """With these filters."""
+        return {**filters, **given(speaker=self.speaker, matching=self.matching)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject(Said):
+    """The same, or who wrote it."""
+
+    agent: Agents = None
+
+    def over(self, filters: Mapping[str, Any]) -> dict[str, Any]:
+        return {**Said.over(self, filters), **given(author=[*(filters.get("author") or ()), *(self.agent or ())])}
+
+
+async def is_admin(brain: "OpenBrain") -> bool:
+    """Whose key sees all of its workspace."""
+    return "admin" in (await brain.whoami()).permissions
+
+
+def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool) -> None:
+    """How many there are, and the first of them."""
+
+    async def work(brain: "OpenBrain") -> "BulkEnded":
+        return await brain.forget_matching(whole=await is_admin(brain), **filters)
+
+    matching = to.ask(work)
+    as_json(matching) if json else shown(matching, what)
+
+
+def shown(matching: "BulkEnded", what: str) -> None:
+    """What would end."""
+    print(f"{matching.count} would be {what}")
+    for item in matching.sample:
+        print(f"  {item}")
+    if matching.count > len(matching.sample):
+        print("  ...")
