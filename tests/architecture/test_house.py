@@ -34,7 +34,6 @@ SMALL = {
     "shared/openbrain/streams/redis": "names and ids, which every part of the streams needs and none owns",
     "shared/openbrain/streams/dead_letters/stuck_entries.py": "listing and replay know nothing of it",
     "shared/openbrain/streams/handling/results.py": "between handlers and the stream layer",
-    "shared/openbrain/usecases/stored_criteria.py": "between the API, which stores, and the housekeeper, which reads",
     "shared/openbrain/vault/limits.py": "the numbers of a whole package",
     "shared/openbrain/vault/markers/kinds.py": "between the tick and what is posted",
     "services/api/openbrain_api/http/entity_tags.py": "read by conditional requests and by answers",
