@@ -39,6 +39,8 @@ _HEAVY = (
     "tests/faults/signals/test_short.py",
     "tests/faults/test_short.py",
     "tests/properties",
+    "tests/mcp/test_connected_clients.py",
+    "tests/mcp/test_inspector.py",
     "tests/mcp/test_outbox.py",
     "tests/mcp/test_start.py",
     "tests/mcp/test_surfaces.py",

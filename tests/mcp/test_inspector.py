@@ -58,6 +58,7 @@ async def connected(home: Path, *words: str) -> AsyncIterator[Inspector]:
 
 
 @pytest.mark.servers("node", "inspector")
+@pytest.mark.slow("a program of Node's for each tool")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_inspector_lists_and_calls_every_tool(two_vaults: Brain, tmp_path: Path, transport: str) -> None:
     need("node")

@@ -53,7 +53,7 @@ NODE = NpmClient(f"node-linux-{_ARCHITECTURE}", "26.10.0", "node-linux-*/bin/nod
 INSPECTOR = NpmClient(
     "@modelcontextprotocol/inspector",
     "2.12.0",
-    "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    "@modelcontextprotocol/inspector/clients/mcpdo/build/mcp-bin.js",
     large=True,
 )
 OPENCLAW = NpmClient("openclaw", "2026.9.6", "openclaw/openclaw.mjs")
