@@ -12,14 +12,14 @@ from openbrain.domain.errors import Forbidden, Invalid, SetupError
 from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.cli.typed_json import Terminal, terminal
-from tests.support.store.lifecycle_worker import worker
+from tests.support.store.lifecycle_worker import wired_worker
 
 __all__ = ["terminal"]
 
 
 @asynccontextmanager
 async def housekeeper(brain: Brain) -> AsyncIterator[None]:
-    one = worker(brain.store, brain.clock)
+    one = wired_worker(brain)
 
     async def work() -> None:
         while True:
@@ -56,6 +56,29 @@ async def test_it_prunes_only_with_yes_and_takes_it_back(name: str, brain: Brain
     assert [each["id"] for each in done["result"]["examples"]] == [unsure]
     assert archived["count"] == 2
     assert back["result"] == {"undone": 1}
+
+
+@pytest.mark.parametrize("command", [("dedupe",), ("brain:consolidate", "--threshold=0.9")])
+async def test_doubles_are_merged_only_with_yes_and_come_back(
+    command: tuple[str, ...], brain: Brain, terminal: Terminal
+) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client:
+        await remembered(client, "Deploys are on Tuesdays at 9", "Note: deploys are on Tuesdays at 9.", project="shop")
+        await brain.settle()
+        command = (*command, "--project=shop")
+        async with housekeeper(brain):
+            _, looked_at, _ = await terminal.run(key, *command, "--dry-run")
+            assert (await client.get("/v1/brain/list")).json()["count"] == 2
+            code, done, _ = await terminal.run(key, *command, "--yes")
+            assert (await client.get("/v1/brain/list")).json()["count"] == 1
+            await terminal.run(key, "undo", done["id"])
+        assert (await client.get("/v1/brain/list")).json()["count"] == 2
+
+    assert (code, done["result"]["archived"]) == (0, 1)
+    assert looked_at["result"] == done["result"]
+    with pytest.raises(Forbidden):
+        await terminal.run(await brain.key(), *command)
 
 
 async def test_what_is_old_and_unused_is_reviewed(brain: Brain, terminal: Terminal) -> None:

@@ -11,12 +11,11 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, UNDO
 from openbrain.ports.models import Question, Thought
-from openbrain.runtime.container import Container
 from openbrain_housekeeper.handlers.lifecycle import clusters
 from openbrain_housekeeper.jobs.operations import Worker
-from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
+from tests.support.store.lifecycle_worker import wired_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,11 +47,7 @@ class Tenant:
     admin: httpx.AsyncClient
 
     def worker(self, holder: str = "test", reasoner: object = None) -> Worker:
-        """One step a round."""
-        brain, container = self.brain, Container(self.brain.settings, shared=True)
-        parts = {"store": brain.store, "vectors": brain.vectors, "clock": brain.clock, "reasoner": reasoner}
-        vars(container).update(parts, pressure=brain.app().state.api.pressure)
-        return Worker(brain.store.operations, lifecycle_steps(container), holder, pace_s=0)
+        return wired_worker(self.brain, holder, reasoner)
 
     async def ended(self, response: httpx.Response, reasoner: object = None) -> dict[str, Any]:
         assert response.status_code == 202, response.text
