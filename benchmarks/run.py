@@ -33,6 +33,7 @@ MODULES = (
     "questions.standing",
     "questions.sets",
     "lifecycle.duplicates",
+    "lifecycle.tripled",
     "tick",
     "tools_start",
     "hook_start",

@@ -215,6 +215,25 @@ async def test_killed_at_every_step_it_ends_as_if_it_had_not_been(
     assert await tenant.truth() == before
 
 
+async def test_of_a_cluster_that_is_too_large_the_next_runs_take_the_rest(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PAGE", "MOST", "NEIGHBOURS"):
+        monkeypatch.setattr(clusters, name, 2)
+    for number in range(7):
+        await remembered(tenant.admin, f"Deploys are on Tuesdays{'!' * number}", tags=[f"tag {number}"])
+    await tenant.brain.settle()
+
+    left = [len(await tenant.living())]
+    while len(left) < 9 and (len(left) < 2 or left[-1] < left[-2]):
+        begun = await tenant.admin.post(PATH.format(DEDUPE), json={"dry_run": False})
+        tenant.brain.clock.advance(DAY)
+        await tenant.ended(begun)
+        left.append(len(await tenant.living()))
+
+    assert left[-1] == 1
+
+
 @pytest.mark.parametrize("job", [DEDUPE, CONSOLIDATE])
 async def test_only_an_admin_merges_and_only_their_own_workspace(tenant: Tenant, job: str) -> None:
     brain, other = tenant.brain, await tenant.brain.new_workspace()

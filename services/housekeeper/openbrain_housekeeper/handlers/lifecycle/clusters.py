@@ -77,7 +77,7 @@ class Clusters:
     ) -> tuple[Mapping[str, Placed], Links]:
         """The page and all that hangs together with it."""
         condition, within = selection.condition(), _within(selection)
-        found = dict(await self._neighbours.placed(page))
+        found = dict(await self._neighbours.placed([memory for memory in page if within(memory)]))
         links: defaultdict[str, set[str]] = defaultdict(set)
         fresh = list(found.values())
         while fresh and len(found) < PAGE + MOST:
@@ -99,7 +99,9 @@ def _within(selection: Selection) -> Callable[[Memory], bool]:
 
     def within(memory: Memory) -> bool:
         young = max(memory.created_at, memory.confirmed_at) > selection.made_by
-        return not memory.ended and not young and selected(memory)
+        # Also by this operation: it changes no memory twice.
+        changed_since = memory.updated_at > selection.at
+        return not memory.ended and not young and not changed_since and selected(memory)
 
     return within
 
