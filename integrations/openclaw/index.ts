@@ -84,7 +84,7 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
       return { ingestedCount: params.isHeartbeat ? 0 : await engine.ingest(params, params.messages) };
     },
     async afterTurn(params: Session & { messages: Message[]; prePromptMessageCount: number; isHeartbeat?: boolean }) {
-      if (!params.isHeartbeat) await engine.ingest(params, params.messages.slice(params.prePromptMessageCount));
+      if (!params.isHeartbeat) await engine.afterTurn(params, params.messages, params.prePromptMessageCount);
     },
     async assemble(params: Session & { messages: Message[]; tokenBudget?: number; prompt?: string }) {
       return engine.assemble(params, params.messages, params);

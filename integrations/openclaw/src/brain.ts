@@ -38,8 +38,8 @@ export type Filter = Readonly<Record<string, string | number | boolean>>;
 
 const PAUSE_MS = 10_000;
 const PAGE = 100;
-/** Of the server: what one batch holds at most. */
-const BATCH = { thoughts: 500, chars: 8_000_000 };
+/** What one batch holds at most, so that it is stored within the limit of a request. */
+const BATCH = { thoughts: 100, chars: 1_000_000 };
 
 export class OpenBrainUnavailable extends Error {
   override name = "OpenBrainUnavailable";

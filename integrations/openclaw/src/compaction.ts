@@ -4,6 +4,7 @@ import type { Summary } from "./assembly.js";
 import { summaryMessage } from "./assembly.js";
 import type { Brain, Thought } from "./brain.js";
 import type { Config } from "./config.js";
+import { timeOf as at } from "./history.js";
 import type { State } from "./state.js";
 import { sourceOf } from "./state.js";
 import { size, tokens, turns } from "./messages.js";
@@ -205,11 +206,6 @@ function parts(thoughts: readonly Thought[]): Thought[][] {
 function asThought(summary: Summary): Thought {
   const { id, text, from, until, depth } = summary;
   return { id, content: text, source: "", metadata: { role: "summary", type: "summary", depth, from, until }, created_at: "" };
-}
-
-function at(thought: Thought): number {
-  const given = thought.metadata["timestamp"];
-  return typeof given === "number" ? given : Date.parse(thought.created_at);
 }
 
 function tokensOf(text: string): number {

@@ -9,6 +9,7 @@ import { Compactor } from "./compaction.js";
 import type { Config } from "./config.js";
 import { matchesAny } from "./config.js";
 import type { Message } from "./messages.js";
+import { missing, roleOf } from "./history.js";
 import { isInjected, pieces, size, textOf } from "./messages.js";
 import { Recall } from "./recall.js";
 import type { Session, State } from "./state.js";
@@ -17,6 +18,9 @@ import { keyOf, sourceOf } from "./state.js";
 const RECALLED_SHARE = 0.15;
 /** Of the budget: turns that take more are summarised, all but the newest. */
 const COMPACTED_AT = 0.45;
+/** What a turn waits for what was missed before; the rest is stored after its reply. */
+const MADE_UP_MS = 1_000;
+const MADE_UP_AT_ONCE = 100;
 
 export class Engine {
   readonly compactor: Compactor;
@@ -38,20 +42,55 @@ export class Engine {
     if (this.#silent(key)) return "committed";
     const thoughts = messages.flatMap((message, entry) => this.#thoughts(key, message, advancementKey, entry));
     if (thoughts.length === 0) return "committed";
+    const history = this.state.histories.get(key);
+    if (history) await this.#madeUp(session, history).catch((error: unknown) => this.#later(key, error));
     const results = await this.#stored(thoughts, advancementKey);
-    const pressure = this.state.pressures.get(key);
-    if (pressure) this.state.pressures.set(key, { ...pressure, used: pressure.used + size(messages) });
+    this.#grown(key, messages);
     return results.every((result) => result.status === "duplicate") ? "duplicate" : "committed";
   }
 
-  /** The same for hosts that hand over messages one by one: what makes one the same is when it was said, and what. */
+  /** For hosts before 2026.9, which know no commits: what makes a message the same is when it was said, and what. */
   async ingest(session: Session, messages: readonly Message[]): Promise<number> {
     const key = keyOf(session);
     if (this.#silent(key)) return 0;
-    const thoughts = messages.flatMap((message) => this.#thoughts(key, message, digest(key, message)));
+    const thoughts = messages.flatMap((message) =>
+      this.#thoughts(key, message, digest(key, message.role, message.timestamp, textOf(message))),
+    );
     if (thoughts.length === 0) return 0;
     const results = await this.#stored(thoughts, digest(key, thoughts));
     return results.filter((result) => result.status === "created").length;
+  }
+
+  /** They hand over the whole session after each turn. */
+  async afterTurn(session: Session, messages: readonly Message[], before: number): Promise<void> {
+    const key = keyOf(session);
+    try {
+      if (this.state.complete.has(key)) await this.ingest(session, messages.slice(before));
+      else await this.#madeUp(session, messages);
+    } catch {
+      return; // told where it failed, and made up with the next turn
+    }
+    this.#grown(key, messages.slice(before));
+    await this.relieve(session, {});
+  }
+
+  /** Stores what the transcript holds and OpenBrain does not. While it was away the host goes on without the engine. */
+  async #madeUp(session: Session, history: readonly Message[], deadline = Infinity): Promise<void> {
+    const key = keyOf(session);
+    if (this.#silent(key) || this.state.complete.has(key)) return;
+    this.state.histories.set(key, history);
+    const lost = await missing(this.brain, key, history);
+    for (let from = 0; from < lost.length; from += MADE_UP_AT_ONCE) {
+      if (Date.now() > deadline) return;
+      await this.ingest(session, lost.slice(from, from + MADE_UP_AT_ONCE));
+    }
+    this.state.complete.add(key);
+    this.state.histories.delete(key);
+  }
+
+  #grown(key: string, messages: readonly Message[]): void {
+    const pressure = this.state.pressures.get(key);
+    if (pressure) this.state.pressures.set(key, { ...pressure, used: pressure.used + size(messages) });
   }
 
   /** A host may hand over what was assembled before: whatever was injected then is left out, and found anew. */
@@ -64,6 +103,9 @@ export class Engine {
     const messages = given.filter((message) => !isInjected(message));
     const budget = options.tokenBudget ?? BUDGET;
     const ignored = matchesAny(key, this.config.ignoreSessions);
+    await this.#madeUp(session, messages, Date.now() + MADE_UP_MS).catch((error: unknown) => {
+      this.log(`openclaw-openbrain-context: makes up later what is not stored: ${String(error)}`);
+    });
     const summaries = ignored ? [] : await this.compactor.summaries(key);
     const head = summaries.map(summaryMessage);
     const tail = tailOf(messages, budget - size(head), summaries.at(-1)?.until ?? 0);
@@ -137,7 +179,6 @@ export class Engine {
     }
   }
 
-  /** The host says only that it degraded: why is told here. */
   async #stored(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
     try {
       const results = await this.brain.store(thoughts, key);
@@ -145,16 +186,22 @@ export class Engine {
       if (refused) throw new Error(`a turn was refused: ${refused.message ?? ""}`);
       return results;
     } catch (error) {
-      this.log(`openclaw-openbrain-context: a turn is not stored yet, and offered again: ${String(error)}`);
-      throw error;
+      return this.#later(String(thoughts[0]?.metadata["sessionId"]), error);
     }
+  }
+
+  /** The host says only that it degraded: why is told here. */
+  #later(key: string, error: unknown): never {
+    this.state.complete.delete(key);
+    this.log(`openclaw-openbrain-context: a turn is not stored yet, and offered again: ${String(error)}`);
+    throw error;
   }
 
   #thoughts(key: string, message: Message, advancementKey: string, entry?: number): NewThought[] {
     if (message.role === "custom") return [];
     const said = {
       sessionId: key,
-      role: message.role === "toolResult" ? "tool" : message.role,
+      role: roleOf(message),
       type: "message",
       ...(message.timestamp === undefined ? {} : { timestamp: message.timestamp }),
       advancementKey,

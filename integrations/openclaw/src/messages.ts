@@ -81,6 +81,13 @@ export function turns(messages: readonly Message[]): Message[][] {
   return groups;
 }
 
+/** Whether the last word is the model's, and no call of a tool. */
+export function isFinished(turn: readonly Message[]): boolean {
+  const last = turn.findLast((message) => message.role !== "custom");
+  const calls = Array.isArray(last?.content) && last.content.some((part: Part) => part.type === "toolCall");
+  return last?.role === "assistant" && !calls && textOf(last) !== "";
+}
+
 /** When the last message of a turn was, in milliseconds; 0 where the host does not say. */
 export function endedAt(turn: readonly Message[]): number {
   return Math.max(0, ...turn.map((message) => message.timestamp ?? 0));

@@ -42,13 +42,13 @@ export class Recall {
       this.#tried(() => this.#ofParent(key)),
     ]);
     const said = new Set([...tail.map(textOf), query]);
-    const own = thoughts.filter((thought) => !said.has(thought.content) && thought.metadata["type"] === "message").slice(0, limit);
+    const own = thoughts.filter((thought) => isNew(thought.content, said) && thought.metadata["type"] === "message").slice(0, limit);
     const most = room * ITEM_SHARE * CHARS_PER_TOKEN;
     return [
       ...recent.map((thought) => shown(thought, "from the parent session")),
       ...own.map((thought) => shown(thought, thought.metadata["sessionId"] === key ? "earlier in this session" : "from another session")),
       ...memories
-        .filter((memory) => !own.some((thought) => thought.id === memory.id) && !said.has(memory.content))
+        .filter((memory) => isNew(memory.content, said))
         .map(shownMemory),
     ].map((found) => ({ ...found, text: excerpt(found.text, query, most) }));
   }
@@ -74,6 +74,13 @@ export class Recall {
       return [];
     }
   }
+}
+
+/** Once: a forked session holds the turns of the one that it was forked from. */
+function isNew(content: string, said: Set<string>): boolean {
+  const known = said.has(content);
+  said.add(content);
+  return !known;
 }
 
 function shown(thought: Thought, where: string): Found {

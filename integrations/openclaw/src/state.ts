@@ -2,6 +2,7 @@
 
 import type { Summary } from "./assembly.js";
 import type { Config } from "./config.js";
+import type { Message } from "./messages.js";
 
 export interface Pressure {
   /** Tokens of the turns for which no summary stands. */
@@ -20,12 +21,16 @@ export class State {
   /** Sub-agent's session -> the session that it was started in; "" where it has none. */
   readonly parents = new Map<string, string>();
   readonly recalled = new Map<string, Recalled>();
+  /** Sessions of which everything is stored that their transcript holds. */
+  readonly complete = new Set<string>();
+  /** Transcripts of which it is not. */
+  readonly histories = new Map<string, readonly Message[]>();
   /** Sessions that are being compacted. */
   readonly compacting = new Set<string>();
 
   /** Of a session that has ended. */
   forget(key: string): void {
-    for (const kept of [this.summaries, this.pressures, this.parents, this.recalled]) kept.delete(key);
+    for (const kept of [this.summaries, this.pressures, this.parents, this.recalled, this.histories, this.complete]) kept.delete(key);
   }
 }
 

@@ -162,6 +162,31 @@ it("shows a sub-agent what its parent said, in another process too, until it is 
   await rollback();
 });
 
+it("makes up on hosts without commits what could not be stored, once", async () => {
+  const state = new State();
+  const messages: Message[] = [];
+  for (const number of [1, 2, 3]) {
+    const before = messages.length;
+    messages.push(...turn(number));
+    const given = number === 2 ? { baseUrl: "http://127.0.0.1:1" } : {};
+    await engine(state, given).afterTurn(session, messages, before);
+    expect(kept).toHaveLength([2, 2, 6][number - 1] ?? 0);
+  }
+  await engine(new State()).afterTurn(session, messages, messages.length);
+  expect(kept).toHaveLength(6);
+});
+
+it("makes up the turns that the host took without the engine, in order and once, also in another process", async () => {
+  const messages = [...turn(1), ...turn(2)];
+  await engine().commit(session, "turn 1", turn(1));
+  await engine().assemble(session, [...messages, { role: "user", content: "cut off", timestamp: 25 }], { prompt: "" });
+  await engine().commit(session, "turn 3", turn(3));
+  const beat = turn(4).map((message) => (message.role === "user" ? message : { ...message, content: "HEARTBEAT_OK" }));
+  const all = [...messages, ...turn(3)];
+  await engine(new State()).assemble(session, [...all, ...beat], { prompt: "" });
+  expect(kept.map((each) => each.metadata["timestamp"])).toEqual(all.map((message) => message.timestamp));
+});
+
 it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
   hangs = true;
   let now = 0;
