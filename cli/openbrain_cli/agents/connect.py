@@ -17,6 +17,7 @@ from openbrain.domain.errors import Forbidden, Invalid, NotFound, OpenBrainError
 from openbrain_cli.agents.clients import CLIENTS, Bridge, Client
 from openbrain_cli.agents.config_edits import shown
 from openbrain_cli.agents.connections import Change, Connection, write
+from openbrain_cli.agents.openclaw_turn import host_program, turn_is_kept
 from openbrain_cli.agents.round_trip import tools_answer
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Connection as Options
@@ -103,8 +104,24 @@ def connect(
     else:
         asyncio.run(_reached(profile, secret))
         print(f"{chosen.title} is connected as {name}: the brain answers its key")
+    if plugin is not None:
+        _prove_turn(profile, secret)
     _ask_for_transcripts(profile)
     say(f"next: {chosen.next_step}")
+
+
+def _prove_turn(profile: "Profile", secret: str) -> None:
+    """By the host itself, where it is here. What is written stays: a gateway that runs has to be started anew first."""
+    program = host_program()
+    if program is None:
+        say("`openclaw` is not on the PATH: no turn was tried")
+        return
+    say("trying one turn of OpenClaw, which asks its model once ...")
+    try:
+        print(f"one turn was kept and erased again: {asyncio.run(turn_is_kept(program, profile, secret))} messages")
+    except SetupError as error:
+        say(f"not proved: {error}")
+        say("stop or restart OpenClaw's gateway, then run the same command again")
 
 
 def _ask_for_transcripts(profile: "Profile") -> None:
