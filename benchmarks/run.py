@@ -31,6 +31,7 @@ MODULES = (
     "questions.cranfield",
     "questions.names",
     "questions.standing",
+    "questions.thoughts",
     "questions.sets",
     "lifecycle.duplicates",
     "lifecycle.tripled",

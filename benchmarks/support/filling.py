@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from rich.progress import track
@@ -25,15 +26,21 @@ from openbrain_indexer.handlers.vectors import project_vector
 STEP = 500
 
 
-async def fill(container: Container, count: int) -> None:
-    """`count` memories in 2 orgs and 20 projects, in both indexes when this returns. What is there already stays."""
-    actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id="", permissions=frozenset(Permission))
+Submitted = Callable[[int, str], Submission]
+
+
+async def fill(container: Container, count: int, submitted: Submitted | None = None, agent: str = "") -> None:
+    """`count` memories, in both indexes when this returns: in 2 orgs and 20 projects, or as `submitted` makes one of a
+    number and a text. What is there already stays."""
+    permissions = frozenset(Permission)
+    actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id=agent, permissions=permissions)
+    submitted = submitted or _submission
     all_texts = texts(count)
     begun = time.perf_counter()
     there = await _indexed(container)
     for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
         offers = [
-            Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
+            Offer(submission=submitted(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
             for number in range(start, min(start + STEP, count))
         ]
         outcomes = await remember(

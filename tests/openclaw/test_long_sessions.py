@@ -40,6 +40,7 @@ pytestmark = [
 TURNS = 200
 COMPACTED, RESTARTED, AWAY, BACK, KILLED, SPAWNED, BOTH = 40, 60, 80, 83, 100, 120, range(140, 160)
 KEY = "agent:main:t1"
+AGENTS = ("main", "second")
 LIST = 'CALL {"name": "ls", "args": {"path": "."}}'
 SPAWN = 'CALL {"name": "tool_call", "args": {"id": "sessions_spawn", "args": {"task": "[child #1] Count the lamps."}}}'
 
@@ -90,7 +91,7 @@ async def holds(talk: Conversation) -> None:
             await talk.turn(number, LIST if number % 5 == 0 else "")
 
     counted = {}
-    for agent in ("main", "second"):
+    for agent in AGENTS:
         database = talk.host.transcript(agent)
         for session in sessions(database):
             turns = transcript(database, session)
@@ -118,7 +119,7 @@ async def holds(talk: Conversation) -> None:
 async def host_of(home: Path, plugin: Path, brain: RunningBrain) -> AsyncIterator[Conversation]:
     model = Talker()
     async with served(model.app()) as model_url:
-        host = Gateway(home, model_url, plugin)
+        host = Gateway(home, model_url, plugin, agents=AGENTS)
         host.configure(brain.url, brain.key)
         try:
             await host.start()

@@ -1,11 +1,12 @@
 """OpenClaw's gateway in a home of its own: it is asked over HTTP, killed, and started again on what it left."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ class Gateway:
     model_url: str
     plugin: Path | None = None
     package: NpmClient = OPENCLAW
+    agents: Sequence[str] = ()
+    """Where there are more than main."""
     port: int = field(default_factory=free_port)
     _running: "subprocess.Popen[bytes] | None" = None
 
@@ -74,12 +77,10 @@ class Gateway:
         model = {"id": MODEL, "name": MODEL, "contextWindow": WINDOW, "maxTokens": ANSWER, "input": ["text"]}
         model |= {"reasoning": False, "cost": costs}
         provider = {"baseUrl": f"{self.model_url}/v1", "apiKey": "none", "api": "openai-completions"}
+        agents: dict[str, Any] = {"entries": {name: {} for name in self.agents}} if self.agents else {}
         return {
             "models": {"providers": {"scripted": {**provider, "models": [model]}}},
-            "agents": {
-                "defaults": {"model": {"primary": f"scripted/{MODEL}"}},
-                "entries": {"main": {"default": True}, "second": {}},
-            },
+            "agents": {"defaults": {"model": {"primary": f"scripted/{MODEL}"}}, **agents},
             "gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}},
         }
 
@@ -111,7 +112,8 @@ class Gateway:
     def kill(self, number: int = signal.SIGKILL) -> None:
         """With all that it started."""
         if self._running is not None:
-            os.killpg(self._running.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._running.pid, number)
             self._running.wait(PATIENCE_S)
             self._running = None
 

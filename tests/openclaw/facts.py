@@ -1,0 +1,137 @@
+"""How many of fifty facts are before the model when they are asked for, 180 turns and some compactions later.
+
+`python -m tests.openclaw.facts`: the context engine and the host's own, each in a session of its own on the same words.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from tests.openclaw.harness.brains import embedded_brain, thoughts
+from tests.openclaw.harness.gateway import Gateway
+from tests.openclaw.harness.plugin import built_plugin
+from tests.openclaw.harness.talker import Talker
+from tests.openclaw.harness.verifying import within_window
+from tests.support.api.served import served
+
+PLACES = ("north", "harbour", "mill", "quarry", "orchard", "ferry", "tower", "bakery", "tannery", "station")
+FORMS = (
+    ("The gate of the {place} depot opens with {code}.", "Which number lets me into the {place} depot?"),
+    ("We pay {code} cents for a crate from the {place}.", "How much does a crate from the {place} cost us?"),
+    ("The {place} pump was last serviced under order {code}.", "Who looked after the {place} pump last: which order?"),
+    ("Backups of the {place} lie on shelf {code}.", "Where are the backups of the {place} kept?"),
+    ("The {place} line is closed at metre {code} for repairs.", "How far does the {place} line go at the moment?"),
+)
+BETWEEN = 180
+EVERY_DAY = "On day {day} it rained at noon, {count} carts came by, and the stove of room {room} was swept. "
+
+
+@dataclass(frozen=True)
+class Fact:
+    code: str
+    said: str
+    question: str
+
+
+def facts() -> Sequence[Fact]:
+    return [
+        Fact(
+            str(71_003 + 97 * number),
+            form[0].format(place=place, code=71_003 + 97 * number),
+            form[1].format(place=place),
+        )
+        for number, (place, form) in enumerate(product(PLACES, FORMS))
+    ]
+
+
+def _words(number: int) -> str:
+    return "".join(EVERY_DAY.format(day=number * 9 + day, count=(number * day) % 40, room=day) for day in range(1, 9))
+
+
+def turns() -> Iterator[str]:
+    yield _words(1)
+    yield _words(2)
+    for number, fact in enumerate(facts(), 3):
+        yield f"{fact.said} {_words(number)}"
+    for number in range(BETWEEN):
+        yield _words(100 + number)
+
+
+@dataclass(frozen=True)
+class Result:
+    found: int
+    asked: int
+    compactions: int
+
+
+async def measured(host: Gateway, model: Talker) -> Result:
+    number = 0
+    for number, text in enumerate(turns(), 1):
+        await host.says(f"[t1 #{number}] {text}")
+    compactions = len(model.summaries)
+    found = 0
+    for later, fact in enumerate(facts(), number + 1):
+        await host.says(f"[t1 #{later}] {fact.question}")
+        asked = next(each for each in model.of("t1") if each.turn == later)
+        within_window(asked)
+        found += fact.code in asked.text
+    return Result(found, len(facts()), compactions)
+
+
+@asynccontextmanager
+async def _host(home: Path, plugin: Path | None) -> AsyncIterator[tuple[Gateway, Talker]]:
+    model = Talker()
+    async with AsyncExitStack() as stack:
+        model_url = await stack.enter_async_context(served(model.app()))
+        host = Gateway(home / "home", model_url, plugin)
+        url = key = ""
+        if plugin is not None:
+            brain = await stack.enter_async_context(embedded_brain(home / "brain"))
+            url, key = brain.url, brain.key
+        host.configure(url, key)
+        try:
+            await host.start()
+            yield host, model
+            if plugin is not None:
+                kept = await thoughts(brain, "agent:main:t1", "summary")
+                sys.stdout.write(f"summaries: {len(kept)}\n")
+        finally:
+            await host.ended()
+
+
+async def compared(only: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("openbrain", "host"):
+            if only not in ("", name):
+                continue
+            home = Path(folder) / name
+            home.mkdir()
+            plugin = await built_plugin(home) if name == "openbrain" else None
+            async with _host(home, plugin) as (host, model):
+                result = await measured(host, model)
+            share = result.found / result.asked
+            sys.stdout.write(
+                f"{name}: {result.found} of {result.asked} found ({share:.2f}), "
+                f"{result.compactions} summaries asked of the model before\n"
+            )
+            sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("openbrain", "host"), default="")
+    only = parser.parse_args().only
+    with tempfile.TemporaryDirectory() as rules:
+        os.environ.setdefault("KF_RULE_CACHE_DIR", rules)
+        asyncio.run(compared(only))
+
+
+if __name__ == "__main__":
+    main()
