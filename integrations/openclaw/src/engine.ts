@@ -93,7 +93,10 @@ export class Engine {
     if (pressure) this.state.pressures.set(key, { ...pressure, used: pressure.used + size(messages) });
   }
 
-  /** A host may hand over what was assembled before: whatever was injected then is left out, and found anew. */
+  /**
+   * Within a turn, between its tools, the same is the answer as long as it fits: its prefix is in the provider's cache.
+   * A host may hand over what was assembled before: whatever was injected then is left out, and found anew.
+   */
   async assemble(
     session: Session,
     given: readonly Message[],
@@ -102,6 +105,19 @@ export class Engine {
     const key = keyOf(session);
     const messages = given.filter((message) => !isInjected(message));
     const budget = options.tokenBudget ?? BUDGET;
+    const place = `${messages.length} ${messages.at(-1)?.timestamp ?? 0}`;
+    const known = this.state.assembled.get(key);
+    const prompt = options.prompt ?? (known?.place === place ? known.prompt : "");
+    if (known?.place === place && known.prompt === prompt && size(known.messages) <= budget) {
+      return { messages: [...known.messages], estimatedTokens: size(known.messages) };
+    }
+    const body = await this.#assembled(session, messages, prompt, budget);
+    this.state.assembled.set(key, { prompt, place, messages: body });
+    return { messages: body, estimatedTokens: size(body) };
+  }
+
+  async #assembled(session: Session, messages: readonly Message[], prompt: string, budget: number): Promise<Message[]> {
+    const key = keyOf(session);
     const ignored = matchesAny(key, this.config.ignoreSessions);
     await this.#madeUp(session, messages, Date.now() + MADE_UP_MS).catch((error: unknown) => {
       this.log(`openclaw-openbrain-context: makes up later what is not stored: ${String(error)}`);
@@ -113,10 +129,9 @@ export class Engine {
     const body = [...head, ...tail.messages];
     const last = tail.messages.at(-1)?.timestamp ?? Date.now();
     const room = Math.min(budget * RECALLED_SHARE, budget - size(body));
-    const asked = ignored || room <= 0 ? "" : (options.prompt ?? "");
-    const recalled = await this.#recall.recalled(key, asked, tail.messages, room);
+    const recalled = ignored || room <= 0 ? "" : await this.#recall.recalled(key, prompt, tail.messages, room);
     if (recalled) body.push({ role: "user", content: recalled, timestamp: last });
-    return { messages: body, estimatedTokens: size(body) };
+    return body;
   }
 
   /** By command, or because the host's model refused what was too long: it leaves two turns as they are. */
@@ -126,6 +141,7 @@ export class Engine {
   ): Promise<Compacted> {
     const key = keyOf(session);
     const budget = this.state.pressures.get(key)?.budget ?? options.tokenBudget ?? BUDGET;
+    this.state.assembled.delete(key);
     const keep = options.force ? Math.min(2, this.config.recentMessages) : this.config.recentMessages;
     return this.#alone(key, () => this.compactor.compact(key, { keep, budget, complete: options.complete }));
   }

@@ -22,16 +22,10 @@ export class Recall {
     private readonly log: (line: string) => void,
   ) {}
 
-  /** Within a turn the same question has the same answer, byte by byte. */
   async recalled(key: string, prompt: string, tail: readonly Message[], room: number): Promise<string> {
     const query = prompt.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, " ").trim().slice(0, QUERY_CHARS);
     if (query === "" || this.config.semanticSearchLimit === 0 || this.brain.away) return "";
-    const question = JSON.stringify([query, tail.length, tail.at(-1)?.timestamp, room]);
-    const known = this.state.recalled.get(key);
-    if (known?.question === question) return known.text;
-    const text = fenced("openbrain-recalled", await this.#found(key, query, tail, room), room);
-    this.state.recalled.set(key, { question, text });
-    return text;
+    return fenced("openbrain-recalled", await this.#found(key, query, tail, room), room);
   }
 
   async #found(key: string, query: string, tail: readonly Message[], room: number): Promise<readonly Found[]> {

@@ -10,9 +10,11 @@ export interface Pressure {
   readonly budget: number;
 }
 
-export interface Recalled {
-  readonly question: string;
-  readonly text: string;
+export interface Assembled {
+  /** The prompt, and where the transcript ended. */
+  readonly prompt: string;
+  readonly place: string;
+  readonly messages: readonly Message[];
 }
 
 export class State {
@@ -20,7 +22,7 @@ export class State {
   readonly pressures = new Map<string, Pressure>();
   /** Sub-agent's session -> the session that it was started in; "" where it has none. */
   readonly parents = new Map<string, string>();
-  readonly recalled = new Map<string, Recalled>();
+  readonly assembled = new Map<string, Assembled>();
   /** Sessions of which everything is stored that their transcript holds. */
   readonly complete = new Set<string>();
   /** Transcripts of which it is not. */
@@ -30,7 +32,7 @@ export class State {
 
   /** Of a session that has ended. */
   forget(key: string): void {
-    for (const kept of [this.summaries, this.pressures, this.parents, this.recalled, this.histories, this.complete]) kept.delete(key);
+    for (const kept of [this.summaries, this.pressures, this.parents, this.assembled, this.histories, this.complete]) kept.delete(key);
   }
 }
 

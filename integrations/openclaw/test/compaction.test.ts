@@ -117,6 +117,19 @@ it("compacts by itself, stays within the budget, and every turn is in the prompt
   expect(turns[0]?.content).toContain("question 1 ");
 });
 
+it("gives the same within a turn as long as it fits, and less after a compaction", async () => {
+  const state = new State();
+  const messages = Array.from({ length: 12 }, (_, index) => turn(index + 1)).flat();
+  const asked = async (tokenBudget: number, prompt?: string): Promise<Message[]> =>
+    (await engine(state).assemble(session, messages, { tokenBudget, prompt })).messages;
+  const first = await asked(5_000, "begin");
+  expect(await asked(4_900, "begin")).toEqual(first);
+  expect(await asked(4_800)).toEqual(first);
+  expect(size(await asked(2_000))).toBeLessThanOrEqual(2_000);
+  await engine(state).compact(session, { force: true });
+  expect((await asked(5_000, "begin")).length).toBeLessThan(first.length);
+});
+
 it("goes on from its summaries in another process", async () => {
   const before = new State();
   await talk(1, 40, before);
