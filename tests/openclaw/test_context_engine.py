@@ -9,7 +9,13 @@ from tests.openclaw.harness.brains import embedded_brain, thoughts
 from tests.openclaw.harness.gateway import Gateway
 from tests.openclaw.harness.plugin import npm
 from tests.openclaw.harness.talker import Talker
-from tests.openclaw.harness.verifying import pairs_whole, stored_once_in_order, transcript, within_window
+from tests.openclaw.harness.verifying import (
+    pairs_whole,
+    stable_shares,
+    stored_once_in_order,
+    transcript,
+    within_window,
+)
 from tests.support.api.served import served
 
 pytestmark = [pytest.mark.servers("node", "openclaw"), pytest.mark.timeout(900)]
@@ -53,6 +59,8 @@ async def test_eight_turns_survive_a_compaction_and_the_end_of_both_processes(pl
             for asked in model.asked:
                 within_window(asked)
                 pairs_whole(asked)
+            (share,) = stable_shares([each for each in model.asked if each.turn == 5])
+            assert share == 1, "between the tools of a turn the beginning is the same"
 
             await host.says("[t2 #1] What is the code of the depot?", session="t2")
             assert "4711" in model.of("t2")[-1].text

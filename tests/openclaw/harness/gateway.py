@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 WINDOW, ANSWER = 32_000, 2_000
 """Tokens of the model, and of one answer."""
-START_S = 120
+START_S = 2.5 * PATIENCE_S
 _TOKEN = "token-of-the-test"
 
 
