@@ -60,7 +60,7 @@ async def test_eight_turns_survive_a_compaction_and_the_end_of_both_processes(pl
                 within_window(asked)
                 pairs_whole(asked)
             (share,) = stable_shares([each for each in model.asked if each.turn == 5])
-            assert share == 1, "between the tools of a turn the beginning is the same"
+            assert share > 0.98, "between the tools of a turn all is the same but for what the host puts at its end"
 
             await host.says("[t2 #1] What is the code of the depot?", session="t2")
             assert "4711" in model.of("t2")[-1].text
