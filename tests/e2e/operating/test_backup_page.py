@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -36,7 +38,16 @@ def test_every_block_is_typed_by_one_of_the_forms() -> None:
 
 
 @pytest.fixture
+def terminal_of_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
+    yield from _terminal("sqlite", request, tmp_path)
+
+
+@pytest.fixture
 def terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
+    yield from _terminal(form, request, tmp_path)
+
+
+def _terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
     own = {"DATA": str(tmp_path / "data"), "BACKUP": str(tmp_path / "backup"), "VAULT": str(tmp_path / "vault")}
     for name in ("BACKUP", "VAULT"):
         Path(own[name]).mkdir()
@@ -74,6 +85,29 @@ def contents(terminal: Terminal) -> set[str]:
     done = terminal.run("list", "--json")
     assert done.code == 0, done.err
     return {each["content"] for each in done.json["memories"]}
+
+
+@pytest.mark.slow("two starts of the pipeline, and all but the backup destroyed between them")
+def test_all_that_is_destroyed_but_the_backup_is_put_back(terminal_of_sqlite: Terminal) -> None:
+    """Database, streams and indexes: as on another machine."""
+    terminal, vault = terminal_of_sqlite, Path(terminal_of_sqlite.environment["VAULT"])
+    with up(terminal):
+        remember(terminal, "The harbour freezes.")
+        (vault / "page.md").write_text("as it was")
+        typed(terminal, "Back up: when it was", "Back up: SQLite", "Back up: the vault")
+        remember(terminal, "Written after the backup.")
+    shutil.rmtree(terminal.data)
+    shutil.rmtree(vault)
+    terminal.data.mkdir(mode=0o700)
+    typed(terminal, "Put back: SQLite", "Put back: the vault", "Put back: the schema")
+    began = time.monotonic()
+    with up(terminal):
+        assert contents(terminal) == {"The harbour freezes."}
+        typed(terminal, AFTER)
+        found = terminal.run("recall", "harbour", "--json").json
+        print(f"found again {time.monotonic() - began:.1f} s after the start")  # noqa: T201
+    assert [each["content"] for each in found["memories"]] == ["The harbour freezes."]
+    assert (vault / "page.md").read_text() == "as it was"
 
 
 @pytest.mark.slow("two starts of the pipeline, and the page typed between them")
