@@ -61,6 +61,7 @@ async def spread(brain: Brain) -> dict[str, str]:
     await until(stored)
     (first,) = await brain.listed(tags=MAIL)
     await dead_letter(brain, CONTENT)
+    await dead_letter(brain, f"Nobody took the one of {MAIL}.")
     await brain.indexed(first)
     changed = await brain.http.patch(f"/v1/brain/memories/{first}", json={"content": f"{CONTENT} Or call."})
     assert changed.status_code == 200
@@ -103,7 +104,9 @@ async def test_nothing_is_found_of_what_was_cleaned(brain: Brain, capsys: pytest
     assert {"title: email", "tags: email", "metadata: email", "source: email", "history: email"} <= {
         *done["result"]["found"]
     }
-    assert (done["result"]["cleaned"], done["result"]["pages"], done["result"]["dead_letters"]) == (3, 1, 1)
+    assert (done["result"]["cleaned"], done["result"]["pages"]) == (3, 1)
+    # A purge may have been sooner with the one that says what a memory said.
+    assert done["result"]["dead_letters"] in (1, 2)
 
     first = await brain.memory(ids["first"], history=1)
     assert first["content"] == "The lock of the depot is kept by [redacted: email], ask there. Or call."

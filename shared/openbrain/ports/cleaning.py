@@ -50,6 +50,9 @@ class Cleansing(Protocol):
         """Clean those of these that are of the selection, in one transaction, with the purge of their traces; how many
         were changed. Nothing where the operation does not run any more."""
 
+    async def found(self, operation_id: str) -> Mapping[str, int]:
+        """What an operation has found and cleaned so far, as in `Cleaned`."""
+
     async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
         """Clean what the workspace keeps beside memories: messages, questions, reasons of feedback,
         signals; how many rows it is, or would be."""

@@ -28,6 +28,8 @@ class Action(StrEnum):
 
     ARCHIVED = "archived"
     REWRITTEN = "rewritten"
+    CLEANED = "cleaned"
+    """What it said before is kept nowhere, so that nothing takes it back."""
 
 
 class Use(NamedTuple):

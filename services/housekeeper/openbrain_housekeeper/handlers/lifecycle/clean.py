@@ -4,15 +4,16 @@ Indexes and vectors follow as after any change; traces in streams and files go w
 what stood before is kept: it can't be undone.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from openbrain.domain.text.spelling import one_spelling
-from openbrain.ports.cleaning import Cleansing, CleanText
+from openbrain.ports.cleaning import Cleaned, Cleansing, CleanText
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import selection_of
+from openbrain.ports.lifecycle import Action, Lifecycle, selection_of
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.streams import Doomed, Swept
@@ -42,6 +43,7 @@ class Cleaning:
     """Steps of a transaction each; what is clean already is found clean again by a step that is repeated."""
 
     cleansing: Cleansing
+    lifecycle: Lifecycle
     outbox: Outbox
     clock: Clock
     streams: Streams
@@ -60,28 +62,34 @@ class Cleaning:
         return await phases[result.pop(PHASE, "memories")](operation, result)
 
     async def _memories(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        selection = selection_of(operation)
-        after = result.pop(CURSOR, None)
+        selection, after = selection_of(operation), result.pop(CURSOR, None)
         page = await self.cleansing.said(selection, PAGE, after and (int(after[0]), str(after[1])))
-        cleaner = await self._cleaner(operation)
-        cleaned = [each for said in page if (each := cleaner(said)) is not None]
-        number = len(cleaned)
-        if cleaned and not operation.request["dry_run"]:
-            ids = [each.said.memory.id for each in cleaned]
-            number = await self.cleansing.clean(operation, selection, ids, cleaner)
-        examples = list(result.get(EXAMPLE_LIST, ()))
-        room = EXAMPLES - len(examples)
-        examples += [
-            {"id": each.said.memory.id, "action": "cleaned", "why": told(each.found)} for each in cleaned[:room]
-        ]
-        found = Counter(result.get("found", {})) + total(cleaned)
-        result |= {"cleaned": result.get("cleaned", 0) + number, "found": dict(sorted(found.items()))}
-        result |= {EXAMPLE_LIST: examples}
         done = operation.done + len(page)
-        if page:
-            last = page[-1].memory
-            return Progress(done=done, total=operation.total, result={**result, CURSOR: [last.created_at, last.id]})
-        return Progress(done=done, total=done, result={**result, PHASE: "others"})
+        if not page:
+            report = await self._report(operation, result)
+            return Progress(done=done, total=done, result={**report, PHASE: "others"})
+        cleaner = await self._cleaner(operation)
+        if operation.request["dry_run"]:
+            # In a thread: to look through much text takes a while.
+            cleaned = await asyncio.to_thread(lambda: [each for said in page if (each := cleaner(said)) is not None])
+            result = _with(result, cleaned)
+        else:
+            ids = [each.memory.id for each in page]
+            number = await self.cleansing.clean(operation, selection, ids, cleaner)
+            result["cleaned"] = result.get("cleaned", 0) + number
+        last = page[-1].memory
+        return Progress(done=done, total=operation.total, result={**result, CURSOR: [last.created_at, last.id]})
+
+    async def _report(self, operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
+        """What a killed worker did and did not write down stands in the store."""
+        if operation.request["dry_run"]:
+            return {"cleaned": 0, "found": {}, EXAMPLE_LIST: [], **result}
+        counts = await self.lifecycle.counts(operation.id)
+        first = await self.lifecycle.first(operation.id, EXAMPLES)
+        found = await self.cleansing.found(operation.id)
+        examples = [_example(change.memory_id, change.why) for change in first]
+        cleaned = counts.get(Action.CLEANED, 0)
+        return {**result, "cleaned": cleaned, "found": dict(sorted(found.items())), EXAMPLE_LIST: examples}
 
     async def _others(self, operation: Operation, result: dict[str, Any]) -> Progress:
         stripped = await self._text(operation)
@@ -126,3 +134,16 @@ class Cleaning:
             tags, projects = await self.cleansing.spellings(operation.workspace_id)
             normalising = Normalising(one_spelling(tags), one_spelling(projects))
         return Cleaner(await self.stripping(operation), normalising)
+
+
+def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
+    """The report of a dry run so far, with these."""
+    examples = list(result.get(EXAMPLE_LIST, ()))
+    examples += [_example(each.said.memory.id, told(each.found)) for each in cleaned[: EXAMPLES - len(examples)]]
+    found = Counter(result.get("found", {})) + total(cleaned)
+    number = result.get("cleaned", 0) + len(cleaned)
+    return {**result, "cleaned": number, "found": dict(sorted(found.items())), EXAMPLE_LIST: examples}
+
+
+def _example(memory_id: str, why: str) -> dict[str, str]:
+    return {"id": memory_id, "action": Action.CLEANED.value, "why": why}

@@ -14,8 +14,9 @@ from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.agent_tables import messages, standing_queries
+from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
-from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
 from openbrain.adapters.sql.schema.signal_tables import halts, signal_history, signals
 from openbrain.adapters.sql.schema.tables import (
     memories,
@@ -24,7 +25,7 @@ from openbrain.adapters.sql.schema.tables import (
     recall_feedback,
     recalls,
 )
-from openbrain.adapters.sql.tenants.lifecycle.dealing import note_of, origin_of, runs
+from openbrain.adapters.sql.tenants.lifecycle.dealing import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
@@ -35,7 +36,7 @@ from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.cleaning import Clean, Cleaned, CleanText, HistoryText, Said, Spellings
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Place, Selection
+from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
 from openbrain.usecases.content.cleaning import told
 
@@ -68,6 +69,9 @@ class SqlCleansing:
         now = self._clock.now()
         return await self._database.write(lambda connection: _clean(connection, operation, selection, ids, clean, now))
 
+    async def found(self, operation_id: str) -> Mapping[str, int]:
+        return await self._database.read(lambda connection: _found(connection, operation_id))
+
     async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
         """A transaction for each table and some of its rows: one that was interrupted is gone on with by the next."""
         changed = 0
@@ -93,8 +97,14 @@ def _selected(selection: Selection) -> Any:
 
 
 def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[Said]:
-    query = select(*memory_columns(connection)).where(_selected(selection), following(after)).order_by(*_PLACE)
-    return _said(connection, selection, to_memories(connection, connection.execute(query.limit(limit))))
+    """Goes on behind what is held as a whole: nothing is the end."""
+    while True:
+        query = select(*memory_columns(connection)).where(_selected(selection), following(after)).order_by(*_PLACE)
+        rows = to_memories(connection, connection.execute(query.limit(limit)))
+        said = _said(connection, selection, rows)
+        if said or len(rows) < limit:
+            return said
+        after = (rows[-1].created_at, rows[-1].id)
 
 
 def _said(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> list[Said]:
@@ -114,6 +124,7 @@ def _clean(
     if not runs(connection, operation):
         return 0
     rows = locked(connection, and_(memories.c.id.in_(ids), _selected(selection)))
+    rows.sort(key=lambda row: (row.created_at, row.id))
     cleaned = [(said, new) for said in _said(connection, selection, rows) if (new := clean(said)) is not None]
     if not cleaned:
         return 0
@@ -125,9 +136,30 @@ def _clean(
     connection.execute(delete(operation_changes).where(operation_changes.c.memory_id.in_(here)))
     # Of what is embedded again in a moment: the vectors of what it said go with the purge.
     connection.execute(delete(memory_passages).where(memory_passages.c.memory_id.in_(here)))
+    lines = [_line(operation, memory, new, now) for memory, (_, new) in zip(after, cleaned, strict=True)]
+    insert_rows(connection, operation_changes, lines, missing=True)
     journal.write(connection)
     queue_purge(connection, uuid7(now), after, traces, origin_of(operation), now)
     return len(cleaned)
+
+
+def _line(operation: Operation, memory: Memory, cleaned: Cleaned, now: int) -> tuple[Any, ...]:
+    """What was found, for the report: of what stood there nothing is kept."""
+    about = (operation.workspace_id, operation.id, memory.id, Action.CLEANED.value, told(cleaned.found)[:NOTE_CHARS])
+    return (*about, memory.version, None, json_text({"found": cleaned.found}), now, "")
+
+
+def _found(connection: Connection, operation_id: str) -> Mapping[str, int]:
+    counts, after = Counter[str](), 0
+    mine = operation_changes.c.operation_id == operation_id
+    while True:
+        query = select(operation_changes.c.id, operation_changes.c.before).where(mine, operation_changes.c.id > after)
+        rows = connection.execute(query.order_by(operation_changes.c.id).limit(_AT_ONCE)).all()
+        for _, before in rows:
+            counts.update(orjson.loads(before)["found"])
+        if len(rows) < _AT_ONCE:
+            return counts
+        after = rows[-1].id
 
 
 def _store(connection: Connection, operation: Operation, journal: Journal, said: Said, cleaned: Cleaned) -> Memory:
