@@ -105,8 +105,9 @@ async def test_nothing_is_found_of_what_was_cleaned(brain: Brain, capsys: pytest
         *done["result"]["found"]
     }
     assert (done["result"]["cleaned"], done["result"]["pages"]) == (3, 1)
-    # A purge may have been sooner with the one that says what a memory said.
-    assert done["result"]["dead_letters"] in (1, 2)
+    # A purge may have been sooner with those that say what a memory said; of the other both the submission and the dead
+    # letter are left.
+    assert done["result"]["submissions"] >= 2
 
     first = await brain.memory(ids["first"], history=1)
     assert first["content"] == "The lock of the depot is kept by [redacted: email], ask there. Or call."

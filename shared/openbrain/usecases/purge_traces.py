@@ -44,12 +44,12 @@ def of_workspace(workspace_id: str) -> Doomed:
     return doomed
 
 
-def of_dead_letters(workspace_id: str, holds: Callable[[Sequence[str]], bool]) -> Doomed:
-    """Submissions to it that nobody could take, or that wait to be tried again, of which `holds` says so."""
+def of_texts(workspace_id: str, holds: Callable[[Sequence[str]], bool]) -> Doomed:
+    """Submissions to it of whose texts `holds` says so."""
     in_workspace = of_workspace(workspace_id)
 
     def doomed(raw: bytes, bound: str, added: int | None) -> bool:
-        return added is None and in_workspace(raw, bound, added) and holds([text for _, text in texts_of(_data(raw))])
+        return in_workspace(raw, bound, added) and holds([text for _, text in texts_of(_data(raw))])
 
     return doomed
 

@@ -11,12 +11,12 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases.content.cleaning import Stripping
 from openbrain.usecases.content.policy import stripping
 from openbrain_housekeeper.handlers.lifecycle import clean
 from openbrain_housekeeper.handlers.lifecycle.clean import Cleaning
 from openbrain_housekeeper.jobs.operations import Worker
-from tests.api.memories.test_ending import NoStreams
 from tests.api.operating.test_lifecycle import Tenant
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
@@ -27,6 +27,13 @@ CLEANING = "/v1/admin/lifecycle:clean"
 MASK = "[redacted: email]"
 
 
+class NoSubmissions:
+    """Streams that hold nothing: what becomes of what they hold is in tests/flow/test_cleaning."""
+
+    async def sweep_taken(self, doomed: Doomed) -> Swept:
+        return Swept(0)
+
+
 def worker(brain: Brain, holder: str = "test") -> Worker:
     """One step a round."""
     store, detector = brain.store, PersonalDataDetector()
@@ -35,9 +42,8 @@ def worker(brain: Brain, holder: str = "test") -> Worker:
         wanted = operation.request["rule"].get("strip_pii")
         return [Stripping(detector, stripping(detector, Action.MASK))] if wanted else []
 
-    step = Cleaning(
-        store.cleansing, store.lifecycle, store.outbox, brain.clock, NoStreams(), rules, lambda _workspace: None
-    )
+    parts = (store.cleansing, store.lifecycle, store.operations, store.outbox, brain.clock)
+    step = Cleaning(*parts, NoSubmissions(), rules, lambda _workspace: None)
     return Worker(store.operations, {CLEAN: step}, holder, pace_s=0)
 
 
@@ -82,7 +88,7 @@ async def test_what_is_told_is_what_is_done_in_both_indexes_and_other_workspaces
         theirs = (await other.get(f"/v1/brain/memories/{foreign}")).json()
 
     assert untouched == truth
-    assert looked["result"] == {name: each for name, each in done["result"].items() if name != "dead_letters"}
+    assert looked["result"] == {name: each for name, each in done["result"].items() if name != "submissions"}
     assert done["result"]["found"] == {"content: email": 1, "history: email": 1, "tags: spelling": 2}
     assert {each["id"] for each in done["result"]["examples"]} == set(ids)
     living, _ = await tenant.indexed("gate")

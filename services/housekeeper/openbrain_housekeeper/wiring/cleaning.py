@@ -23,7 +23,7 @@ def cleaning(container: Container, streams: Streams) -> Step:
     """The step of that kind, paced behind what is live."""
     store, clock = container.store, container.clock
     rules, vault = partial(_stripping, container), partial(_vault, container)
-    step = Cleaning(store.cleansing, store.lifecycle, store.outbox, clock, streams, rules, vault)
+    step = Cleaning(store.cleansing, store.lifecycle, store.operations, store.outbox, clock, streams, rules, vault)
     return held_back(paced(step, time.monotonic, asyncio.sleep), container.pressure)
 
 

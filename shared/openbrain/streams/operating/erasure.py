@@ -7,7 +7,7 @@ a stream is written anew after something was deleted from it, and the append-onl
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -23,7 +23,7 @@ from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
 from openbrain.streams.redis.connection import AWAY, ask
-from openbrain.streams.redis.entry_ids import behind
+from openbrain.streams.redis.entry_ids import behind, in_order
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import Script
 
@@ -50,6 +50,13 @@ class StreamEraser:
 
     async def sweep(self, doomed: Doomed) -> Swept:
         """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
+        return await self._swept(doomed, taken_only=False)
+
+    async def sweep_taken(self, doomed: Doomed) -> Swept:
+        """The same, but for what a group has yet to take, or to try again."""
+        return await self._swept(doomed, taken_only=True)
+
+    async def _swept(self, doomed: Doomed, *, taken_only: bool) -> Swept:
         deleted: dict[str, int] = {}
         too_long: list[str] = []
         looked_at = unjudged = 0
@@ -57,6 +64,8 @@ class StreamEraser:
             ahead = await self._ahead()
             async for stream in self._streams():
                 judged = await self._judged(stream, doomed, ahead)
+                if taken_only and judged.doomed and not stream.endswith(".dead"):
+                    judged = replace(judged, doomed=await self._taken(stream, judged.doomed))
                 looked_at += judged.seen
                 unjudged += judged.unjudged
                 if not judged.doomed:
@@ -177,6 +186,16 @@ class StreamEraser:
             if goes:
                 ids.append(entry_id)
         return _Judged(ids, seen, unjudged)
+
+    async def _taken(self, stream: str, ids: Sequence[str]) -> Sequence[str]:
+        """Those that every group has acknowledged; none where no group reads it."""
+        groups: Sequence[Any] = await self._client.xinfo_groups(stream)
+        taken = list(ids) if groups else []
+        for group in groups:
+            last = in_order(group["last-delivered-id"].decode())
+            waiting = [bool(await self._client.xpending_range(stream, group["name"], each, each, 1)) for each in taken]
+            taken = [each for each, waits in zip(taken, waiting, strict=True) if in_order(each) <= last and not waits]
+        return taken
 
     async def _entries(self, stream: str) -> AsyncIterator[tuple[str, Mapping[bytes, bytes]]]:
         start: str | None = "-"

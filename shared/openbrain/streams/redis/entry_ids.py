@@ -10,6 +10,12 @@ def behind(entry: str) -> str | None:
     return None if entry == LAST else f"({entry}"
 
 
+def in_order(entry: str) -> tuple[int, int]:
+    """To compare two ids by."""
+    milliseconds, _, sequence = entry.partition("-")
+    return int(milliseconds), int(sequence or 0)
+
+
 def after_number(number: int) -> str:
     """The id behind which XREAD goes on where entries are numbered `<number>-0`: what somebody put between two numbers
     would else come again and again."""

@@ -5,6 +5,7 @@ what stood before is kept: it can't be undone.
 """
 
 import asyncio
+import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from openbrain.domain.text.spelling import one_spelling
 from openbrain.ports.cleaning import Cleaned, Cleansing, CleanText
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Lifecycle, selection_of
-from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.operations import Operation, Operations, Progress
 from openbrain.ports.store.outbox import Outbox
+from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, told, total
@@ -29,7 +31,7 @@ PHASE, CURSOR = "phase", "cursor"
 class Streams(Protocol):
     """What it needs of the streams."""
 
-    async def sweep(self, doomed: Doomed) -> Swept: ...
+    async def sweep_taken(self, doomed: Doomed) -> Swept: ...
 
 
 class Pages(Protocol):
@@ -44,6 +46,7 @@ class Cleaning:
 
     cleansing: Cleansing
     lifecycle: Lifecycle
+    operations: Operations
     outbox: Outbox
     clock: Clock
     streams: Streams
@@ -99,14 +102,12 @@ class Cleaning:
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
 
     async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        """What nobody could take lies on as it was submitted."""
+        """What was submitted lies on as it was given: what was masked when it was stored, what nobody could take."""
         stripping = await self.stripping(operation)
         if stripping and not operation.request["dry_run"]:
-            doomed = purge_traces.of_dead_letters(
-                operation.workspace_id, lambda texts: any(each.holds(texts) for each in stripping)
-            )
-            swept = await self.streams.sweep(doomed)
-            result["dead_letters"] = sum(swept.deleted.values())
+            holds = lambda texts: any(each.holds(texts) for each in stripping)  # noqa: E731 - two lines say no more
+            swept = await self.streams.sweep_taken(purge_traces.of_texts(operation.workspace_id, holds))
+            result["submissions"] = sum(swept.deleted.values())
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "vault"})
 
     async def _vault(self, operation: Operation, result: dict[str, Any]) -> Progress:
@@ -115,8 +116,21 @@ class Cleaning:
             result["pages"] = await pages.clean(stripped, dry_run=bool(operation.request["dry_run"]))
         if not operation.request["dry_run"]:
             counts = {name: number for name, number in result.items() if isinstance(number, int)}
+            if any(counts.values()):
+                await self._purge_files(operation)
             await announce_end(self.outbox, operation, counts, self.clock.now())
         return Progress(done=operation.done, total=operation.done, result=result, finished=True)
+
+    async def _purge_files(self, operation: Operation) -> None:
+        """Of database and streams, for what was cleaned beside memories."""
+        purge = Operation(
+            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
+            workspace_id=operation.workspace_id,
+            kind=PURGE,
+            actor=operation.actor,
+            request={"ids": []},
+        )
+        await self.operations.start_operation(purge)
 
     async def _text(self, operation: Operation) -> CleanText | None:
         stripping = await self.stripping(operation)
