@@ -283,3 +283,24 @@ async def test_the_append_only_file_forgets_too(private_server: Starter, name: s
         assert len(await said(client, main)) == 50
     finally:
         await client.aclose()
+
+
+async def test_what_a_group_has_yet_to_take_stays_and_what_all_have_taken_goes(settings: Streams, redis: Redis) -> None:
+    main = settings.prefix + SUBMITTED.name
+    await redis.xgroup_create(main, "ingest", id="0", mkstream=True)
+    for number in range(4):
+        await redis.xadd(main, {FIELD: submission(number, f"{SECRET} {number}")})
+    await redis.xadd(main, {FIELD: submission(5, f"{SECRET} elsewhere", workspace="w2")})
+    await redis.xadd(dead_letters(main, "ingest"), {FIELD: submission(0, f"{SECRET} 0")})
+    taken: Any = await redis.xreadgroup("ingest", "one", {main: ">"}, count=3)
+    ids = [entry_id for entry_id, _ in taken[0][1]]
+    await redis.xack(main, "ingest", ids[0], ids[2])
+    doomed = purge_traces.of_texts("w1", lambda texts: any(SECRET in text for text in texts))
+
+    swept = await StreamEraser(redis, settings, SystemClock()).sweep_taken(doomed)
+
+    assert swept.deleted == {main: 2, dead_letters(main, "ingest"): 1}
+    assert await said(redis, main) == [f"{SECRET} 1", f"{SECRET} 3", f"{SECRET} elsewhere"]
+    assert (await redis.xpending(main, "ingest"))["pending"] == 1
+    left: Any = await redis.xreadgroup("ingest", "one", {main: ">"})
+    assert len(left[0][1]) == 2
