@@ -108,6 +108,10 @@ class Undone(StrEnum):
     """The workspace's quota has no room for it."""
 
 
+ChangePlace = tuple[Action, str]
+"""Action and memory of the last change of a page."""
+
+
 class Lifecycle(Protocol):
     """Subjects of jobs, their changes, and the way back."""
 
@@ -130,9 +134,11 @@ class Lifecycle(Protocol):
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
         """The first of its changes, without what was rewritten."""
 
-    async def undo(self, operation: Operation, of: str, limit: int) -> int:
-        """Take back at most `limit` changes of the operation `of`, the last first, each once; how many were looked
-        at."""
+    async def undo(
+        self, operation: Operation, of: str, limit: int, after: ChangePlace | None = None
+    ) -> ChangePlace | None:
+        """Take back at most `limit` changes of the operation `of`, each once: first what was rewritten, so that nothing
+        stands in the way of what was archived. Where the next ones follow; None at the end."""
 
     async def undone(self, of: str) -> Mapping[Undone, int]:
         """What became of the changes of an operation that was taken back."""

@@ -13,7 +13,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType
 from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, PolicyDocument, Run, Selection, Subject, Undone, Use
 from openbrain.ports.store.operations import Operation, OperationStatus
-from openbrain.ports.store.tenants import Workspace, WorkspaceChange
+from openbrain.ports.store.tenants import Workspace
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
@@ -29,6 +29,12 @@ def selected(clock: FakeClock, **criteria: Any) -> Selection:
 
 def archive_all(subjects: Sequence[Subject]) -> Sequence[Change]:
     return [Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="old") for each in subjects]
+
+
+async def all_undone(store: SqlStore, undoing: Operation, of: Operation) -> None:
+    place = await store.lifecycle.undo(undoing, of.id, 9)
+    while place is not None:
+        place = await store.lifecycle.undo(undoing, of.id, 9, place)
 
 
 async def whole(database: Database, memory_id: str) -> dict[str, Any]:
@@ -67,9 +73,11 @@ async def test_what_is_decided_is_what_is_done_told_and_undone(
     assert (event["stream"], event["reason"], event["causationid"]) == ("memory.superseded", "archived", operation.id)
 
     undoing = await running(store, clock, UNDO)
-    assert await store.lifecycle.undo(undoing, operation.id, 1) == 1
-    assert await store.lifecycle.undo(undoing, operation.id, 9) == 1
-    assert await store.lifecycle.undo(undoing, operation.id, 9) == 0
+    place = await store.lifecycle.undo(undoing, operation.id, 1)
+    assert place == (Action.ARCHIVED, "")
+    assert await store.lifecycle.undo(undoing, operation.id, 1, place) == (Action.ARCHIVED, min(ids))
+    assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 1}
+    await all_undone(store, undoing, operation)
 
     assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 2}
     assert await whole(database, one.id) == before
@@ -86,7 +94,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
 
     def merge(subjects: Sequence[Subject]) -> Sequence[Change]:
         first, rest = subjects[0].memory, subjects[1:]
-        text = "\n".join(each.memory.content for each in subjects)
+        text = subjects[-1].memory.content  # so that it can't come back before this is undone
         after = replace(first, content=text, tags=("joined",), workspace_id="elsewhere")
         return [
             *(Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="the same", into=first.id) for each in rest),
@@ -97,7 +105,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
     now = await row(database, best.id)
 
     assert [change.action for change in done.changes] == [Action.REWRITTEN, Action.ARCHIVED]
-    assert (now.content, now.tags, now.workspace_id) == ("tests run nightly\ntests run every night", ("joined",), "w1")
+    assert (now.content, now.tags, now.workspace_id) == (other.content, ("joined",), "w1")
     assert (now.version, now.revision > best.revision) == (2, True)
     assert (await store.memories.ancestry(best.id, 9)).parents == (other.id,)
     assert await rows(database, "SELECT recall_count, used, ignored FROM memory_usage") == [
@@ -105,7 +113,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
     ]
 
     undoing = await running(store, clock, UNDO)
-    assert await store.lifecycle.undo(undoing, operation.id, 9) == 2
+    await all_undone(store, undoing, operation)
 
     back = await whole(database, best.id)
     assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 2}
@@ -186,7 +194,7 @@ async def test_an_operation_that_has_ended_changes_nothing_more(
 async def test_what_was_done_to_it_since_is_left_by_an_undo(
     store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    texts = ("taken", "erased", "restored", "forgotten", "full")
+    texts = ("taken", "erased", "restored", "forgotten")
     made = {text: await stored(store.writes, text) for text in texts}
     operation = await running(store, clock)
     await store.lifecycle.deal(operation, selected(clock), [each.id for each in made.values()], archive_all)
@@ -195,18 +203,27 @@ async def test_what_was_done_to_it_since_is_left_by_an_undo(
     await store.writes.erase(made["erased"].id, *ada, "")
     await store.writes.restore(made["restored"].id, *ada, "")
     await store.writes.forget(made["forgotten"].id, *ada, "")
-    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=0, max_memories=2))
     clock.advance(DAY)
 
     undoing = await running(store, clock, UNDO)
-    await store.lifecycle.undo(undoing, operation.id, 1)
-    await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=9))
-    await store.lifecycle.undo(undoing, operation.id, 9)
+    await all_undone(store, undoing, operation)
 
-    assert await store.lifecycle.undone(operation.id) == {Undone.TAKEN: 1, Undone.CHANGED: 2, Undone.FULL: 1}
-    assert (await row(database, made["full"].id)).reason == "archived"
+    assert await store.lifecycle.undone(operation.id) == {Undone.TAKEN: 1, Undone.CHANGED: 2}
     erased = await rows(database, "SELECT 1 FROM operation_changes WHERE memory_id = :id", id=made["erased"].id)
     assert erased == []
+
+
+async def test_a_full_workspace_takes_nothing_back(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    one = await stored(store.writes, "one")
+    operation = await running(store, clock)
+    await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    await stored(store.writes, "another")
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=0, max_memories=1))
+
+    await all_undone(store, await running(store, clock, UNDO), operation)
+
+    assert await store.lifecycle.undone(operation.id) == {Undone.FULL: 1}
+    assert (await row(database, one.id)).reason == "archived"
 
 
 async def test_another_workspace_undoes_nothing_and_in_time_nobody(
@@ -217,10 +234,12 @@ async def test_another_workspace_undoes_nothing_and_in_time_nobody(
     await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
     foreign = replace(await running(store, clock, UNDO), workspace_id="w2")
 
-    assert await store.lifecycle.undo(foreign, operation.id, 9) == 0
+    await all_undone(store, foreign, operation)
+    assert await store.lifecycle.undone(operation.id) == {}
     assert await store.lifecycle.purge_changes(clock.now() - DAY, 9) == 0
     assert await store.lifecycle.purge_changes(clock.now() + DAY, 9) == 1
-    assert await store.lifecycle.undo(await running(store, clock, UNDO), operation.id, 9) == 0
+    await all_undone(store, await running(store, clock, UNDO), operation)
+    assert (await row(database, one.id)).reason == "archived"
 
 
 @pytest.mark.parametrize("limit", [1, 2, 9])

@@ -1,10 +1,10 @@
 """Operation `undo`: what another archived or rewrote is put back."""
 
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Lifecycle
+from openbrain.ports.lifecycle import Action, Lifecycle
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
-from openbrain_housekeeper.handlers.lifecycle.job import announce_end
+from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end
 
 CHUNK = 200
 """Changes of one transaction."""
@@ -17,11 +17,13 @@ class Undoing:
         self._lifecycle, self._outbox, self._clock = lifecycle, outbox, clock
 
     async def __call__(self, operation: Operation) -> Progress:
-        of = str(operation.request["operation"])
-        looked_at = await self._lifecycle.undo(operation, of, CHUNK)
+        of, cursor = str(operation.request["operation"]), operation.result.get(CURSOR)
+        after = None if cursor is None else (Action(cursor[0]), str(cursor[1]))
+        place = await self._lifecycle.undo(operation, of, CHUNK, after)
+        if place is not None:
+            done = min(operation.done + CHUNK, operation.total or 0)
+            return Progress(done=done, total=operation.total, result={CURSOR: [place[0].value, place[1]]})
         counts = {what.value: number for what, number in (await self._lifecycle.undone(of)).items()}
-        done = sum(counts.values())
-        if looked_at:
-            return Progress(done=done, total=operation.total, result=counts)
         await announce_end(self._outbox, operation, counts, self._clock.now())
+        done = sum(counts.values())
         return Progress(done=done, total=done, result=counts, finished=True)

@@ -1,6 +1,6 @@
 """Changes made: each in the row, in its history under the operation's id, in the events, and kept to be undone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,21 +88,20 @@ class _Writer:
     def write(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Those that were done."""
         rewritten = [change for change in changes if change.action is Action.REWRITTEN]
-        done = [change for change in rewritten if self._rewrite(change)]
+        leaving = [change for change in changes if change.action is Action.ARCHIVED]
+        keyed = memories.c.id.in_([change.memory_id for change in leaving]), memories.c.dedupe_key.is_not(None)
+        deduped = set(self._connection.scalars(select(memories.c.id).where(*keyed))) if leaving else set()
+        done = [change for change in rewritten if self._rewrite(change, leaving)]
         failed = {change.memory_id for change in rewritten} - {change.memory_id for change in done}
-        archived = [change for change in changes if change.action is Action.ARCHIVED and change.into not in failed]
+        archived = [change for change in leaving if change.into not in failed]
         if archived:
-            self._archive(archived)
+            self._archive(archived, deduped)
         self._journal.write(self._connection)
         insert_rows(self._connection, table, self._lines)
         return [*done, *archived]
 
-    def _archive(self, changes: Sequence[Change]) -> None:
+    def _archive(self, changes: Sequence[Change], deduped: Collection[str]) -> None:
         rows = [self._subjects[change.memory_id].memory for change in changes]
-        keyed = select(memories.c.id).where(
-            memories.c.id.in_([row.id for row in rows]), memories.c.dedupe_key.is_not(None)
-        )
-        deduped = set(self._connection.scalars(keyed))
         for change, row in zip(changes, close(self._connection, rows, Reason.ARCHIVED, self._journal.now), strict=True):
             note = note_of(self._operation, change.why)
             self._journal.ended(row, Reason.ARCHIVED, self._origin, note, change.into)
@@ -110,12 +109,17 @@ class _Writer:
         lines = [(change.into, change.memory_id, MERGED, self._journal.now) for change in changes if change.into]
         insert_rows(self._connection, memory_lineage, lines, missing=True)
 
-    def _rewrite(self, change: Change) -> bool:
-        """Whether it could be done: the text may be another living memory's by now, or the quota may be full."""
+    def _rewrite(self, change: Change, leaving: Sequence[Change]) -> bool:
+        """Whether it could be done: the text may be another living memory's by now, or the quota may be full. It may
+        say what one of those says that it stands for."""
+        behind = [each.memory_id for each in leaving if each.into == change.memory_id]
         before, use = self._subjects[change.memory_id]
         after = _rewritten(before, change.after or before, self._journal.now)
         try:
             with self._connection.begin_nested():
+                if behind:
+                    let_go = update(memories).where(memories.c.id.in_(behind)).values(dedupe_key=None)
+                    self._connection.execute(let_go)
                 admit_more(self._connection, before, after, self._journal.now)
                 store_edit(self._connection, self._journal, before, after)
         except (Conflict, QuotaExceeded):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.tenants.lifecycle import dealing, subjects, undoing
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Place, Selection, Subject, Undone
+from openbrain.ports.lifecycle import Action, Change, ChangePlace, Dealt, Decide, Place, Selection, Subject, Undone
 from openbrain.ports.store.operations import Operation
 
 
@@ -36,9 +36,11 @@ class SqlLifecycle:
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
         return await self._database.read(lambda connection: dealing.first(connection, operation_id, limit))
 
-    async def undo(self, operation: Operation, of: str, limit: int) -> int:
+    async def undo(
+        self, operation: Operation, of: str, limit: int, after: ChangePlace | None = None
+    ) -> ChangePlace | None:
         now = self._clock.now()
-        return await self._database.write(lambda connection: undoing.undo(connection, operation, of, limit, now))
+        return await self._database.write(lambda connection: undoing.undo(connection, operation, of, limit, after, now))
 
     async def undone(self, of: str) -> Mapping[Undone, int]:
         return await self._database.read(lambda connection: undoing.undone(connection, of))

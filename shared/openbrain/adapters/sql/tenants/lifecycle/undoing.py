@@ -1,5 +1,6 @@
 """Changes undone: each memory as it was, where nobody did anything else to it since."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from openbrain.adapters.sql.writes.quotas import admit, admit_more, total
 from openbrain.domain.errors import Conflict, QuotaExceeded
 from openbrain.domain.memory import Change as Changed
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.lifecycle import Action, Undone, Use
+from openbrain.ports.lifecycle import Action, ChangePlace, Undone, Use
 from openbrain.ports.store.operations import Operation
 
 
@@ -47,20 +48,28 @@ _COLUMNS = (
 )
 
 
-def undo(connection: Connection, operation: Operation, of: str, limit: int, now: int) -> int:
+def undo(
+    connection: Connection, operation: Operation, of: str, limit: int, after: ChangePlace | None, now: int
+) -> ChangePlace | None:
     if not runs(connection, operation):
-        return 0
+        return None
+    action, last = after or (Action.REWRITTEN, "")
     mine = table.c.operation_id == of, table.c.workspace_id == operation.workspace_id, table.c.undone == ""
-    query = select(*_COLUMNS).where(*mine).order_by(table.c.id.desc()).limit(limit).with_for_update()
+    following = table.c.action == action.value, table.c.memory_id > last
+    query = select(*_COLUMNS).where(*mine, *following).order_by(table.c.memory_id).limit(limit).with_for_update()
     changes = [_Kept(*row) for row in connection.execute(query)]
     rows = {row.id: row for row in locked(connection, memories.c.id.in_([change.memory_id for change in changes]))}
-    journal = Journal(now)
+    journal, became = Journal(now), defaultdict[Undone, list[int]](list)
     for change in changes:
         row = rows.get(change.memory_id)
         undone = Undone.CHANGED if row is None else _undo(connection, journal, operation, change, row)
-        connection.execute(update(table).where(table.c.id == change.id).values(undone=undone.value))
+        became[undone].append(change.id)
+    for undone, ids in became.items():
+        connection.execute(update(table).where(table.c.id.in_(ids)).values(undone=undone.value))
     journal.write(connection)
-    return len(changes)
+    if len(changes) == limit:
+        return action, changes[-1].memory_id
+    return (Action.ARCHIVED, "") if action is Action.REWRITTEN else None
 
 
 def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
@@ -101,9 +110,10 @@ def _return(connection: Connection, journal: Journal, operation: Operation, chan
     changed: dict[str, Any] = {"reason": None, "archived_at": None, "dedupe_key": key}
     changed |= {"revision": after.revision, "updated_at": after.updated_at}
     connection.execute(update(memories).where(memories.c.id == row.id).values(changed))
-    lineage = memory_lineage.c
-    merged = lineage.child_id == change.into, lineage.parent_id == row.id, lineage.kind == MERGED
-    connection.execute(delete(memory_lineage).where(*merged))
+    if change.into is not None:
+        lineage = memory_lineage.c
+        merged = lineage.child_id == change.into, lineage.parent_id == row.id, lineage.kind == MERGED
+        connection.execute(delete(memory_lineage).where(*merged))
     journal.restored(row, after, origin_of(operation), note_of(operation, change.why))
     return Undone.UNDONE
 
