@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY, Memory, Scope
+from openbrain.domain.text.duplicates.outline import Outline, about
 from openbrain.domain.text.duplicates.wording import Wording, says_all
 from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.order import RankedMemory
@@ -120,3 +121,32 @@ def test_what_is_folded_holds_no_other_number_or_negation(one: str, other: str) 
         for word in ("5433", "5434", "not", "-2", "Ana"):
             assert other.split().count(word) <= one.split().count(word)
         assert {"5433", "5434", "not", "-2"} & {*one.split()} == {"5433", "5434", "not", "-2"} & {*other.split()}
+
+
+FORMS = ("don't", "do not", "they've", "they have", "cannot", "can't", "Caroline's", "Carolines", "won't", "will not")
+
+
+def overlooked(one: str, other: str) -> bool:
+    memories = memory(content=one), memory(content=other)
+    first, second = map(Outline.of, memories)
+    seen = about(memories[0]) == about(memories[1]) and first.may_say_all(second)
+    return says_all(*map(Wording.of, memories)) and not seen
+
+
+@given(one=st.lists(st.sampled_from(WORDS + FORMS), min_size=1, max_size=6).map(" ".join), other=texts)
+def test_a_glance_overlooks_nothing(one: str, other: str) -> None:
+    for pair in ((one, other), (one, one.lower()), (f"please {one}", one)):
+        assert not overlooked(*pair)
+        assert not overlooked(*pair[::-1])
+
+
+def test_a_glance_overlooks_none_of_the_pairs() -> None:
+    assert not [pair for pair in PAIRS["same"] if overlooked(*pair) or overlooked(*pair[::-1])]
+
+
+def test_a_glance_is_enough_for_most() -> None:
+    sayings = [memory(content=each) for pair in PAIRS["different"] for each in pair]
+    outlines = [(about(each), Outline.of(each)) for each in sayings]
+
+    looks = sum(one[0] == other[0] and one[1].may_say_all(other[1]) for one in outlines for other in outlines)
+    assert looks < 3 * len(sayings), "itself, the other of its pair, and hardly another one"

@@ -136,7 +136,8 @@ class Recaller:
                 margin=self._settings.project_margin,
                 times=times[number],
                 time_lift=self._settings.time_lift,
-                beyond=question.top_k if self._spreads(question) else 0,
+                # Turns alone make room for others: where none lies beside another no more rows are read for it.
+                beyond=question.top_k if neighbours[number] and self._spreads(question) else 0,
                 folding=Folding() if self._folds(question) else None,
             )
             for number, question in questions.items()

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from openbrain.domain.memory import Memory
+from openbrain.domain.text.duplicates.outline import Outline, about
 from openbrain.domain.text.duplicates.wording import Wording, says_all
 from openbrain_api.recall.order import RankedMemory
 
@@ -14,22 +15,32 @@ class Folding:
 
     def __init__(self) -> None:
         self._known: dict[str, Wording] = {}
+        self._outlines: dict[str, Outline] = {}
 
     def fold(self, hits: Sequence[RankedMemory]) -> list[RankedMemory]:
         """Those that say something new, in the same order, each with the ids of those that don't."""
         shown: list[str] = []
-        by_subject: defaultdict[object, list[str]] = defaultdict(list)
+        leaders: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
         echoes: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
-            wording = self._wording(hit.memory)
-            leaders = by_subject[wording.about]
-            leader = next((each for each in leaders if says_all(self._known[each], wording)), None)
+            alike = leaders[about(hit.memory)]
+            leader = next((each.id for each in alike if self._says_all(each, hit.memory)), None)
             if leader is None:
-                leaders.append(hit.memory.id)
+                alike.append(hit.memory)
                 shown.append(hit.memory.id)
             else:
                 echoes[leader].append(hit.memory.id)
         return _shown(hits, frozenset(shown), echoes)
+
+    def _says_all(self, one: Memory, other: Memory) -> bool:
+        if not self._outline(one).may_say_all(self._outline(other)):
+            return False
+        return says_all(self._wording(one), self._wording(other))
+
+    def _outline(self, memory: Memory) -> Outline:
+        if memory.id not in self._outlines:
+            self._outlines[memory.id] = Outline.of(memory)
+        return self._outlines[memory.id]
 
     def _wording(self, memory: Memory) -> Wording:
         if memory.id not in self._known:

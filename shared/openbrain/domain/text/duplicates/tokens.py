@@ -11,7 +11,7 @@ _TOKEN = re.compile(
 )
 _SENTENCE = re.compile(r"(?:^|[.!?:;\n])\W*$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_FILLERS = frozenset(
+FILLERS = frozenset(
     "a an the please also just note notes reminder remember fyi btw so well really very actually".split()
 )
 NEGATIONS = frozenset("not no never none nor neither nothing nobody without cannot hardly stop stopped".split())
@@ -44,7 +44,7 @@ def tokens_of(content: str) -> Sequence[Token]:
     for match in _TOKEN.finditer(text):
         for word in _parts(match[0]):
             folded = word.casefold()
-            if folded in _FILLERS:
+            if folded in FILLERS:
                 continue
             capital = word not in (folded, "I")
             named = capital and not _SENTENCE.search(text, max(0, match.start() - 8), match.start())
