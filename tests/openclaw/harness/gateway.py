@@ -14,14 +14,15 @@ from typing import Any
 import httpx
 
 from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
+from tests.openclaw.harness.talker import WINDOW
 from tests.servers.places import HOME, free_port
 from tests.servers.tools.npm_clients import NODE, OPENCLAW, NpmClient
 from tests.support.cli.coding_agents.scripted_model import MODEL
 from tests.support.processes.finished import finished
 from tests.support.waiting import PATIENCE_S, until
 
-WINDOW, ANSWER = 32_000, 2_000
-"""Tokens of the model, and of one answer."""
+ANSWER = 2_000
+"""Tokens of one."""
 START_S = 2.5 * PATIENCE_S
 _TOKEN = "token-of-the-test"
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.support.cli.coding_agents.scripted_model import completion
@@ -23,6 +23,10 @@ _NAME = re.compile(r"\[(\S+) #(\d+)\]")
 _NOT_SAID = ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<openbrain-")
 """How messages begin that stand among those of the user, and that nobody has said."""
 SUMMARY_CHARS = 3_000
+WINDOW = 32_000
+CHARS_PER_TOKEN = 4
+_TOO_LONG = "This model's maximum context length is %s tokens. However, your messages resulted in %s tokens."
+_CODE = "context_length_exceeded"
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class Talker:
     asked: list[Asked] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     """Prompts that asked for one."""
+    window: int = WINDOW
+    refused: int = 0
+    """Requests that were longer."""
     held: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a prompt with HOLD came; the first of them is never answered."""
 
@@ -57,11 +64,16 @@ class Talker:
         return [each for each in self.asked if each.session == session]
 
     async def _complete(self, request: Request) -> Response:
-        body: Json = orjson.loads(await request.body())
+        given = await request.body()
+        body: Json = orjson.loads(given)
+        used = len(given) // CHARS_PER_TOKEN
+        if used > self.window:
+            self.refused += 1
+            return JSONResponse({"error": {"message": _TOO_LONG % (self.window, used), "code": _CODE}}, 400)
         if not body.get("tools"):
             text = "\n".join(content_of(message) for message in body["messages"])
             self.summaries.append(text)
-            return _streamed(None, _summary(text))
+            return _streamed(None, _summary(text), used)
         prompt, results = _prompt(body["messages"])
         name = _NAME.search(prompt)
         self.asked.append(Asked(name[1] if name else "", int(name[2]) if name else -1, body))
@@ -70,8 +82,8 @@ class Talker:
             return StreamingResponse(_never(), media_type="text/event-stream")
         calls = [orjson.loads(call) for call in _CALL.findall(prompt)]
         if results < len(calls):
-            return _streamed(("", calls[results]["name"], calls[results]["args"]))
-        return _streamed(None, f"Noted: {_CALL.sub('', prompt)[-60:]}")
+            return _streamed(("", calls[results]["name"], calls[results]["args"]), used=used)
+        return _streamed(None, f"Noted: {_CALL.sub('', prompt)[-60:]}", used)
 
 
 def content_of(message: Mapping[str, Any]) -> str:
@@ -101,9 +113,9 @@ def _summary(text: str) -> str:
     return "\n".join(kept)
 
 
-def _streamed(call: tuple[str, str, Json] | None, text: str = "") -> Response:
+def _streamed(call: tuple[str, str, Json] | None, text: str = "", used: int = 1) -> Response:
     def lines() -> Iterator[str]:
-        for chunk in completion(call, text):
+        for chunk in completion(call, text, used):
             yield f"data: {orjson.dumps(chunk).decode()}\n\n"
         yield "data: [DONE]\n\n"
 

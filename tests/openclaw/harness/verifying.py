@@ -9,13 +9,11 @@ import orjson
 
 from openbrain_cli.memories.transfer.foreign.formats import openclaw
 from openbrain_cli.memories.transfer.foreign.rows import BrokenRow
-from tests.openclaw.harness.gateway import ANSWER, WINDOW
-from tests.openclaw.harness.talker import Asked
+from tests.openclaw.harness.gateway import ANSWER
+from tests.openclaw.harness.talker import CHARS_PER_TOKEN, WINDOW, Asked
 
 Said = tuple[str, str]
 """The role, and the text without white space: JSON of calls is spaced by whoever writes it."""
-_CHARS_PER_TOKEN = 4
-"""As the host counts."""
 
 
 def sessions(database: Path) -> Sequence[str]:
@@ -64,7 +62,7 @@ def stored_once_in_order(turns: Sequence[Sequence[Said]], thoughts: Sequence[Map
 
 def within_window(asked: Asked) -> None:
     used = len(orjson.dumps(asked.body["messages"])) + len(orjson.dumps(asked.body.get("tools", [])))
-    assert used / _CHARS_PER_TOKEN <= WINDOW - ANSWER, f"turn {asked.turn}: {used} characters"
+    assert used / CHARS_PER_TOKEN <= WINDOW - ANSWER, f"turn {asked.turn}: {used} characters"
 
 
 def pairs_whole(asked: Asked) -> None:

@@ -120,7 +120,7 @@ def _response(call: Call | None) -> Iterator[Json]:
     yield {"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}
 
 
-def completion(call: Call | None, text: str = "done") -> Iterator[Json]:
+def completion(call: Call | None, text: str = "done", prompt_tokens: int = 1) -> Iterator[Json]:
     delta: Json = {"role": "assistant", "content": text}
     if call:
         function = {"name": call[1], "arguments": orjson.dumps(call[2]).decode()}
@@ -128,7 +128,7 @@ def completion(call: Call | None, text: str = "done") -> Iterator[Json]:
         delta = {"role": "assistant", "content": None, "tool_calls": calls}
     head: Json = {"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
     yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": 1, "total_tokens": prompt_tokens + 1}
     end = "tool_calls" if call else "stop"
     yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": end}], "usage": usage}
 
