@@ -39,6 +39,8 @@ def test_the_suites_pass_with_client_8(elasticsearch_server: Server, pytestconfi
             "-m",
             "pytest",
             "-q",
+            # They wait for the server most of the time.
+            *("-n", "3"),
             "-p",
             "no:cacheprovider",
             "--ring",
