@@ -1,5 +1,5 @@
-"""Erasing on Redis, MariaDB and Elasticsearch: nothing is left in tables, streams, indexes, files of the servers that
-keep them for us, and logs; also where the housekeeper is killed in the middle."""
+"""Erasing and cleaning on Redis, MariaDB and Elasticsearch: nothing is left in tables, streams, indexes, files of the
+servers that keep them for us, and logs; also where the housekeeper is killed in the middle."""
 
 import asyncio
 import uuid
@@ -20,6 +20,8 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 MARK = "Xyzzyqwertzuiop"
+NAME = "Qwzxasdfghjkl"
+"""Of an address that is cleaned."""
 VIEWER = Viewer(workspace_id="default", agent_id="")
 
 
@@ -45,8 +47,23 @@ async def servers(
 
 
 async def everywhere(servers: Servers, owned: tuple[ServerProcess, ServerProcess]) -> list[str]:
-    files = [await asyncio.to_thread(in_files, each.data, MARK) for each in owned]
-    return [*await in_tables(servers.store, MARK), *await in_streams(servers.redis, MARK), *files[0], *files[1]]
+    found: list[str] = []
+    for word in (MARK, NAME):
+        files = [await asyncio.to_thread(in_files, each.data, word) for each in owned]
+        found += [*await in_tables(servers.store, word), *await in_streams(servers.redis, word), *files[0], *files[1]]
+    return found
+
+
+async def cleaned(http: httpx.AsyncClient) -> None:
+    begun = await http.post("/v1/admin/lifecycle:clean", json={"strip_pii": True, "dry_run": False})
+    operation_id = begun.json()["operation"]["id"]
+
+    async def done() -> bool:
+        return bool((await operation(http, operation_id))["status"] == "done")
+
+    await until(done, 240, 0.5)
+    result = (await operation(http, operation_id))["result"]
+    assert result["cleaned"] == 1, result
 
 
 async def all_indexed(servers: Servers, count: int) -> bool:
@@ -79,7 +96,8 @@ async def _erase_and_search(
         await servers.submit(number, f"Neighbour {number} of the depot keeps {number * 7} keys.")
     told = {"tags": [MARK], "metadata": {"kept": MARK}, "source": MARK}
     await servers.submit(99, f"The {MARK} lock of the depot opens at noon.", **told)
-    await until(lambda: all_indexed(servers, 21), 240, 0.2)
+    await servers.submit(98, f"Ask {NAME}@example.com about the depot.", metadata={"mail": f"{NAME}@example.com"})
+    await until(lambda: all_indexed(servers, 22), 240, 0.2)
     async with servers.http(api.url) as http:
         listed = (await http.get("/v1/brain/list", params={"tags": MARK})).json()
         memory_id = listed["memories"][0]["id"]
@@ -87,6 +105,8 @@ async def _erase_and_search(
         assert all(found), found
         assert {"memories", "memory_history"} <= set(await in_tables(servers.store, MARK))
         assert await in_streams(servers.redis, MARK)
+        assert all([await in_tables(servers.store, NAME), await in_streams(servers.redis, NAME)])
+        await cleaned(http)
         erased = await http.delete(f"/v1/brain/memories/{memory_id}", params={"erase": 1})
         operation_id = erased.json()["operation_id"]
 
@@ -105,21 +125,13 @@ async def _erase_and_search(
         result = (await operation(http, operation_id))["result"]
 
         async def nowhere() -> bool:
-            files = [await asyncio.to_thread(in_files, each.data, MARK) for each in owned]
-            return [
-                *files[0],
-                *files[1],
-                *await in_tables(servers.store, MARK),
-                *await in_streams(servers.redis, MARK),
-            ] == []
+            return await everywhere(servers, owned) == []
 
         try:
             await until(nowhere, pause=0.5)
         except TimeoutError:
-            files = [in_files(each.data, MARK) for each in owned]
-            pytest.fail(
-                f"{files} {await in_tables(servers.store, MARK)} {await in_streams(servers.redis, MARK)} {result}"
-            )
+            pytest.fail(f"{await everywhere(servers, owned)} {result}")
+        assert in_files(folder, NAME) == []
         assert in_files(folder, MARK) == []  # the logs of the services
         assert result["text"]["product"] == result["vectors"]["product"] == "Elasticsearch"
         assert result["database"]["product"] == "MariaDB"
@@ -129,4 +141,4 @@ async def _erase_and_search(
                 "/v1/brain/recall", json={"query": "neighbour of the depot", "top_k": 30, "precision": "recall"}
             )
         ).json()
-        assert answer["count"] == 20
+        assert answer["count"] == 21
