@@ -10,6 +10,8 @@ import pytest
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, Invalid, SetupError
 from openbrain.domain.memory import DAY
+from openbrain_housekeeper.jobs.operations import Worker
+from tests.api.memories.test_cleaning import worker as cleaning_worker
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.cli.typed_json import Terminal, terminal
 from tests.support.store.lifecycle_worker import wired_worker
@@ -18,8 +20,8 @@ __all__ = ["terminal"]
 
 
 @asynccontextmanager
-async def housekeeper(brain: Brain) -> AsyncIterator[None]:
-    one = wired_worker(brain)
+async def housekeeper(brain: Brain, worker: Worker | None = None) -> AsyncIterator[None]:
+    one = worker or wired_worker(brain)
 
     async def work() -> None:
         while True:
@@ -77,6 +79,29 @@ async def test_doubles_are_merged_only_with_yes_and_come_back(
 
     assert (code, done["result"]["archived"]) == (0, 1)
     assert looked_at["result"] == done["result"]
+    with pytest.raises(Forbidden):
+        await terminal.run(await brain.key(), *command)
+
+
+@pytest.mark.parametrize("name", ["clean", "brain:clean"])
+async def test_personal_data_is_cleaned_only_with_yes_and_never_shown(
+    name: str, brain: Brain, terminal: Terminal
+) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client:
+        (one,) = await remembered(client, "ask anna@example.com", project="shop")
+        command = (name, "--strip-pii", "--project", "shop")
+        async with housekeeper(brain, cleaning_worker(brain)):
+            _, looked_at, _ = await terminal.run(key, *command)
+            assert "anna@" in (await client.get(f"/v1/brain/memories/{one}")).text
+            code, done, _ = await terminal.run(key, *command, "--yes")
+        assert "anna@" not in (await client.get(f"/v1/brain/memories/{one}")).text
+
+    assert (code, done["result"]["cleaned"]) == (0, 1)
+    assert looked_at["result"]["found"] == done["result"]["found"] == {"content: email": 1, "history: email": 1}
+    assert "anna" not in str(looked_at) + str(done)
+    with pytest.raises(Invalid, match="--strip-pii, --strip-secrets, --normalise"):
+        await terminal.run(key, name, "--yes")
     with pytest.raises(Forbidden):
         await terminal.run(await brain.key(), *command)
 

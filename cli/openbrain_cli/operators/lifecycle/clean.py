@@ -22,6 +22,8 @@ Normalise = Annotated[
     bool, typer.Option("--normalise", help="One form of texts; tags and projects in the spelling that most have.")
 ]
 
+_BESIDE = {"others": "cleaned beside them", "submissions": "taken out of streams", "pages": "cleaned in the vault"}
+
 
 @command(
     "openbrain clean --strip-pii",
@@ -60,6 +62,6 @@ def clean(
     for what, number in operation.result.get("found", {}).items():
         place, _, kind = what.partition(": ")
         print(f"{number:>8}  {kind} in {place}")
-    report(operation, dry_run=looks, undoable=False)
+    report(operation, dry_run=looks, undoable=False, words=_BESIDE)
     if looks:
         say("what --yes does can't be undone")

@@ -1,6 +1,7 @@
 """What commands of lifecycle jobs have in common: which memories, and how their report is shown."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,8 +66,10 @@ async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) ->
     return await followed(brain, begun.operation.id) if wait else begun.operation
 
 
-def report(operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True) -> None:
-    """What was done, or would be: counts, and examples with why."""
+def report(
+    operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True, words: Mapping[str, str] | None = None
+) -> None:
+    """What was done, or would be: counts, and examples with why. `words` for counts whose name says too little."""
     failed_or_open = operation.status.value != "done"
     if failed_or_open:
         print(f"{operation.id}  {operation.status.value}")
@@ -74,7 +77,8 @@ def report(operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True
             failed(operation)
         return
     result = operation.result
-    counts = {name: number for name, number in result.items() if isinstance(number, int)}
+    named = {name: number for name, number in result.items() if isinstance(number, int)}
+    counts = {(words or {}).get(name, name): number for name, number in named.items()}
     kept = counts.pop("held", 0)
     would = "would be " if dry_run else ""
     done = ", ".join(f"{number} {would}{name}" for name, number in counts.items()) or f"nothing {would}changed"
