@@ -50,7 +50,9 @@ class Normalising:
         """The same, where nothing is to change."""
         project = self.projects.get(memory.project, memory.project)
         tags = tuple(dict.fromkeys(self.tags.get(tag, tag) for tag in memory.tags))
-        content, title = normalised_text(memory.content) or memory.content, normalised_text(memory.title)
+        # A turn of a conversation is kept letter by letter.
+        content = memory.content if memory.identity else normalised_text(memory.content) or memory.content
+        title = normalised_text(memory.title)
         after = replace(memory, content=content, title=title, tags=tags, project=project)
         found.update(
             f"{name}: spelling"

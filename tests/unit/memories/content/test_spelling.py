@@ -1,9 +1,13 @@
 """One form of texts, one spelling of names."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.text.spelling import name_key, normalised_text, one_spelling
+from openbrain.usecases.content.cleaning import Normalising
+from tests.support.store.fixtures import memory
 
 
 def test_a_text_has_one_form() -> None:
@@ -35,3 +39,12 @@ def test_chosen_spellings_are_left_alone(counted: dict[str, int]) -> None:
 
     assert not chosen.keys() & set(chosen.values())
     assert all(name_key(name) == name_key(best) for name, best in chosen.items())
+
+
+def test_a_turn_of_a_conversation_keeps_its_letters() -> None:
+    turn, found = memory("as said  \nthen", identity="t-1", tags=("K8s",)), Counter[str]()
+
+    after = Normalising(tags={"K8s": "k8s"}).memory(turn, found)
+
+    assert (after.content, after.tags, found) == ("as said  \nthen", ("k8s",), {"tags: spelling": 1})
+    assert Normalising().memory(memory("as said  \nthen"), found).content == "as said\nthen"
