@@ -22,6 +22,7 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.settings.tuning import RecallTuning, StreamTuning
+from openbrain.streams.monitoring import endpoints
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain_api.app import api
 from openbrain_cli.system.embedded.pipeline import Running, running
@@ -44,6 +45,8 @@ def short_pauses() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         shorten(patched.setattr)
         made_once.copy(patched.setattr)
+        # A busy machine is slow: that a part gives no answer in 3 s is no failure there.
+        patched.setattr(endpoints, "_CHECK_S", 30.0)
         yield
 
 
