@@ -1,11 +1,13 @@
 """Dedupe and consolidate through the API, by the housekeeper's own steps, on embedded indexes and the real model."""
 
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
@@ -13,9 +15,11 @@ from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, UNDO
 from openbrain.ports.models import Question, Thought
 from openbrain_housekeeper.handlers.lifecycle import clusters
 from openbrain_housekeeper.jobs.operations import Worker
+from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
 from tests.support.store.lifecycle_worker import wired_worker
+from tests.support.store.mariadb import MariadbTables
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,6 +31,16 @@ WORDINGS = (
 )
 OTHERS = ("The gateway drops idle connections after 60 s", "The gateway doesn't drop idle connections after 30 s")
 MOVES = {"revision", "updated_at", "indexed_at", "text_revision", "vector_revision", "passages_high", "version"}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mariadb"])
+def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+        return
+    made = MariadbTables(request.getfixturevalue("mariadb_server"), f"{DATABASE}_{uuid.uuid4().hex[:12]}")
+    yield made.url
+    made.drop()
 
 
 class Model:
@@ -87,7 +101,7 @@ class Tenant:
         return found
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def tenant(module_brain: Brain) -> AsyncIterator[Tenant]:
     workspace = await module_brain.new_workspace()
     key = await module_brain.key(workspace, permissions=frozenset(Permission))
