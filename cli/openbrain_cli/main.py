@@ -147,7 +147,10 @@ SECTIONS = {
             "Make the search indexes anew, or write memories again.",
         ),
         "index": ("openbrain_cli.operators.indexes.generations:app", "Show, make, switch and drop the search indexes."),
-        "models": ("openbrain_cli.operators.indexes.models:app", "List embedding models, and change the one that serves."),
+        "models": (
+            "openbrain_cli.operators.indexes.models:app",
+            "List embedding models, and change the one that serves.",
+        ),
         "db": ("openbrain_cli.operators.db:app", "Bring the database's schema up to date, or check it."),
         "acl": ("openbrain_cli.operators.streams.acl:acl", "Make the stream server's users."),
         "schema": (
