@@ -59,7 +59,8 @@ def respond(
     """The content at the top level, and in the envelope `data` that older clients read, where `data` may say less."""
     whole = to_json(content)
     envelope = whole if data is None else to_json(data)
-    return Response(status, b'%s,"data":%s}' % (whole[:-1], envelope), headers=headers or {})
+    members = b"" if whole == b"{}" else whole[1:-1] + b","
+    return Response(status, b'{%s"data":%s}' % (members, envelope), headers=headers or {})
 
 
 def respond_page(page: BaseModel) -> Response:
