@@ -1,5 +1,7 @@
 /** The plugin: registers the engine under its own id and under `openbrain`, and the agent's tools. */
 
+import { setTimeout } from "node:timers/promises";
+
 import { Brain } from "./src/brain.js";
 import type { Config } from "./src/config.js";
 import { matchesAny, OpenBrainConfigError, parseConfig } from "./src/config.js";
@@ -14,6 +16,9 @@ export { OpenBrainConfigError } from "./src/config.js";
 
 export const PLUGIN_ID = "openclaw-openbrain-context";
 export const ENGINE_ID = "openbrain";
+
+/** What a turn waits for a compaction; one that takes longer goes on behind it. */
+const MAINTAINED_MS = 1_000;
 
 interface RuntimeContext {
   llm?: { complete?: (params: Record<string, unknown>) => Promise<unknown> };
@@ -56,7 +61,6 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
       name: "OpenBrain context",
       version: "0.1.0",
       ownsCompaction: true,
-      turnMaintenanceMode: "background",
       transcriptSemantics: {
         currentTurnFence: "before-current-turn-entry-v1",
         turnAdvancementIdempotency: "atomic-idempotent-v1",
@@ -102,8 +106,10 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
         return { ok: false, compacted: false, reason: String(error) };
       }
     },
+    /** In the foreground: what is deferred, the host puts off as long as one turn follows the other. */
     async maintain(params: Session & { runtimeContext?: RuntimeContext; abortSignal?: AbortSignal }) {
-      await engine.relieve(params, { complete: completion(params.runtimeContext), signal: params.abortSignal });
+      const relieved = engine.relieve(params, { complete: completion(params.runtimeContext), signal: params.abortSignal });
+      await Promise.race([relieved, setTimeout(MAINTAINED_MS, undefined, { ref: false })]);
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
     },
     async prepareSubagentSpawn(params: { parentSessionKey: string; childSessionKey: string }) {

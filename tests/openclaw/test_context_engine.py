@@ -39,10 +39,12 @@ async def test_eight_turns_survive_a_compaction_and_the_end_of_both_processes(pl
             await host.start()
             await host.says("[t1 #1] The code of the depot is 4711.")
             for turn in (2, 3):
-                await host.says(f"[t1 #{turn}] The road to village {turn} is closed. " + "It snows. " * 60)
+                await host.says(f"[t1 #{turn}] The road to village {turn} is closed. " + "It snows. " * 900)
             await host.says(f"[t1 #4] What lies here? {LIST}")
-            assert "Compacted session" in await host.compact()
+            assert len(await thoughts(brain, KEY, "summary")) == 1, "by its size"
             await host.says(f"[t1 #5] And now? {LIST}")
+            assert "Compacted session" in await host.compact()
+            assert len(await thoughts(brain, KEY, "summary")) == 2, "by command"
 
             cut = asyncio.create_task(host.says("[t1 #6] HOLD this turn: nobody hears of it."))
             await model.held.wait()
