@@ -127,8 +127,9 @@ def main() -> None:
     parser.add_argument("--only", choices=("openbrain", "host"), default="")
     parser.add_argument("--facts", type=int, default=50)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as rules:
-        os.environ.setdefault("KF_RULE_CACHE_DIR", rules)
+    with tempfile.TemporaryDirectory() as kept:
+        for name in ("KF_RULE_CACHE_DIR", "OPENBRAIN_TEST_KEPT"):
+            os.environ.setdefault(name, kept)
         asyncio.run(compared(options.only, options.facts))
 
 

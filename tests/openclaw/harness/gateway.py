@@ -79,9 +79,12 @@ class Gateway:
         model |= {"reasoning": False, "cost": costs}
         provider = {"baseUrl": f"{self.model_url}/v1", "apiKey": "none", "api": "openai-completions"}
         agents: dict[str, Any] = {"entries": {name: {} for name in self.agents}} if self.agents else {}
+        defaults: dict[str, Any] = {"model": {"primary": f"scripted/{MODEL}"}}
+        if self.plugin is None:  # the host refuses summaries without its headings, which a scripted model does not know
+            defaults["compaction"] = {"qualityGuard": {"enabled": False}}
         return {
             "models": {"providers": {"scripted": {**provider, "models": [model]}}},
-            "agents": {"defaults": {"model": {"primary": f"scripted/{MODEL}"}}, **agents},
+            "agents": {"defaults": defaults, **agents},
             "gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}},
         }
 
