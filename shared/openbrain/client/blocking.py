@@ -204,6 +204,7 @@ class SyncOpenBrain:
     change_model = blocking(OpenBrain.change_model)
 
     streams = blocking(OpenBrain.streams)
+    metrics = blocking(OpenBrain.metrics)
     replay = blocking(OpenBrain.replay)
     bury = blocking(OpenBrain.bury)
     pause_group = blocking(OpenBrain.pause_group)

@@ -79,6 +79,7 @@ async def test_a_new_memory_is_told_whole_and_not_yet_indexed(brain: Brain) -> N
         "indexed": False,
         "reason": None,
         "index_error": None,
+        "labels": [],
     }
     assert body["data"] == {"id": body["id"], **expected}
     assert {name: body[name] for name in expected} == expected

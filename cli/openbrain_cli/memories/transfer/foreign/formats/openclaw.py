@@ -16,9 +16,11 @@ NAME = "openclaw-sessions"
 _FOLDER = "agents"
 """Below it a folder for each agent, named like it."""
 _EVENTS = (
-    "SELECT e.session_id, e.seq, e.event_json, w.session_key FROM transcript_events e "
+    "SELECT e.*, w.session_key FROM transcript_events e "
     "LEFT JOIN {windows} w ON w.session_id = e.session_id ORDER BY e.session_id, e.seq"
 )
+_EVENT_BYTES = 4 * 1024 * 1024
+"""Of one event, as OpenClaw limits it."""
 _ROLES = {"user": "user", "assistant": "assistant", "toolResult": "tool"}
 
 
@@ -39,10 +41,10 @@ def _stored(path: Path, windows: str) -> Rows:
     for row in databases.sqlite_rows(path, _EVENTS.format(windows=windows)):
         if isinstance(row, BrokenRow):
             yield row
-        elif row["event_json"] is None:
-            yield BrokenRow("is packed by OpenClaw with zstd: export this session there")
         else:
-            yield _event(_parsed(row["event_json"]), row["session_key"] or row["session_id"], row["seq"], path)
+            text = row["event_json"]
+            event = _parsed(_unpacked(row.get("event_zstd") or b"") if text is None else text)
+            yield _event(event, row["session_key"] or row["session_id"], row["seq"], path)
 
 
 def _lines(path: Path) -> Rows:
@@ -71,6 +73,16 @@ def _event(event: Any, key: str, number: int, path: Path) -> Row | BrokenRow:
         "message": message,
         "agent": _agent(path),
     }
+
+
+def _unpacked(packed: bytes) -> str:
+    """The text of an event that OpenClaw stored packed; '' where it is none."""
+    import zstandard
+
+    with suppress(zstandard.ZstdError, ValueError):
+        if zstandard.frame_content_size(packed) <= _EVENT_BYTES:
+            return zstandard.ZstdDecompressor().decompress(packed, max_output_size=_EVENT_BYTES).decode()
+    return ""
 
 
 def _parsed(text: str) -> Any:
