@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -26,12 +27,13 @@ __all__ = ["two_vaults"]
 class Inspector:
     """One connection that is kept by a process of the inspector's, and a command for each request."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, home: Path, sockets: str) -> None:
+        self._home, self._sockets = home, sockets
         self._program = (NODE.program, INSPECTOR.program)
 
     async def run(self, *words: str) -> str:
-        return await finished([*self._program, "--format", "json", "--connection", "brain", *words], self._home)
+        command = [*self._program, "--format", "json", "--connection", "brain", *words]
+        return await finished(command, self._home, MCP_INSPECTOR_DAEMON_DIR=self._sockets)
 
     async def tools(self) -> set[str]:
         listed = orjson.loads(await self.run("tools/list"))
@@ -49,12 +51,14 @@ def _tools(listed: Any) -> Sequence[dict[str, Any]]:
 @asynccontextmanager
 async def connected(home: Path, *words: str) -> AsyncIterator[Inspector]:
     home.mkdir()
-    inspector = Inspector(home)
-    try:
-        await inspector.run("connect", *words)
-        yield inspector
-    finally:
-        await inspector.run("daemon", "stop")
+    # A socket's path must be short.
+    with TemporaryDirectory(dir="/tmp") as sockets:
+        inspector = Inspector(home, sockets)
+        try:
+            await inspector.run("connect", *words)
+            yield inspector
+        finally:
+            await inspector.run("daemon", "stop")
 
 
 @pytest.mark.servers("node", "inspector")
