@@ -28,7 +28,7 @@ EVENTS: Mapping[str, Mapping[str, object]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How often."""
+    """Repeats."""
     parser.add_argument("--hook-start-repeats", type=int, default=7)
 
 

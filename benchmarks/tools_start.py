@@ -28,7 +28,7 @@ MESSAGES = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How often."""
+    """Repeats."""
     parser.add_argument("--tools-start-repeats", type=int, default=7)
 
 

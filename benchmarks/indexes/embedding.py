@@ -19,7 +19,7 @@ BATCH = 32
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--embedding-count", type=int, default=1500)
     parser.add_argument("--embedding-repeats", type=int, default=3)
 

@@ -58,7 +58,7 @@ _VECTOR = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--reconcile-embedded", type=int, default=FULL["embedded"], help="memories; 0 leaves it out")
     parser.add_argument("--reconcile-servers", type=int, default=200_000, help="memories; 0 leaves it out")
     parser.add_argument("--reconcile-repeats", type=int, default=3)

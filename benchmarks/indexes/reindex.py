@@ -33,7 +33,7 @@ Turns = Sequence[Mapping[str, float]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--reindex-count", type=int, default=100_000, help="memories embedded; 0 leaves it out")
     parser.add_argument("--reindex-servers", type=int, default=50_000, help="memories on servers; 0 leaves it out")
     parser.add_argument("--reindex-folder", help="keeps the filled embedded store")

@@ -30,7 +30,7 @@ PAUSE_S = 0.03
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--verify-memories", type=int, default=200_000)
     parser.add_argument("--verify-repeats", type=int, default=3)
 

@@ -1,4 +1,4 @@
-"""What recall finds of conversations that were imported three times in other words, after dedupe and consolidate,
+"""Recall over conversations imported three times in other words, after dedupe and consolidate,
 beside one clean import; and how many rows live then.
 
 The second import spells out contractions and leaves out fillers, the third puts other everyday words; both end

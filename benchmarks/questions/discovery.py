@@ -34,7 +34,7 @@ ROUTES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--discovery-count", type=int, default=100_000)
     parser.add_argument("--discovery-folder", help="keeps the filled store; may be that of --recall-folder")
     parser.add_argument("--discovery-requests", type=int, default=200)

@@ -23,7 +23,7 @@ BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p4"}}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--recall-count", type=int, default=100_000)
     parser.add_argument("--recall-folder", help="keeps the filled store, and is filled only where it is not yet")
     parser.add_argument("--recall-requests", type=int, default=300)

@@ -23,7 +23,7 @@ IDLE_S = 3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--recall-batch-count", type=int, default=10_000)
     parser.add_argument("--recall-batch-folder", help="keeps the filled store, and is filled only where it is not yet")
     parser.add_argument("--recall-batch-requests", type=int, default=4, help="batches of each repeat")

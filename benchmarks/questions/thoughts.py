@@ -17,7 +17,7 @@ Request = tuple[str, str, str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often."""
+    """Sizes and repeats."""
     parser.add_argument("--thoughts-count", type=int, default=100_000)
     parser.add_argument("--thoughts-folder", help="keeps the filled store")
     parser.add_argument("--thoughts-requests", type=int, default=200)

@@ -14,7 +14,7 @@ NAME = "personal_data"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How often."""
+    """Repeats."""
     parser.add_argument("--personal-data-repeats", type=int, default=7)
 
 

@@ -23,7 +23,7 @@ PROSE = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How often."""
+    """Repeats."""
     parser.add_argument("--secrets-repeats", type=int, default=7)
 
 

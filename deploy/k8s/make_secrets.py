@@ -37,7 +37,7 @@ def of_users(passwords: Mapping[str, str], redis: str) -> dict[str, dict[str, st
 
 
 def _of_sentinels(parts: SplitResult) -> dict[str, str]:
-    """What KEDA wants to know of them, whose places are the address."""
+    """Names and credentials of Sentinels for KEDA's trigger."""
     said = dict(parse_qsl(parts.query))
     return {
         "sentinelMaster": parts.path.strip("/").partition("/")[0],

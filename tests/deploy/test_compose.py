@@ -56,7 +56,7 @@ PROFILES = {
 def loaded(
     folder: Path, given: Mapping[str, str] = PASSWORDS, *, profiles: str = "brain", text: str = FILE_TEXT
 ) -> "subprocess.CompletedProcess[str]":
-    """What Compose's own loader makes of the file beside an `.env`."""
+    """Compose file as resolved by Compose's own loader beside an `.env`."""
     need("compose")
     (folder / "docker-compose.yml").write_text(text, encoding="utf-8")
     (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in given.items()), encoding="utf-8")

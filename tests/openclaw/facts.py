@@ -1,4 +1,4 @@
-"""How many of fifty facts are before the model when they are asked for, 180 turns and some compactions later.
+"""Share of fifty facts that are before the model when asked for, 180 turns and some compactions later.
 
 `python -m tests.openclaw.facts`: the context engine and the host's own, each in a session of its own on the same words.
 """

@@ -56,7 +56,7 @@ class Conversation:
         await self.host.says(f"[{session} #{number}] {filler * 8}{more}", session, agent)
 
     async def events(self, number: int) -> None:
-        """What happens in this turn beside what is said."""
+        """Run the events planned for this turn: kills, restarts, compactions."""
         if number == COMPACTED:
             assert "Compacted session" in await self.host.compact()
         elif number == RESTARTED:

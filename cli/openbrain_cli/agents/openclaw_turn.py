@@ -22,7 +22,7 @@ def host_program() -> str | None:
 
 
 async def turn_is_kept(program: str, profile: "Profile", secret: str) -> int:
-    """How many messages of one turn were kept. `SetupError` says why there are none."""
+    """Number of stored messages of one turn. `SetupError` says why there are none."""
     from openbrain.client import OpenBrain
 
     session = f"agent:main:openbrain-check-{secrets.token_hex(4)}"

@@ -62,14 +62,14 @@ class Pruned(Lifecycled):
 
 
 class Consolidated(Lifecycled):
-    """What is merged, and by what."""
+    """Rule of a consolidation."""
 
     threshold: NotRequired[float]
     reasoned: NotRequired[bool]
 
 
 class CleanedWhat(Lifecycled):
-    """What is put right; at least one of them."""
+    """Rules of a cleaning; at least one of them."""
 
     strip_pii: NotRequired[bool]
     strip_secrets: NotRequired[bool]

@@ -10,7 +10,7 @@ from openbrain.ports.store.operations import Operation
 
 
 class HistoryText(NamedTuple):
-    """What a line of the audit says: JSON of the fields before and after, and a note."""
+    """Content of an audit line: JSON of the fields before and after, and a note."""
 
     id: int
     before: str | None
@@ -51,7 +51,7 @@ class Cleansing(Protocol):
         were changed. Nothing where the operation does not run any more."""
 
     async def found(self, operation_id: str) -> Mapping[str, int]:
-        """What an operation has found and cleaned so far, as in `Cleaned`."""
+        """Counts of an operation so far, as in `Cleaned`."""
 
     async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
         """Clean what the workspace keeps beside memories: messages, questions, reasons of feedback,

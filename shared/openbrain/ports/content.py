@@ -10,16 +10,16 @@ NamedText = tuple[str, str]
 
 
 class Action(StrEnum):
-    """What becomes of a text that holds what is looked for."""
+    """Action on a text with findings."""
 
     OFF = "off"
     MASK = "mask"
-    """Its kind stands in its place."""
+    """Replace each finding by its kind."""
     HASH = "hash"
     """A keyed hash stands in its place: the same value has the same one within a workspace."""
     REFUSE = "refuse"
     LABEL = "label"
-    """It is stored, and the memory tagged."""
+    """Store the text unchanged and tag the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ PersonalDataRules = Mapping[str, PersonalDataRule]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Its kind, and where it stands in the text, in characters."""
+    """Kind of a finding and its range in the text, in characters."""
 
     kind: str
     start: int
@@ -77,7 +77,7 @@ class Admission(Protocol):
 
 
 class ContentPolicy(Protocol):
-    """What the settings, and an operator for each workspace, say of secrets and personal data."""
+    """Rules for secrets and personal data: of the settings, and of each workspace."""
 
     def start(self) -> None:
         """Begin, in the background, with what has to be loaded. For processes that write, when they start."""

@@ -24,7 +24,7 @@ JOBS: Mapping[str, bool] = {PRUNE: True, DEDUPE: True, CONSOLIDATE: True, CLEAN:
 
 
 class Action(StrEnum):
-    """What is done to one memory."""
+    """Kind of change of one memory."""
 
     ARCHIVED = "archived"
     REWRITTEN = "rewritten"
@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 
 class Use(NamedTuple):
-    """What recalls made of a memory."""
+    """Usage counters of a memory."""
 
     recalls: int = 0
     last_recalled_at: int | None = None
@@ -50,7 +50,7 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a job decides about one memory, of which an operation changes each once."""
+    """Decision of a job about one memory. An operation changes each memory once."""
 
     memory_id: str
     action: Action
@@ -89,7 +89,7 @@ class Selection:
 
 
 class Dealt(NamedTuple):
-    """What became of some subjects."""
+    """Outcome for a group of subjects."""
 
     changes: Sequence[Change]
     held: int
@@ -97,7 +97,7 @@ class Dealt(NamedTuple):
 
 
 class Undone(StrEnum):
-    """What became of a change that was to be undone."""
+    """Outcome of undoing one change."""
 
     UNDONE = "undone"
     TAKEN = "taken"
@@ -129,7 +129,7 @@ class Lifecycle(Protocol):
         where the operation does not run any more: what comes late from a worker that was given up changes nothing."""
 
     async def counts(self, operation_id: str) -> Mapping[Action, int]:
-        """What an operation has changed."""
+        """Number of changes of an operation, by action."""
 
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
         """The first of its changes, without what was rewritten."""
@@ -141,7 +141,7 @@ class Lifecycle(Protocol):
         stands in the way of what was archived. Where the next ones follow; None at the end."""
 
     async def undone(self, of: str) -> Mapping[Undone, int]:
-        """What became of the changes of an operation that was taken back."""
+        """Outcomes of an undo, counted."""
 
     async def purge_changes(self, before: int, limit: int) -> int:
         """Forget how to undo what was done before that time (microseconds)."""
@@ -201,7 +201,7 @@ def plain(criteria: Criteria) -> dict[str, Any]:
 
 
 def selection_of(operation: Operation) -> Selection:
-    """What `kept` kept."""
+    """Selection of an operation, from its request."""
     request, at = operation.request, operation.created_at
     return Selection(
         workspace_id=operation.workspace_id,

@@ -30,7 +30,7 @@ def clock() -> Clock:
 def content_policy(
     settings: Settings, rules: Callable[[], Awaitable[PersonalDataRules]] | None = None, clock: Clock | None = None
 ) -> ContentPolicy:
-    """What stands before every write: secrets, and personal data as each workspace's rule says."""
+    """Content policy before every write: secrets, and personal data by each workspace's rule."""
     from openbrain.usecases.content.policy import DetectingPolicy
 
     chosen = settings.secrets.policy

@@ -1,6 +1,5 @@
 """Lifecycle operations through the API, with the housekeeper's own steps at work on both embedded indexes."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -13,6 +12,7 @@ from openbrain.ports.lifecycle import PRUNE, UNDO
 from openbrain.usecases.indexes import comparison_sums, serving_indexes
 from openbrain_housekeeper.handlers.lifecycle import job, undo
 from tests.support.api.brain import Brain, client_of, http, refused, remembered
+from tests.support.api.lifecycle_tenant import LifecycleTenant
 from tests.support.store.fixtures import age_holds, rows
 from tests.support.store.lifecycle_worker import worker
 
@@ -23,41 +23,11 @@ MOVING = {"score", "similarity", "updated_at"}
 """Of an answer: a text index counts what lies dead in it until it merges."""
 GATE = "when does the gate open?"
 PRUNING = "/v1/admin/lifecycle:prune"
-RISING = {"revision", "updated_at", "indexed_at", "text_revision", "vector_revision", "passages_high"}
 
 
-@dataclass
-class Tenant:
-    brain: Brain
-    workspace: str
-    admin: httpx.AsyncClient
-
-    async def ended(self, response: httpx.Response) -> dict[str, Any]:
-        """The operation of an answer, worked off."""
-        assert response.status_code == 202, response.text
-        operation_id = response.json()["operation"]["id"]
-        one = worker(self.brain.store, self.brain.clock)
-        while await one.round():
-            pass
-        operation: dict[str, Any] = (await self.admin.get(f"/v1/admin/operations/{operation_id}")).json()
-        assert operation["status"] == "done", operation
-        await self.brain.settle()
-        return operation
-
+class Tenant(LifecycleTenant):
     async def pruned(self, **body: Any) -> dict[str, Any]:
         return await self.ended(await self.admin.post(PRUNING, json=body))
-
-    async def undone(self, operation: dict[str, Any]) -> dict[str, Any]:
-        return await self.ended(await self.admin.post(f"/v1/admin/operations/{operation['id']}:undo"))
-
-    async def truth(self) -> list[dict[str, Any]]:
-        """All rows, byte for byte, but for what rises with every write."""
-        found = await rows(
-            self.brain.store._database,
-            "SELECT * FROM memories WHERE workspace_id = :workspace ORDER BY id",
-            workspace=self.workspace,
-        )
-        return [{name: value for name, value in row.items() if name not in RISING} for row in found]
 
     async def indexed(self, query: str) -> tuple[set[str], list[Any]]:
         """Which of them the two indexes hold, and what they answer. Both hold what the truth says."""

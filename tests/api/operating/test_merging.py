@@ -2,10 +2,8 @@
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 import pytest_asyncio
 
@@ -14,11 +12,10 @@ from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, UNDO
 from openbrain.ports.models import Question, Thought
 from openbrain_housekeeper.handlers.lifecycle import clusters
-from openbrain_housekeeper.jobs.operations import Worker
 from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, refused, remembered
-from tests.support.store.fixtures import age_holds, rows
-from tests.support.store.lifecycle_worker import wired_worker
+from tests.support.api.lifecycle_tenant import RISING, LifecycleTenant
+from tests.support.store.fixtures import age_holds
 from tests.support.store.mariadb import MariadbTables
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -30,7 +27,6 @@ WORDINGS = (
     "After 30 s the gateway drops idle connections",
 )
 OTHERS = ("The gateway drops idle connections after 60 s", "The gateway doesn't drop idle connections after 30 s")
-MOVES = {"revision", "updated_at", "indexed_at", "text_revision", "vector_revision", "passages_high", "version"}
 
 
 @pytest.fixture(scope="module", params=["sqlite", "mariadb"])
@@ -54,42 +50,13 @@ class Model:
         return Thought(text=self.answer, model="small")
 
 
-@dataclass
-class Tenant:
-    brain: Brain
-    workspace: str
-    admin: httpx.AsyncClient
-
-    def worker(self, holder: str = "test", reasoner: object = None) -> Worker:
-        return wired_worker(self.brain, holder, reasoner)
-
-    async def ended(self, response: httpx.Response, reasoner: object = None) -> dict[str, Any]:
-        assert response.status_code == 202, response.text
-        worker = self.worker(reasoner=reasoner)
-        while await worker.round():
-            pass
-        return await self.operation(response.json()["operation"]["id"])
-
-    async def operation(self, operation_id: str) -> dict[str, Any]:
-        operation: dict[str, Any] = (await self.admin.get(f"/v1/admin/operations/{operation_id}")).json()
-        assert operation["status"] == "done", operation
-        await self.brain.settle()
-        return operation
-
+class Tenant(LifecycleTenant):
     async def ran(self, job: str, reasoner: object = None, **body: Any) -> dict[str, Any]:
         return await self.ended(await self.admin.post(PATH.format(job), json=body), reasoner)
 
-    async def undone(self, operation: dict[str, Any]) -> dict[str, Any]:
-        return await self.ended(await self.admin.post(f"/v1/admin/operations/{operation['id']}:undo"))
-
-    async def truth(self) -> list[dict[str, Any]]:
-        """All rows, byte for byte, but for what rises with every write."""
-        found = await rows(
-            self.brain.store._database,
-            "SELECT * FROM memories WHERE workspace_id = :workspace ORDER BY id",
-            workspace=self.workspace,
-        )
-        return [{name: value for name, value in row.items() if name not in MOVES} for row in found]
+    async def unversioned(self) -> list[dict[str, Any]]:
+        """Undoing a rewrite raises the version."""
+        return await self.truth(RISING | {"version"})
 
     async def living(self) -> set[str]:
         listed = (await self.admin.get("/v1/brain/list", params={"limit": 100})).json()
@@ -123,10 +90,10 @@ async def test_the_best_of_those_that_say_the_same_stays(tenant: Tenant) -> None
     tenant.brain.clock.advance(DAY)
     assert (await tenant.admin.patch(f"/v1/brain/memories/{ids[1]}", json={"confirm": True})).status_code == 200
     await tenant.brain.settle()
-    before = await tenant.truth()
+    before = await tenant.unversioned()
 
     looked_at = await tenant.ran(DEDUPE)
-    untouched = await tenant.truth()
+    untouched = await tenant.unversioned()
     done = await tenant.ran(DEDUPE, dry_run=False)
 
     assert untouched == before
@@ -144,7 +111,7 @@ async def test_the_best_of_those_that_say_the_same_stays(tenant: Tenant) -> None
     again = await tenant.ran(DEDUPE, dry_run=False)
     assert again["result"] == {"examples": []}
     assert (await tenant.undone(done))["result"] == {"undone": 3}
-    assert await tenant.truth() == before
+    assert await tenant.unversioned() == before
 
 
 async def test_what_is_near_becomes_one_that_says_all(tenant: Tenant) -> None:
@@ -160,7 +127,7 @@ async def test_what_is_near_becomes_one_that_says_all(tenant: Tenant) -> None:
         )
     far = await remembered(tenant.admin, "The gateway drops idle connections after 30 s")
     await tenant.brain.settle()
-    before = await tenant.truth()
+    before = await tenant.unversioned()
 
     looked_at = await tenant.ran(CONSOLIDATE, threshold=0.8)
     done = await tenant.ran(CONSOLIDATE, threshold=0.8, dry_run=False)
@@ -177,7 +144,7 @@ async def test_what_is_near_becomes_one_that_says_all(tenant: Tenant) -> None:
     again = await tenant.ran(CONSOLIDATE, threshold=0.8, dry_run=False)
     assert again["result"] == {"examples": []}
     assert (await tenant.undone(done))["result"] == {"undone": 3}
-    assert await tenant.truth() == before
+    assert await tenant.unversioned() == before
 
 
 @pytest.mark.parametrize(
@@ -211,7 +178,7 @@ async def test_killed_at_every_step_it_ends_as_if_it_had_not_been(
     for text in (*WORDINGS, *OTHERS):
         await remembered(tenant.admin, text)
     await tenant.brain.settle()
-    before, looked_at = await tenant.truth(), await tenant.ran(DEDUPE)
+    before, looked_at = await tenant.unversioned(), await tenant.ran(DEDUPE)
 
     begun = await tenant.admin.post(PATH.format(DEDUPE), json={"dry_run": False})
     for death in range(20):
@@ -226,7 +193,7 @@ async def test_killed_at_every_step_it_ends_as_if_it_had_not_been(
     assert done["result"] == looked_at["result"]
     assert len(await tenant.living()) == 3
     await tenant.undone(done)
-    assert await tenant.truth() == before
+    assert await tenant.unversioned() == before
 
 
 async def test_of_a_cluster_that_is_too_large_the_next_runs_take_the_rest(

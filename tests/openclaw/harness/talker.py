@@ -92,7 +92,7 @@ def content_of(message: Mapping[str, Any]) -> str:
 
 
 def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
-    """What was said last, and how many results of tools came after it."""
+    """Last user message and the number of tool results after it."""
     results = 0
     for message in reversed(messages):
         if message["role"] == "tool":
@@ -103,7 +103,7 @@ def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
 
 
 def _summary(text: str) -> str:
-    """What a model might make of it: the beginning of each line, as many as fit."""
+    """Summary as a model might write it: the beginning of each line, as many as fit."""
     lines = [line[:90] for line in text.splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines:

@@ -34,7 +34,7 @@ class GoTool:
 
     @property
     def built(self) -> str:
-        """What the stamp says of the program as it would be built now."""
+        """Stamp of the program as it would be built now."""
         text = b"" if self.source is None else self.source.read_bytes()
         return self.version + (f" {hashlib.sha256(text).hexdigest()[:12]}" if text else "")
 

@@ -47,7 +47,7 @@ class Sentinels:
         raise TimeoutError("the Sentinels name no master")
 
     def replicas(self) -> list[ServerProcess]:
-        """Those that follow it and are up to it."""
+        """Replicas connected to it and in step."""
         master = self.master()
         return [each for port, each in self.servers.items() if each is not master and self.role(port) == "slave"]
 

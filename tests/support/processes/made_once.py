@@ -52,7 +52,7 @@ def copy(change: Change = setattr) -> None:
 
 
 def shorten_and_copy() -> None:
-    """What a fork calls before its command begins."""
+    """Functions that a fork calls before its command."""
     shorten()
     copy()
 

@@ -29,7 +29,7 @@ def _holds(path: Path, forms: list[bytes]) -> bool:
 
 
 def _parts(path: Path) -> Iterator[bytes]:
-    """What is in the file, without long stretches of zeros: nearly all of an index is that. No word begins with a zero,
+    """Content of the file without long stretches of zeros, nearly all of an index. No word begins with a zero,
     and in UTF-16 it may end with one."""
     part: list[bytes] = []
     with path.open("rb", buffering=0) as file:

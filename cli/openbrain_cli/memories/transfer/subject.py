@@ -23,7 +23,7 @@ Matching = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Who said it, or what it says."""
+    """Options `--speaker` and `--matching`."""
 
     speaker: Speakers = None
     matching: Matching = ""
@@ -35,7 +35,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject(Said):
-    """The same, or who wrote it."""
+    """The same with `--agent`."""
 
     agent: Agents = None
 
@@ -44,12 +44,12 @@ class Subject(Said):
 
 
 async def is_admin(brain: "OpenBrain") -> bool:
-    """Whose key sees all of its workspace."""
+    """Whether the key may see the whole workspace."""
     return "admin" in (await brain.whoami()).permissions
 
 
 def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool) -> None:
-    """How many there are, and the first of them."""
+    """Ask for the selected memories and show their number and the first of them."""
 
     async def work(brain: "OpenBrain") -> "BulkEnded":
         return await brain.forget_matching(whole=await is_admin(brain), **filters)
@@ -59,7 +59,7 @@ def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool
 
 
 def shown(matching: "BulkEnded", what: str) -> None:
-    """What would end."""
+    """Print their number and the first of them."""
     print(f"{matching.count} would be {what}")
     for item in matching.sample:
         print(f"  {item}")

@@ -92,12 +92,12 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
 
 
 def _document(standing: "PoliciesAnswer") -> dict[str, Any]:
-    """What can be edited and given back."""
+    """Policy document as editable JSON."""
     return standing.model_dump(mode="json", exclude={"actor", "updated_at"})
 
 
 def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:
-    """What the editor leaves in a file that only this person may read."""
+    """Text after editing, in a temporary file that only its owner may read."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "policy.json"
         file.write_text(json_module.dumps(before, indent=2) + "\n", encoding="utf-8")

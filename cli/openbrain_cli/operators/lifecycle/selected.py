@@ -1,4 +1,4 @@
-"""What commands of lifecycle jobs have in common: which memories, and how their report is shown."""
+"""Options and report shared by the commands of lifecycle jobs."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _DAYS = {"": 1, "d": 1, "w": 7, "y": 365}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """Which memories of the workspace a job goes through."""
+    """Filters of a job: a memory must match all that are given."""
 
     org: Org = None
     project: Project = None
@@ -69,7 +69,7 @@ async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) ->
 def report(
     operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True, words: Mapping[str, str] | None = None
 ) -> None:
-    """What was done, or would be: counts, and examples with why. `words` for counts whose name says too little."""
+    """Print the counts and the first examples, each with its reason. `words` replaces unclear names of counts."""
     failed_or_open = operation.status.value != "done"
     if failed_or_open:
         print(f"{operation.id}  {operation.status.value}")

@@ -19,7 +19,7 @@ ALIVE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What the API said, and when."""
+    """Metrics as read from the API, with the time of reading."""
 
     at: datetime
     status: str
@@ -76,7 +76,7 @@ async def ask(brain: "OpenBrain") -> Raw:
 
 
 def look(raw: Raw, before: Raw | None) -> Look:
-    """What the numbers say."""
+    """Figures of one refresh, computed from two readings."""
     groups = tuple(_rows(raw.streams))
     waiting = raw.samples.gauge("openbrain_outbox_waiting")
     return Look(

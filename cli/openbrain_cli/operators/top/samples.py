@@ -8,7 +8,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What one process counted since it started."""
+    """Counters of one process since its start."""
 
     values: Mapping[str, Mapping[Labels, float]]
 

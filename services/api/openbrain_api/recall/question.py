@@ -63,7 +63,7 @@ class Question:
     """Whether times that it names lift what happened then."""
 
     asked_at: int | None = None
-    """What its time words are seen from, microseconds; None: the clock."""
+    """Reference time of relative time words, microseconds; None: the clock."""
 
     as_of: int | None = None
     """Asked of that time, microseconds; None of now."""
@@ -84,6 +84,6 @@ class RecallResult:
     nothing_close: bool = False
     """Something was found, and nothing of it is near enough to be shown."""
     times: tuple[TimeSpan, ...] = ()
-    """What the question's time words were taken for."""
+    """Time spans read from the question."""
     explained: Mapping[str, Json] = field(default_factory=dict)
     """By memory id, where it was asked for."""

@@ -22,7 +22,7 @@ SETTLE_S = 5.0
 
 
 class Streams(Protocol):
-    """What it needs of the streams."""
+    """Access to the streams that `clean` needs."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 

@@ -58,7 +58,7 @@ class LifecycleBody(MemoryFilter):
         return {**kept(self.selection(workspace_id, at)), "rule": self.rule(), "dry_run": self.dry_run}
 
     def rule(self) -> dict[str, Any]:
-        """What is the job's own, as JSON values."""
+        """Members of the job itself, without filters, as JSON values."""
         return self.model_dump(mode="json", exclude=set(LifecycleBody.model_fields), exclude_none=True)
 
 

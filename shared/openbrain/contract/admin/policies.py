@@ -36,7 +36,7 @@ class _Policy(Body):
     body: LifecycleBody
 
     def run(self, workspace_id: str, at: int) -> Run:
-        """What the housekeeper starts."""
+        """Request of an operation that the housekeeper starts."""
         request = self.body.request(workspace_id, at)
         return Run(name=self.name, kind=self.job, schedule=self.schedule, request=request)
 
@@ -138,7 +138,7 @@ class PoliciesAnswer(Answer):
 
     @classmethod
     def standing(cls, document: PolicyDocument | None) -> Self:
-        """What stands in the database."""
+        """Answer from the stored document."""
         given = {} if document is None else document.given
         return cls(
             policies=tuple(given.get("policies", ())),

@@ -135,7 +135,7 @@ class BrowseFilters(Filters):
 
 
 class SubjectFilters(BrowseFilters):
-    """What is about one person or thing, in whatever state it is."""
+    """Selection of the memories about one person or thing, in any state."""
 
     speaker: Annotated[Speakers, Field(description="Who said it.")] = ()
     matching: Annotated[

@@ -205,7 +205,7 @@ class TurnBeside(Answer):
 
 
 class TimeRead(Answer):
-    """What time words of a question were taken for."""
+    """Time spans read from a question."""
 
     words: str
     since: datetime

@@ -97,7 +97,7 @@ _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
 class TextLabel(StrEnum):
-    """What a reader should know of a stored text."""
+    """Label of a stored text for its readers."""
 
     INSTRUCTION = "instruction"
     """It tries to tell the model that reads it what to do."""

@@ -26,7 +26,7 @@ class Workspace:
     max_bytes: int | None = None
     """Of their contents in UTF-8."""
     personal_data: Action = Action.OFF
-    """What becomes of personal data that is about to be stored."""
+    """Rule for personal data at write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

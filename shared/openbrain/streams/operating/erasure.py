@@ -188,7 +188,7 @@ class StreamEraser:
         return _Judged(ids, seen, unjudged)
 
     async def _taken(self, stream: str, ids: Sequence[str]) -> Sequence[str]:
-        """Those that every group has acknowledged; none where no group reads it."""
+        """Entries that every group has acknowledged; none where no group reads the stream."""
         groups: Sequence[Any] = await self._client.xinfo_groups(stream)
         taken = list(ids) if groups else []
         for group in groups:

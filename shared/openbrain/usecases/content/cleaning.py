@@ -24,7 +24,7 @@ class Stripping:
     admission: Admission
 
     def fields(self, fields: Mapping[str, Any], found: Counter[str], place: str = "") -> dict[str, Any]:
-        """Those that change."""
+        """Names of the fields that change."""
         texts = texts_of(fields)
         for (name, _), own in zip(texts, self.detector.find(texts), strict=True):
             found.update(f"{place or name.partition('.')[0]}: {each.kind}" for each in own)
@@ -100,7 +100,7 @@ def told(found: Mapping[str, int]) -> str:
 
 
 def total(cleaned: Sequence[Cleaned]) -> Counter[str]:
-    """All that was found."""
+    """All findings."""
     counts: Counter[str] = Counter()
     for each in cleaned:
         counts.update(each.found)

@@ -114,7 +114,7 @@ class DetectingPolicy:
 
 
 def stripping(detector: Detector, action: Action, key: str = "") -> Admission:
-    """What replaces all that a detector finds, whatever the policy of new writes is."""
+    """Masking of all findings of a detector, independent of the policy for writes."""
     return Steps((Step(detector, action, "", key),))
 
 

@@ -38,7 +38,7 @@ Pair = tuple[Placed, Placed]
 
 
 def place_of(memory: Memory) -> tuple[str, ...]:
-    """What two that may be compared have in common."""
+    """Scope within which memories may be compared: org, project, type and audience."""
     return tuple(str(getattr(memory, name)) for name in PLACE)
 
 
@@ -56,7 +56,7 @@ class Neighbours:
         self._index, self._generations, self._vectors, self._memories = index, generations, vectors, memories
 
     async def placed(self, memories: Sequence[Memory]) -> Mapping[str, Placed]:
-        """Those whose vectors are of what they say now; others have to wait for theirs."""
+        """Memories whose vectors are of their current text."""
         generation = await self._serving()
         found = await self._vectors.passages([memory.id for memory in memories], generation.model)
         return {

@@ -65,7 +65,7 @@ class Scan:
 
 
 def state_file(data_dir: Path, workspace_id: str, root: Path) -> Path:
-    """Where what is known of a vault's pages is kept; who removes it has all of them read again."""
+    """Index file of a vault's pages. Removing it has all pages read again."""
     name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
     return data_dir / "vaults" / f"{name}.index"
 

@@ -10,7 +10,7 @@ from openbrain.domain.memory import DAY, Memory
 from openbrain.ports.lifecycle import Action, Change, Subject, Use
 from openbrain.usecases.indexes.neighbours import place_of
 from openbrain_housekeeper.handlers.lifecycle import consolidate, dedupe
-from openbrain_housekeeper.handlers.lifecycle.clusters import hanging_together
+from openbrain_housekeeper.handlers.lifecycle.clusters import connected_components
 from tests.support.indexes.entries import memory
 
 NOW = 100 * DAY
@@ -129,4 +129,4 @@ def test_what_is_merged_takes_in_what_is_newer_alone() -> None:
 def test_what_is_linked_by_others_hangs_together() -> None:
     links = {"a": {"b"}, "b": {"a", "c"}, "c": {"b"}, "d": {"e"}, "e": {"d"}}
 
-    assert [*hanging_together(links)] == [["a", "b", "c"], ["d", "e"]]
+    assert [*connected_components(links)] == [["a", "b", "c"], ["d", "e"]]

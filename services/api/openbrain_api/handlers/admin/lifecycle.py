@@ -1,6 +1,7 @@
 """Jobs that go through a workspace's memories, and the way back. Each is an operation, a dry run too."""
 
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from openbrain.contract.admin.lifecycle import (
     CleanBody,
@@ -24,16 +25,13 @@ from openbrain_api.handlers.admin.operations import accepted
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
-
-@Route(
-    "POST",
-    "/v1/admin/lifecycle:prune",
-    permission=Permission.ADMIN,
-    response=LifecycleStarted,
-    statuses=(202,),
-    waits=True,
-    cost=10,
+_operation: Final = partial(
+    Route, "POST", permission=Permission.ADMIN, response=LifecycleStarted, statuses=(202,), waits=True, cost=10
 )
+"""A route that starts an operation."""
+
+
+@_operation("/v1/admin/lifecycle:prune")
 async def prune(call: Call[PruneBody, Nothing]) -> Response:
     """Archive what is not sure enough, old, or found by no recall.
 
@@ -43,15 +41,7 @@ async def prune(call: Call[PruneBody, Nothing]) -> Response:
     return await started(call, PRUNE)
 
 
-@Route(
-    "POST",
-    "/v1/admin/lifecycle:dedupe",
-    permission=Permission.ADMIN,
-    response=LifecycleStarted,
-    statuses=(202,),
-    waits=True,
-    cost=10,
-)
+@_operation("/v1/admin/lifecycle:dedupe")
 async def dedupe(call: Call[DedupeBody, Nothing]) -> Response:
     """Archive what says the same as another memory of its place.
 
@@ -61,15 +51,7 @@ async def dedupe(call: Call[DedupeBody, Nothing]) -> Response:
     return await started(call, DEDUPE)
 
 
-@Route(
-    "POST",
-    "/v1/admin/lifecycle:consolidate",
-    permission=Permission.ADMIN,
-    response=LifecycleStarted,
-    statuses=(202,),
-    waits=True,
-    cost=10,
-)
+@_operation("/v1/admin/lifecycle:consolidate")
 async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
     """Merge memories about the same into the surest of them.
 
@@ -79,15 +61,7 @@ async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
     return await started(call, CONSOLIDATE)
 
 
-@Route(
-    "POST",
-    "/v1/admin/lifecycle:clean",
-    permission=Permission.ADMIN,
-    response=LifecycleStarted,
-    statuses=(202,),
-    waits=True,
-    cost=10,
-)
+@_operation("/v1/admin/lifecycle:clean")
 async def clean(call: Call[CleanBody, Nothing]) -> Response:
     """Put right what is stored: personal data, secrets, spellings.
 
@@ -97,16 +71,7 @@ async def clean(call: Call[CleanBody, Nothing]) -> Response:
     return await started(call, CLEAN)
 
 
-@Route(
-    "POST",
-    "/v1/admin/operations/{id}:undo",
-    permission=Permission.ADMIN,
-    response=LifecycleStarted,
-    statuses=(202,),
-    problems=(404, 409),
-    waits=True,
-    cost=10,
-)
+@_operation("/v1/admin/operations/{id}:undo", problems=(404, 409))
 async def undo(call: Call[Nothing, Nothing]) -> Response:
     """Put back what a lifecycle operation archived or rewrote.
 

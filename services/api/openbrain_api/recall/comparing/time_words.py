@@ -49,7 +49,7 @@ _BEFORE = re.compile(r"^(?:in|during|of|on|the)\ ", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """What some words of a question mean: microseconds, the end not included."""
+    """Time span meant by words of a question: microseconds, end exclusive."""
 
     words: str
     since: int

@@ -29,7 +29,7 @@ PHASE, CURSOR = "phase", "cursor"
 
 
 class Streams(Protocol):
-    """What it needs of the streams."""
+    """Access to the streams that `clean` needs."""
 
     async def sweep_taken(self, doomed: Doomed) -> Swept: ...
 
@@ -84,7 +84,7 @@ class Cleaning:
         return Progress(done=done, total=operation.total, result={**result, CURSOR: [last.created_at, last.id]})
 
     async def _report(self, operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
-        """What a killed worker did and did not write down stands in the store."""
+        """Final report, counted in the store: a killed worker may not have recorded its last step."""
         if operation.request["dry_run"]:
             return {"cleaned": 0, "found": {}, EXAMPLE_LIST: [], **result}
         counts = await self.lifecycle.counts(operation.id)

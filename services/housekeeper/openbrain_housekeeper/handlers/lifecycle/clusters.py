@@ -34,12 +34,12 @@ class Clusters:
         self._vectors: OrderedDict[str, Mapping[str, Placed]] = OrderedDict()
 
     async def find(self, operation_id: str, selection: Selection, cursor: Any, linked: Linked, least: float) -> Found:
-        """Those whose oldest is among the next page. `least`: no two that are less near are linked."""
+        """Clusters whose oldest member is on the next page. `least`: minimum cosine of a link."""
         after = None if cursor is None else (int(cursor[0]), str(cursor[1]))
         page = [subject.memory for subject in await self._lifecycle.page(selection, PAGE, after)]
         found, links = await self._around(selection, page, linked, least)
         on_page = {memory.id for memory in page}
-        clusters = [sorted(ids, key=lambda each: _age(found[each].memory)) for ids in hanging_together(links)]
+        clusters = [sorted(ids, key=lambda each: _age(found[each].memory)) for ids in connected_components(links)]
         groups = [cluster[:MOST] for cluster in clusters if cluster[0] in on_page]
         self._remember(operation_id, {each: found[each] for group in groups for each in group})
         last = page[-1] if len(page) == PAGE else None
@@ -110,8 +110,8 @@ def _age(memory: Memory) -> tuple[int, str]:
     return memory.created_at, memory.id
 
 
-def hanging_together(links: Links) -> Iterable[Sequence[str]]:
-    """Two or more that are linked, or linked by others; each once."""
+def connected_components(links: Links) -> Iterable[Sequence[str]]:
+    """Connected components of two or more, sorted ids."""
     seen: set[str] = set()
     for start in list(links):
         cluster, ahead = {start}, [start] if start not in seen else []

@@ -70,7 +70,7 @@ class Consolidate:
 
 
 def mergeable(one: Memory, other: Memory) -> bool:
-    """They end together, and neither was merged when the other was there: what a merge has looked at stays as it is."""
+    """Whether both expire at the same time, and neither was merged after the other was created."""
     return one.expires_at == other.expires_at and all(
         at is None or other_one.created_at > at for at, other_one in ((merged_at(one), other), (merged_at(other), one))
     )

@@ -58,7 +58,7 @@ def decided(subjects: Sequence[Subject], cosine: Cosine) -> Sequence[Change]:
 
 
 def preference(subject: Subject) -> tuple[Any, ...]:
-    """What outlives others, is confirmed, was of use, is newer: the higher the better."""
+    """Sort key: longest expiry, then confirmed, then most used, then newest."""
     memory, use = subject.memory, subject.use
     lasts = (memory.expires_at is None, memory.expires_at or 0)
     confirmed = memory.confirmed_at > memory.created_at

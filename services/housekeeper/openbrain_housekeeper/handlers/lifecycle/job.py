@@ -28,7 +28,7 @@ CURSOR, EXAMPLE_LIST = "cursor", "examples"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one step is about."""
+    """Groups of one step, and the cursor of the next."""
 
     groups: Sequence[Sequence[str]]
     """Ids that are decided on together, in one transaction; no memory is in two groups of an operation."""

@@ -11,7 +11,7 @@ from openbrain.ports.store.operations import Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """What is archived: whatever meets every limit that is set. Times are microseconds."""
+    """Limits of a prune: a memory is archived if it meets all that are set. Times are microseconds."""
 
     max_confidence: float | None = None
     max_effective_confidence: float | None = None

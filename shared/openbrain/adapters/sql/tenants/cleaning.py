@@ -144,7 +144,7 @@ def _clean(
 
 
 def _line(operation: Operation, memory: Memory, cleaned: Cleaned, now: int) -> tuple[Any, ...]:
-    """What was found, for the report: of what stood there nothing is kept."""
+    """Counts of findings by kind and place, for the report; never values."""
     about = (operation.workspace_id, operation.id, memory.id, Action.CLEANED.value, told(cleaned.found)[:NOTE_CHARS])
     return (*about, memory.version, None, json_text({"found": cleaned.found}), now, "")
 

@@ -134,7 +134,7 @@ def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
 
 
 def traces_of(connection: Connection, rows: Sequence[Memory]) -> dict[str, list[str]]:
-    """What their traces elsewhere are known by: hashes of all they ever said, and of model inputs."""
+    """Hashes by which traces elsewhere are found: of every text the memories ever had, and of model inputs."""
     return {"contents": _contents(connection, rows), "inputs": inputs_of(connection, [row.id for row in rows])}
 
 

@@ -33,7 +33,7 @@ class Streams:
         return await self._wire.ask(StreamList, "GET", f"{ADMIN}/streams", query={"stream": stream or None})
 
     async def metrics(self) -> str:
-        """What the replica of the API that answers counts, in Prometheus's text format."""
+        """Metrics of the API replica that answers, in Prometheus's text format."""
         parts = [part async for part in self._wire.stream("/metrics", query={}, accept="text/plain")]
         return b"".join(parts).decode()
 

@@ -27,7 +27,7 @@ Tokens = tuple[Token, ...]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a memory says, in the form in which it is compared."""
+    """Normalised text of a memory, for comparison."""
 
     about: tuple[object, ...]
     """Equal where two can say the same: speaker, title, place in a session, and the day where the words hang on it."""

@@ -316,7 +316,7 @@ WEAK: Final = frozenset(_WEAK.split())
 
 
 def stem(word: str) -> str:
-    """What forms of a word share; the same of a short one. Not a word, and the same of few different ones."""
+    """Stem of a word, shared by its forms; short words are their own stem. Rarely two words have the same one."""
     if len(word) > 4 and word.endswith("ies"):
         word = f"{word[:-3]}y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):

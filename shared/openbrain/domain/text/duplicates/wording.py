@@ -19,7 +19,7 @@ TYPO_CHARS = 5
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a memory says, in the form in which it is compared."""
+    """Normalised text of a memory, for comparison."""
 
     about: tuple[object, ...]
     """Equal where two can be the same: speaker, title, session, numbers, negations, and the day where the words hang on

@@ -86,7 +86,7 @@ class _Writer:
         self._lines: list[tuple[Any, ...]] = []
 
     def write(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """Those that were done."""
+        """Write the changes; returns those that could be made."""
         rewritten = [change for change in changes if change.action is Action.REWRITTEN]
         leaving = [change for change in changes if change.action is Action.ARCHIVED]
         keyed = memories.c.id.in_([change.memory_id for change in leaving]), memories.c.dedupe_key.is_not(None)

@@ -28,7 +28,7 @@ def page(connection: Connection, selection: Selection, limit: int, after: Place 
 
 
 def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
-    """What would be done now."""
+    """Preview of `deal`: the same decisions, nothing written."""
     rows = [row for row in read_rows(connection, ids) if not row.ended]
     return decided(connection, selection, ids, rows, decide)[0]
 
@@ -76,7 +76,7 @@ def following(after: Place | None) -> ColumnElement[bool]:
 
 
 def held(connection: Connection, workspace_id: str) -> Condition:
-    """What a legal hold keeps, by the word of this moment."""
+    """Condition of the legal holds in force now."""
     query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
     holds = orjson.loads(connection.scalar(query) or "[]")
     return AnyOf(tuple(everything(workspace_id, Criteria.of(hold)) for hold in holds))

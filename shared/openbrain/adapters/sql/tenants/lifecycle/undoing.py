@@ -26,7 +26,7 @@ from openbrain.ports.store.operations import Operation
 
 
 class _Kept(NamedTuple):
-    """What is known of a change."""
+    """One row of the table of changes."""
 
     id: int
     memory_id: str
