@@ -84,7 +84,9 @@ class SentinelRun(Run):
         await asyncio.to_thread(self._fail_over, fault.target == "unreplicated")
 
     def _fail_over(self, unreplicated: bool) -> None:
-        master, replicas = self.servers.master(), self.servers.replicas()
+        master = self.servers.master()
+        # All of them: one that is just linked anew would follow on and lose nothing.
+        replicas = [each for each in self.servers.servers.values() if each is not master]
         if unreplicated:
             for replica in replicas:
                 replica.pause()
