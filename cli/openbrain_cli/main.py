@@ -39,15 +39,6 @@ SECTIONS = {
             "openbrain_cli.memories.export:export",
             "Write memories as NDJSON; with an admin's key, all.",
         ),
-        "refile": ("openbrain_cli.memories.transfer.refile:refile", "Move memories to another project or org."),
-        "backfill-org": (
-            "openbrain_cli.memories.transfer.refile:backfill_org",
-            "Give an org to memories that have a project and none.",
-        ),
-        "brain:backfill-org": (
-            "openbrain_cli.memories.transfer.refile:backfill_org",
-            "The original's name for backfill-org.",
-        ),
         "publish": ("openbrain_cli.operators.streams.publish:publish", "Put validated events on a stream."),
         "seed-memory": (
             "openbrain_cli.memories.import_files:seed_memory",
@@ -94,6 +85,15 @@ SECTIONS = {
         "brain:consolidate": (
             "openbrain_cli.operators.lifecycle.merge:consolidate",
             "The original's name for consolidate.",
+        ),
+        "refile": ("openbrain_cli.operators.lifecycle.refile:refile", "Move memories to another project or org."),
+        "backfill-org": (
+            "openbrain_cli.operators.lifecycle.refile:backfill_org",
+            "Give an org to memories that have a project and none.",
+        ),
+        "brain:backfill-org": (
+            "openbrain_cli.operators.lifecycle.refile:backfill_org",
+            "The original's name for backfill-org.",
         ),
         "policy": (
             "openbrain_cli.operators.lifecycle.policy:app",

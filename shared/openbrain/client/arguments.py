@@ -76,6 +76,24 @@ class CleanedWhat(Lifecycled):
     normalise: NotRequired[bool]
 
 
+class Refiled(Lifecycled):
+    """Where memories go; at least one place, and one filter. '' is no org, or no project."""
+
+    to_org: NotRequired[str]
+    to_project: NotRequired[str]
+    to_memory_scope: NotRequired[Scope | str]
+    to_agent_id: NotRequired[str]
+
+
+class Backfilled(Lifecycled):
+    """Orgs of projects."""
+
+    orgs: NotRequired[Mapping[str, str]]
+    """By project."""
+    to_org: NotRequired[str]
+    """Of those of which no one org is known."""
+
+
 class Changes(TypedDict):
     """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
 

@@ -5,7 +5,7 @@ same decision once more, on the same rows under lock, in the transaction that wr
 what stood before, under the operation's id, until it can't be undone any more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -18,9 +18,22 @@ PRUNE = "prune"
 DEDUPE = "dedupe"
 CONSOLIDATE = "consolidate"
 CLEAN = "clean"
+REFILE = "refile"
+BACKFILL_ORG = "backfill-org"
 UNDO = "undo"
-JOBS: Mapping[str, bool] = {PRUNE: True, DEDUPE: True, CONSOLIDATE: True, CLEAN: False}
+JOBS: Mapping[str, bool] = {
+    PRUNE: True,
+    DEDUPE: True,
+    CONSOLIDATE: True,
+    REFILE: True,
+    BACKFILL_ORG: True,
+    CLEAN: False,
+}
 """The kinds of lifecycle operations, and whether `UNDO` takes them back."""
+
+
+PINNED = "pinned"
+"""A memory with this tag is left as it is by every job that can be undone."""
 
 
 class Action(StrEnum):
@@ -93,7 +106,9 @@ class Dealt(NamedTuple):
 
     changes: Sequence[Change]
     held: int
-    """How many a legal hold keeps: they were not decided on."""
+    """How many a legal hold keeps, or a pin: they were not decided on."""
+    conflicts: int = 0
+    """How many changes can't be made: a living memory says the same in that place, or the workspace is full."""
 
 
 class Undone(StrEnum):
@@ -122,11 +137,14 @@ class Lifecycle(Protocol):
         """Oldest first; `after` lists those that follow."""
 
     async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
-        """What `deal` would do now."""
+        """What `deal` would do now; a full workspace is not foreseen."""
 
     async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
         """Decide about those of these that still live and are of the selection, and do it, in one transaction. Nothing
         where the operation does not run any more: what comes late from a worker that was given up changes nothing."""
+
+    async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
+        """Orgs of the living memories of these projects; none where all are of no org."""
 
     async def counts(self, operation_id: str) -> Mapping[Action, int]:
         """Number of changes of an operation, by action."""

@@ -17,7 +17,7 @@ from openbrain.usecases.content.policy import stripping
 from openbrain_housekeeper.handlers.lifecycle import clean
 from openbrain_housekeeper.handlers.lifecycle.clean import Cleaning
 from openbrain_housekeeper.jobs.operations import Worker
-from tests.api.operating.test_lifecycle import Tenant
+from tests.api.operating.lifecycle.test_lifecycle import Tenant
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
 

@@ -183,6 +183,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/lifecycle:prune"): {"max_confidence": 0.5},
     ("POST", "/v1/admin/lifecycle:dedupe"): {"project": "shop"},
     ("POST", "/v1/admin/lifecycle:consolidate"): {"threshold": 0.97},
+    ("POST", "/v1/admin/lifecycle:refile"): {"project": "shop", "to_project": "api"},
+    ("POST", "/v1/admin/lifecycle:backfill-org"): {"orgs": {"shop": "acme"}},
     ("POST", "/v1/admin/lifecycle:clean"): {"strip_pii": True},
     ("POST", "/v1/admin/reindex"): {"index": "text", "dry_run": True},
     ("POST", "/v1/amygdala/webhooks"): {"url": "https://hooks.example.org/x"},

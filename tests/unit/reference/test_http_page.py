@@ -19,6 +19,8 @@ NAMES = {
     "/v1/admin/lifecycle:prune": "prune",
     "/v1/admin/lifecycle:dedupe": "dedupe",
     "/v1/admin/lifecycle:consolidate": "consolidate",
+    "/v1/admin/lifecycle:refile": "refile",
+    "/v1/admin/lifecycle:backfill-org": "backfill-org",
     "/v1/admin/lifecycle:clean": "clean",
     "/v1/admin/operations/{id}:undo": "undo",
     "/v1/brain/brief": "brief",

@@ -67,7 +67,12 @@ async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) ->
 
 
 def report(
-    operation: "OperationAnswer", *, dry_run: bool, undoable: bool = True, words: Mapping[str, str] | None = None
+    operation: "OperationAnswer",
+    *,
+    dry_run: bool,
+    undoable: bool = True,
+    words: Mapping[str, str] | None = None,
+    hint: str = "nothing was changed: --yes does it",
 ) -> None:
     """Print the counts and the first examples, each with its reason. `words` replaces unclear names of counts."""
     failed_or_open = operation.status.value != "done"
@@ -79,14 +84,15 @@ def report(
     result = operation.result
     named = {name: number for name, number in result.items() if isinstance(number, int)}
     counts = {(words or {}).get(name, name): number for name, number in named.items()}
-    kept = counts.pop("held", 0)
+    left = {"held": "kept by a legal hold or a pin", "conflicts": "left, for another memory says the same there"}
+    stays = "".join(f"; {counts.pop(name)} {why}" for name, why in left.items() if name in counts)
     would = "would be " if dry_run else ""
     done = ", ".join(f"{number} {would}{name}" for name, number in counts.items()) or f"nothing {would}changed"
-    print(f"{done}, of {operation.done} looked at{f'; {kept} kept by a legal hold' if kept else ''}")
+    print(f"{done}, of {operation.done} looked at{stays}")
     examples = result.get("examples") or ()
     if examples:
         show(table("memory", "", "why", rows=[(each["id"], each["action"], each["why"]) for each in examples]))
     if dry_run:
-        say("nothing was changed: --yes does it")
+        say(hint)
     elif counts and undoable:
         say(f"openbrain undo {operation.id}  puts them back, within 30 days")

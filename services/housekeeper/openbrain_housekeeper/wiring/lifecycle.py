@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 
 from openbrain.domain.memory import HALF_LIFE_DAYS
-from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, PRUNE, UNDO
+from openbrain.ports.lifecycle import BACKFILL_ORG, CONSOLIDATE, DEDUPE, PRUNE, REFILE, UNDO
 from openbrain.runtime.container import Container
 from openbrain.usecases.indexes.neighbours import Neighbours
 from openbrain_housekeeper.back_pressure import held_back, paced
@@ -14,6 +14,7 @@ from openbrain_housekeeper.handlers.lifecycle.consolidate import Consolidate
 from openbrain_housekeeper.handlers.lifecycle.dedupe import Dedupe
 from openbrain_housekeeper.handlers.lifecycle.job import Job, LifecycleStep, RowByRow
 from openbrain_housekeeper.handlers.lifecycle.prune import prune
+from openbrain_housekeeper.handlers.lifecycle.refile import BackfillOrg, refile
 from openbrain_housekeeper.handlers.lifecycle.undo import Undoing
 from openbrain_housekeeper.jobs.operations import Step
 
@@ -37,6 +38,8 @@ def jobs(container: Container) -> Mapping[str, Job]:
     neighbours = Neighbours(lambda: container.vectors, store.generations, store.vectors, store.memories)
     return {
         PRUNE: RowByRow(lifecycle, lambda operation: prune(operation, half_life_days)),
+        REFILE: RowByRow(lifecycle, refile),
+        BACKFILL_ORG: BackfillOrg(lifecycle),
         DEDUPE: Dedupe(Clusters(lifecycle, neighbours)),
         CONSOLIDATE: Consolidate(Clusters(lifecycle, neighbours), container.reasoner),
     }

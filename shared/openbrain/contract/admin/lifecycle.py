@@ -1,6 +1,6 @@
 """What ages: jobs that go through memories, each with a preview and a way back."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -8,11 +8,12 @@ from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body
 from openbrain.contract.brain.filters import Agents, AnyTags, Sources, Types
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.events.submission import Confidence, Org, Project
-from openbrain.domain.memory import DAY
+from openbrain.domain.events.submission import Agent, Confidence, NewOrg, NewProject, Org, Project
+from openbrain.domain.memory import DAY, Scope
 from openbrain.ports.lifecycle import Selection, kept
 
 MOST_DAYS = 36_500
+MOST_ORGS = 1000
 Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
 
 
@@ -122,9 +123,40 @@ class CleanBody(LifecycleBody):
         return self
 
 
+class RefileBody(LifecycleBody):
+    """Where memories are filed. At least one place is needed, and one filter."""
+
+    to_org: Annotated[NewOrg | None, Field(description='"" for no org.')] = None
+    to_project: Annotated[NewProject | None, Field(description='"" for no project.')] = None
+    to_memory_scope: Annotated[
+        Literal[Scope.AGENT, Scope.PROJECT, Scope.SHARED] | None,
+        Field(description="Who sees them. What no agent wrote can't become one agent's, and stays as it is."),
+    ] = None
+    to_agent_id: Annotated[Agent | None, Field(description="Whose they are.")] = None
+
+    @model_validator(mode="after")
+    def _from_and_to(self) -> Self:
+        own = [name for name in RefileBody.model_fields if name not in LifecycleBody.model_fields]
+        if not self.rule():
+            raise ValueError(f"give at least one of {', '.join(own)}")
+        filters = [name for name in LifecycleBody.model_fields if name != "dry_run"]
+        if not any(getattr(self, name) for name in filters):
+            raise ValueError(f"give at least one of {', '.join(filters)}")
+        return self
+
+
+class BackfillOrgBody(LifecycleBody):
+    """Memories of a project and of no org get an org: the one named here, or the one that all others of the project
+    have."""
+
+    orgs: Annotated[dict[Project, Org] | None, Field(max_length=MOST_ORGS, description="By project.")] = None
+    to_org: Annotated[Org | None, Field(description="Of projects with no org, or with several.")] = None
+
+
 class LifecycleStarted(Answer):
     """The operation that does it, or that looks what would be done: watch it. Its result has counts by action, how many
-    a legal hold keeps (`held`), and the first 20 `examples`, each with why."""
+    a legal hold or the tag `pinned` keeps (`held`), how many meet a memory that says the same (`conflicts`), and the
+    first 20 `examples`, each with why."""
 
     dry_run: bool
     operation: OperationAnswer

@@ -7,12 +7,14 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from openbrain.contract.admin.lifecycle import (
     MOST_DAYS,
+    BackfillOrgBody,
     CleanBody,
     ConsolidateBody,
     DedupeBody,
     LifecycleBody,
     MemoryFilter,
     PruneBody,
+    RefileBody,
 )
 from openbrain.contract.base import Answer, Body
 from openbrain.domain.times import to_datetime
@@ -69,8 +71,22 @@ class CleanPolicy(_Policy):
     body: CleanBody
 
 
+class RefilePolicy(_Policy):
+    """Refile by itself."""
+
+    job: Literal["refile"]
+    body: RefileBody
+
+
+class BackfillOrgPolicy(_Policy):
+    """Give orgs by itself."""
+
+    job: Literal["backfill-org"]
+    body: BackfillOrgBody
+
+
 Policy = Annotated[
-    PrunePolicy | DedupePolicy | ConsolidatePolicy | CleanPolicy,
+    PrunePolicy | DedupePolicy | ConsolidatePolicy | CleanPolicy | RefilePolicy | BackfillOrgPolicy,
     Field(
         discriminator="job",
         json_schema_extra=lambda schema: schema.pop("discriminator") and None,  # no word of JSON Schema

@@ -25,6 +25,7 @@ MEMORIES = st.lists(
             "memory_scope": st.sampled_from([Scope.PROJECT, Scope.AGENT, Scope.SHARED]),
             "type": st.sampled_from([MemoryType.OBSERVATION, MemoryType.CONVENTION, MemoryType.FACT]),
             "confidence": CONFIDENCES,
+            "tags": st.sampled_from([(), ("a", "pinned")]),
             "age": st.integers(0, 200),
         }
     ),
@@ -88,6 +89,7 @@ async def test_pruning_touches_what_is_selected_alone(database: Database) -> Non
             if each.id in done:
                 assert each.workspace_id == "w1"
                 assert each.project != "trial"
+                assert "pinned" not in each.tags
                 assert NOW - each.created_at >= days * DAY
 
     @settings(max_examples=25)
@@ -104,7 +106,7 @@ def _memory(number: int, drawn: dict[str, Any]) -> Memory:
 
 
 def _fields(each: Memory) -> dict[str, Any]:
-    names = ("id", "workspace_id", "project", "memory_scope", "type", "confidence", "content")
+    names = ("id", "workspace_id", "project", "memory_scope", "type", "confidence", "content", "tags")
     return {name: getattr(each, name) for name in names} | {"now": each.created_at}
 
 

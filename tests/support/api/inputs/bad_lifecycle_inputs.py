@@ -32,6 +32,20 @@ CONSOLIDATING: list[Bad] = [
     ("threshold", "high", "threshold"),
     ("reasoned", 1, "reasoned"),
 ]
+REFILING: list[Bad] = [
+    *SELECTED,
+    ("to_org", LONG, "to_org"),
+    ("to_project", "a\nb", "to_project"),
+    ("to_memory_scope", "session", "to_memory_scope"),
+    ("to_agent_id", "", "to_agent_id"),
+]
+BACKFILLING: list[Bad] = [
+    *SELECTED,
+    ("to_org", LONG, "to_org"),
+    ("orgs", ["shop"], "orgs"),
+    ("orgs", {"shop": LONG}, "orgs"),
+    ("orgs", {f"p{number}": "core" for number in range(1001)}, "orgs"),
+]
 DOCUMENT: list[Bad] = [
     ("policies", {}, "policies"),
     ("policies", [{"name": "a", "job": "prune"}], "policies.0"),
@@ -50,6 +64,8 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("PUT", "/v1/admin/lifecycle", DOCUMENT),
     ("POST", "/v1/admin/lifecycle:dedupe", SELECTED),
     ("POST", "/v1/admin/lifecycle:consolidate", CONSOLIDATING),
+    ("POST", "/v1/admin/lifecycle:refile", REFILING),
+    ("POST", "/v1/admin/lifecycle:backfill-org", BACKFILLING),
     ("POST", "/v1/admin/lifecycle:clean", CLEANING),
 ]
 
@@ -61,5 +77,7 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
         "/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1},
         "/v1/admin/lifecycle:dedupe": {"project": secret},
         "/v1/admin/lifecycle:consolidate": {"project": secret},
+        "/v1/admin/lifecycle:refile": {"project": secret, "to_project": secret},
+        "/v1/admin/lifecycle:backfill-org": {"orgs": {secret: secret}},
         "/v1/admin/lifecycle:clean": {"project": secret, "strip_pii": True},
     }

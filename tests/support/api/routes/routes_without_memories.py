@@ -22,6 +22,8 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("POST", "/v1/admin/lifecycle:prune"): "ids and numbers of the admin's own workspace: test_lifecycle",
     ("POST", "/v1/admin/lifecycle:dedupe"): "ids and numbers of the admin's own workspace: test_merging",
     ("POST", "/v1/admin/lifecycle:consolidate"): "ids and numbers of the admin's own workspace: test_merging",
+    ("POST", "/v1/admin/lifecycle:refile"): "ids and places of the admin's own workspace: test_refiling",
+    ("POST", "/v1/admin/lifecycle:backfill-org"): "ids and places of the admin's own workspace: test_refiling",
     ("POST", "/v1/admin/lifecycle:clean"): "ids, kinds and numbers of the admin's own workspace: test_cleaning",
     ("POST", "/v1/admin/reindex"): "numbers, and an operation of one's own workspace: test_api_indexes",
     ("GET", "/v1/admin/generations"): "names of indexes, for operators: test_api_indexes",

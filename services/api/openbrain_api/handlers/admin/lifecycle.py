@@ -4,19 +4,21 @@ from functools import partial
 from typing import Any, Final
 
 from openbrain.contract.admin.lifecycle import (
+    BackfillOrgBody,
     CleanBody,
     ConsolidateBody,
     DedupeBody,
     LifecycleBody,
     LifecycleStarted,
     PruneBody,
+    RefileBody,
 )
 from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody, RetentionAnswer
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, UNDO
+from openbrain.ports.lifecycle import BACKFILL_ORG, CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, REFILE, UNDO
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
@@ -59,6 +61,24 @@ async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
     archived. Nothing is merged across orgs, projects, types and audiences.
     """
     return await started(call, CONSOLIDATE)
+
+
+@_operation("/v1/admin/lifecycle:refile")
+async def refile(call: Call[RefileBody, Nothing]) -> Response:
+    """File memories under another project, org, agent or scope.
+
+    By default only what would be moved is told. What says the same as a memory that is there already stays where it is.
+    """
+    return await started(call, REFILE)
+
+
+@_operation("/v1/admin/lifecycle:backfill-org")
+async def backfill_org(call: Call[BackfillOrgBody, Nothing]) -> Response:
+    """Give the memories of a project that have no org the one that the others of this project have.
+
+    The result names in `undecided` projects of which no one org is known, 20 at most.
+    """
+    return await started(call, BACKFILL_ORG)
 
 
 @_operation("/v1/admin/lifecycle:clean")

@@ -8,7 +8,7 @@ and in the store.
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from openbrain.domain.events.data import LifecycleCompleted
@@ -16,7 +16,7 @@ from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import LIFECYCLE_COMPLETED
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Change, Decide, Lifecycle, Selection, selection_of
+from openbrain.ports.lifecycle import Change, Decide, Lifecycle, Selection, Subject, selection_of
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 
@@ -36,6 +36,8 @@ class Found:
     """Memories that were looked at."""
     cursor: Any
     """Where the next step goes on, as a JSON value; None at the end."""
+    noted: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Names for lists of the report, which takes each once, and as many as of examples."""
 
 
 class Job(Protocol):
@@ -55,12 +57,20 @@ class RowByRow:
         self._lifecycle, self.decide = lifecycle, rule
 
     async def find(self, operation: Operation, selection: Selection, cursor: Any) -> Found:
-        after = None if cursor is None else (int(cursor[0]), str(cursor[1]))
-        subjects = await self._lifecycle.page(selection, PAGE, after)
-        ids = [change.memory_id for change in self.decide(operation)(subjects)]
-        last = subjects[-1].memory if len(subjects) == PAGE else None
-        place = None if last is None else [last.created_at, last.id]
-        return Found([ids] if ids else [], len(subjects), place)
+        subjects = await next_page(self._lifecycle, selection, cursor)
+        return found_in(subjects, self.decide(operation))
+
+
+async def next_page(lifecycle: Lifecycle, selection: Selection, cursor: Any) -> Sequence[Subject]:
+    """What follows the cursor, for `found_in`."""
+    return await lifecycle.page(selection, PAGE, None if cursor is None else (int(cursor[0]), str(cursor[1])))
+
+
+def found_in(page: Sequence[Subject], decide: Decide) -> Found:
+    """What is to be changed of a page, as one group."""
+    ids = [change.memory_id for change in decide(page)]
+    last = page[-1].memory if len(page) == PAGE else None
+    return Found([ids] if ids else [], len(page), None if last is None else [last.created_at, last.id])
 
 
 class LifecycleStep:
@@ -75,6 +85,7 @@ class LifecycleStep:
         if operation.total is None:
             operation = replace(operation, total=await self._lifecycle.count(selection))
         found = await self._job.find(operation, selection, report.get(CURSOR))
+        report = _with_noted(report, found.noted)
         for group in found.groups:
             report = await self._dealt(operation, selection, group, report)
         done = operation.done + found.seen
@@ -92,8 +103,9 @@ class LifecycleStep:
         else:
             dealt = await self._lifecycle.deal(operation, selection, group, decide)
         counted = dict(report)
-        if dealt.held:
-            counted["held"] = counted.get("held", 0) + dealt.held
+        for name, number in (("held", dealt.held), ("conflicts", dealt.conflicts)):
+            if number:
+                counted[name] = counted.get(name, 0) + number
         for change in dealt.changes:
             counted[change.action.value] = counted.get(change.action.value, 0) + 1
         room = EXAMPLES - len(counted.get(EXAMPLE_LIST, ()))
@@ -125,6 +137,11 @@ async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str
     event_id = str(uuid.uuid5(uuid.UUID(operation.id), LIFECYCLE_COMPLETED.name))
     body = encode(LIFECYCLE_COMPLETED.name, data, event_id=event_id, at=now, subject=operation.id)
     await outbox.announce([(LIFECYCLE_COMPLETED.name, body)])
+
+
+def _with_noted(report: Mapping[str, Any], noted: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
+    lists = {name: list(dict.fromkeys((*report.get(name, ()), *names)))[:EXAMPLES] for name, names in noted.items()}
+    return {**report, **lists}
 
 
 def _shown(change: Change) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain.client.arguments import CleanedWhat, Consolidated, Lifecycled, Pruned
+from openbrain.client.arguments import Backfilled, CleanedWhat, Consolidated, Lifecycled, Pruned, Refiled
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.lifecycle import LifecycleStarted
 from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
@@ -27,6 +27,14 @@ class Lifecycles:
     async def consolidate(self, *, dry_run: bool = True, **how: Unpack[Consolidated]) -> LifecycleStarted:
         """Merge memories about the same into the surest of them; by default only find out which."""
         return await self._started("consolidate", {**how, "dry_run": dry_run})
+
+    async def refile(self, *, dry_run: bool = True, **how: Unpack[Refiled]) -> LifecycleStarted:
+        """File what matches elsewhere; by default only find out what that would be."""
+        return await self._started("refile", {**how, "dry_run": dry_run})
+
+    async def backfill_org(self, *, dry_run: bool = True, **how: Unpack[Backfilled]) -> LifecycleStarted:
+        """Give memories of a project and no org the org of the project; by default only find out which."""
+        return await self._started("backfill-org", {**how, "dry_run": dry_run})
 
     async def clean(self, *, dry_run: bool = True, **how: Unpack[CleanedWhat]) -> LifecycleStarted:
         """Put right what is stored (at least one of `strip_pii`, `strip_secrets`, `normalise`); by default only find

@@ -40,7 +40,14 @@ def deal(
         return Dealt((), 0)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
     dealt, subjects = decided(connection, selection, ids, rows, decide)
-    return dealt._replace(changes=_Writer(connection, operation, subjects, now).write(dealt.changes))
+    made = _Writer(connection, operation, subjects, now).write(dealt.changes)
+    return dealt._replace(changes=made, conflicts=len(dealt.changes) - len(made))
+
+
+def possible(changes: Sequence[Change], refused: Sequence[Change]) -> Sequence[Change]:
+    """All but what was refused, and what would have been archived behind it."""
+    without = {change.memory_id for change in refused}
+    return [change for change in changes if change not in refused and change.into not in without]
 
 
 def runs(connection: Connection, operation: Operation) -> bool:
@@ -87,18 +94,16 @@ class _Writer:
 
     def write(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Write the changes; returns those that could be made."""
-        rewritten = [change for change in changes if change.action is Action.REWRITTEN]
+        rewritings = [change for change in changes if change.action is Action.REWRITTEN]
         leaving = [change for change in changes if change.action is Action.ARCHIVED]
         keyed = memories.c.id.in_([change.memory_id for change in leaving]), memories.c.dedupe_key.is_not(None)
         deduped = set(self._connection.scalars(select(memories.c.id).where(*keyed))) if leaving else set()
-        done = [change for change in rewritten if self._rewrite(change, leaving)]
-        failed = {change.memory_id for change in rewritten} - {change.memory_id for change in done}
-        archived = [change for change in leaving if change.into not in failed]
-        if archived:
+        made = possible(changes, [change for change in rewritings if not self._rewrite(change, leaving)])
+        if archived := [change for change in made if change.action is Action.ARCHIVED]:
             self._archive(archived, deduped)
         self._journal.write(self._connection)
         insert_rows(self._connection, table, self._lines)
-        return [*done, *archived]
+        return made
 
     def _archive(self, changes: Sequence[Change], deduped: Collection[str]) -> None:
         rows = [self._subjects[change.memory_id].memory for change in changes]
@@ -114,7 +119,7 @@ class _Writer:
         say what one of those says that it stands for."""
         behind = [each.memory_id for each in leaving if each.into == change.memory_id]
         before, use = self._subjects[change.memory_id]
-        after = _rewritten(before, change.after or before, self._journal.now)
+        after = rewritten(before, change.after or before, self._journal.now)
         try:
             with self._connection.begin_nested():
                 if behind:
@@ -138,7 +143,8 @@ class _Writer:
         self._lines.append((*about, version, change.into, json_text(before), self._journal.now, ""))
 
 
-def _rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
+def rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
+    """The row as a rewriting leaves it."""
     given: dict[str, Any] = {name: getattr(wanted, name) for name in PUBLIC}
     given |= {"confirmed_at": wanted.confirmed_at, "content_hash": content_hash(wanted.content), "updated_at": now}
     return replace(before, **given, version=before.version + 1, revision=before.revision + 1)

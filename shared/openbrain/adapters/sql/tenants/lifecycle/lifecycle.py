@@ -1,9 +1,9 @@
 """The lifecycle port, on a database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.tenants.lifecycle import dealing, subjects, undoing
+from openbrain.adapters.sql.tenants.lifecycle import dealing, foreseeing, subjects, undoing
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Change, ChangePlace, Dealt, Decide, Place, Selection, Subject, Undone
 from openbrain.ports.store.operations import Operation
@@ -22,13 +22,17 @@ class SqlLifecycle:
         return await self._database.read(lambda connection: subjects.page(connection, selection, limit, after))
 
     async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
-        return await self._database.read(lambda connection: subjects.look(connection, selection, ids, decide))
+        now = self._clock.now()
+        return await self._database.read(lambda connection: foreseeing.look(connection, selection, ids, decide, now))
 
     async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
         now = self._clock.now()
         return await self._database.write(
             lambda connection: dealing.deal(connection, operation, selection, ids, decide, now)
         )
+
+    async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
+        return await self._database.read(lambda connection: subjects.orgs(connection, workspace_id, projects))
 
     async def counts(self, operation_id: str) -> Mapping[Action, int]:
         return await self._database.read(lambda connection: dealing.counts(connection, operation_id))

@@ -1,17 +1,17 @@
 """The memories that lifecycle jobs look at, and the decisions about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import memories, memory_usage
-from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, everything, matcher
+from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher
 from openbrain.domain.memory import Memory
-from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Place, Selection, Subject, Use
+from openbrain.ports.lifecycle import PINNED, Action, Change, Dealt, Decide, Place, Selection, Subject, Use
 
 _PLACE = (memories.c.created_at, memories.c.id)
 
@@ -27,10 +27,13 @@ def page(connection: Connection, selection: Selection, limit: int, after: Place 
     return with_use(connection, to_memories(connection, connection.execute(query)))
 
 
-def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
-    """Preview of `deal`: the same decisions, nothing written."""
-    rows = [row for row in read_rows(connection, ids) if not row.ended]
-    return decided(connection, selection, ids, rows, decide)[0]
+def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
+    columns = memories.c.project, memories.c.org
+    theirs = memories.c.workspace_id == workspace_id, memories.c.project.in_(projects), memories.c.org != ""
+    found: dict[str, set[str]] = {project: set() for project in projects}
+    for project, org in connection.execute(select(*columns).where(*theirs, LIVING).distinct()):
+        found[project].add(org)
+    return found
 
 
 def decided(
@@ -39,7 +42,7 @@ def decided(
     """What is to become of these rows, and the rows that it is about, by id."""
     selected = matcher(selection.condition())
     rows = [row for row in rows if selected(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
-    kept = matcher(held(connection, selection.workspace_id))
+    kept = matcher(AnyOf((held(connection, selection.workspace_id), Equals("tags", PINNED))))
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     free = sorted((row for row in rows if not kept(row)), key=lambda row: place[row.id])
     subjects = with_use(connection, free)

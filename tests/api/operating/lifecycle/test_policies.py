@@ -60,7 +60,11 @@ async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> N
 async def test_every_job_can_run_by_itself(module_brain: Brain) -> None:
     brain, workspace = module_brain, await module_brain.new_workspace()
     bodies: dict[str, Any] = {"prune": {"max_confidence": 0.1}, "dedupe": {}, "consolidate": {}}
-    bodies["clean"] = {"strip_pii": True}
+    bodies |= {
+        "clean": {"strip_pii": True},
+        "refile": {"org": "a", "to_org": "b"},
+        "backfill-org": {"orgs": {"a": "b"}},
+    }
     policies = [nightly(name=job, job=job, body=body) for job, body in bodies.items()]
     assert set(bodies) == set(JOBS)
     async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:

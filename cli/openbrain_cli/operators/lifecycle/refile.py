@@ -1,0 +1,101 @@
+"""refile and backfill-org: many memories filed elsewhere."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.operators.lifecycle.selected import Detach, Selected, ended, report
+from openbrain_cli.options import AsJson, Connection, given
+from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract.admin.operations import OperationAnswer
+
+ToOrg = Annotated[str | None, typer.Option("--to-org", help="The org; '' for none.")]
+ToProject = Annotated[str | None, typer.Option("--to-project", help="The project; '' for none.")]
+ToScope = Annotated[str | None, typer.Option("--to-scope", help="Who sees them: agent, project or shared.")]
+ToAgent = Annotated[str | None, typer.Option("--to-agent", help="Whose they are.")]
+OrgOfTheRest = Annotated[str | None, typer.Option("--to-org", help="The org of projects with none, or with several.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be moved.")]
+Map = Annotated[
+    list[str] | None, typer.Option("--map", metavar="PROJECT=ORG", help="The org of a project; repeatable.")
+]
+_MOVED = {"rewritten": "filed elsewhere"}
+_HINT = "nothing was changed: leave out --dry-run to do it"
+
+
+@command(
+    "openbrain refile --project shop --to-project shop-api --dry-run",
+    "openbrain refile --project shop --tag api --to-project shop-api --to-org core",
+)
+def refile(
+    *,
+    to: Connection,
+    selected: Selected,
+    to_org: ToOrg = None,
+    to_project: ToProject = None,
+    to_scope: ToScope = None,
+    to_agent: ToAgent = None,
+    dry_run: DryRun = False,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Move the living memories that match to another project or org, with their history, tags and use.
+
+    What says the same as a memory that is there already stays where it is. `openbrain undo` puts the others back. Needs
+    an admin's key.
+    """
+    which = selected.filters()
+    place = given(to_org=to_org, to_project=to_project, to_memory_scope=to_scope, to_agent_id=to_agent)
+    if not place or not which:
+        raise Invalid("", "say which memories (--project, --org, --tag …) and where to (--to-project, --to-org …)")
+
+    async def work(brain: "OpenBrain") -> "OperationAnswer":
+        return await ended(brain, await brain.refile(dry_run=dry_run, **place, **which), wait=not detach)
+
+    operation = to.ask(work)
+    as_json(operation) if json else report(operation, dry_run=dry_run, words=_MOVED, hint=_HINT)
+
+
+@command(
+    "openbrain backfill-org --dry-run",
+    "openbrain backfill-org --map shop=core --map site=core",
+    "openbrain brain:backfill-org --dry-run",
+)
+def backfill_org(
+    *,
+    to: Connection,
+    selected: Selected,
+    mapped: Map = None,
+    to_org: OrgOfTheRest = None,
+    dry_run: DryRun = False,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Give the memories of a project that have no org the one that the others of this project have.
+
+    --map names the org of a project of which that is not clear, --to-org that of all the rest. `openbrain undo` takes
+    it back. Needs an admin's key.
+    """
+    which = selected.filters() | given(orgs=dict(_pair(each) for each in mapped or ()) or None, to_org=to_org)
+
+    async def work(brain: "OpenBrain") -> "OperationAnswer":
+        return await ended(brain, await brain.backfill_org(dry_run=dry_run, **which), wait=not detach)
+
+    operation = to.ask(work)
+    if json:
+        as_json(operation)
+        return
+    report(operation, dry_run=dry_run, words=_MOVED, hint=_HINT)
+    for project in operation.result.get("undecided", ()):
+        say(f"{project}: no one org is known of it: name it with --map {project}=ORG")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    project, _, org = text.partition("=")
+    if not project or not org:
+        raise Invalid("--map", "must be PROJECT=ORG")
+    return project, org

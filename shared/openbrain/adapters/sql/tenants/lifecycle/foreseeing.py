@@ -1,0 +1,41 @@
+"""A look at what a step of a job would do: the same decisions, and the same conflicts, with nothing written."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, select
+
+from openbrain.adapters.sql.memories.whole_rows import read_rows
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.tenants.lifecycle.dealing import possible, rewritten
+from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.locked_reads import holders
+from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Selection, Subject
+
+
+def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide, now: int) -> Dealt:
+    rows = [row for row in read_rows(connection, ids) if not row.ended]
+    dealt, subjects = decided(connection, selection, ids, rows, decide)
+    made = possible(dealt.changes, _refused(connection, dealt.changes, subjects, now))
+    return dealt._replace(changes=made, conflicts=len(dealt.changes) - len(made))
+
+
+def _refused(
+    connection: Connection, changes: Sequence[Change], subjects: Mapping[str, Subject], now: int
+) -> Sequence[Change]:
+    """Rewritings that meet a living memory which says the same by then, in the order in which they would be done."""
+    wanted = {change.memory_id: change for change in changes if change.action is Action.REWRITTEN}
+    unique = memories.c.id.in_(wanted), memories.c.dedupe_key.is_not(None)
+    ids = set(connection.scalars(select(memories.c.id).where(*unique))) if wanted else set()
+    befores = {id_: subjects[id_].memory for id_ in wanted if id_ in ids}
+    keys = {id_: dedupe_key(rewritten(each, wanted[id_].after or each, now)) for id_, each in befores.items()}
+    holding = {key: memory.id for key, memory in holders(connection, list(keys.values())).items() if memory.alive(now)}
+    refused: list[Change] = []
+    for memory_id, key in keys.items():
+        behind = {each.memory_id for each in changes if each.into == memory_id}
+        if holding.get(key, memory_id) not in {memory_id, *behind}:
+            refused.append(wanted[memory_id])
+            continue
+        gone = {memory_id, *behind}
+        holding = {of: holder for of, holder in holding.items() if holder not in gone} | {key: memory_id}
+    return refused
