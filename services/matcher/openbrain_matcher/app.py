@@ -19,12 +19,14 @@ from openbrain.streams.reading.service import Service
 from openbrain_matcher.handlers.matching import match
 from openbrain_matcher.jobs.replays import replay
 from openbrain_matcher.jobs.upkeep import ROUND, embed_queries, match_queued
+from openbrain_matcher.jobs.webhooks import Posting, post_due
 from openbrain_matcher.matching.books import Books
 
 BATCHES = 4
 """Each batch is one transaction, whatever its size."""
 QUEUED_EVERY_S = 0.5
 VECTORS_EVERY_S = REPLAYS_EVERY_S = 1.0
+POST_EVERY_S = 0.25
 PURGE_EVERY_S, PURGE, REMOVED_KEPT = 600.0, 500, DAY
 
 
@@ -53,7 +55,7 @@ def service(container: Container) -> Service:
 
 def periodic_jobs(container: Container) -> Leader:
     """What no event brings: by one replica."""
-    store, clock = container.store, container.clock
+    store, clock, webhooks = container.store, container.clock, container.settings.webhooks
     books = Books(store.standing_queries, clock)
 
     async def purged() -> int:
@@ -70,6 +72,10 @@ def periodic_jobs(container: Container) -> Leader:
         PeriodicJob("replays", partial(replay, store, clock), _pause(REPLAYS_EVERY_S, 1), REPLAYS_EVERY_S),
         PeriodicJob("purge", purged, _pause(PURGE_EVERY_S, PURGE), PURGE_EVERY_S),
     ]
+    if webhooks.enabled:
+        posting = Posting(store, container.poster, clock, webhooks.tuning.backoff_s)
+        posted = partial(post_due, posting, webhooks.tuning.at_once)
+        jobs.append(PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, webhooks.tuning.at_once), POST_EVERY_S))
     return Leader(
         "matcher-duties",
         store.leases,

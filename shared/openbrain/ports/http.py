@@ -2,13 +2,24 @@
 
 from typing import Protocol
 
-from openbrain.ports.store.webhooks import Webhook
+
+class Address(Protocol):
+    """Where to post, and what bodies are signed with."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def secret(self) -> str: ...
 
 
 class Poster(Protocol):
     """Posts one body."""
 
-    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+    async def post(self, webhook: Address, seq: int, body: bytes) -> None:
         """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
         rules. The message says why and holds nothing of body, secret or answer."""
 

@@ -38,6 +38,28 @@ class StandingQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueryWebhook:
+    """Where what a standing query finds is posted to, beside the inbox, and how far that has come."""
+
+    id: str
+    """Of the query."""
+    workspace_id: str
+    url: str
+    secret: str = field(repr=False)
+    """What bodies are signed with; never shown again."""
+    cursor: int = 0
+    """The number in the agent's inbox up to which all is posted or given up."""
+    attempts: int = 0
+    """Failed ones, for what stands behind the cursor."""
+    next_attempt_at: int = 0
+    delivered_at: int | None = None
+    given_up: int = 0
+    """Matches that were not taken after all attempts."""
+    error: str = ""
+    """Of the last attempt; '' where it succeeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """A memory that a standing query found."""
 
@@ -99,9 +121,12 @@ class Replays(Protocol):
 class StandingQueries(Protocol):
     """Those of a workspace. An agent sees its own, as far as the key's orgs go."""
 
-    async def add_query(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
-        """`vectors`: of the query, by model. `NotFound` for an unknown workspace; `Conflict` where key or workspace
-        have as many as they may (`domain.limits`)."""
+    async def add_query(
+        self, query: StandingQuery, vectors: Mapping[str, "array[float]"], webhook: QueryWebhook | None = None
+    ) -> StandingQuery:
+        """`vectors`: of the query, by model. `webhook` is posted what is found from now on (`cursor` is set here).
+        `NotFound` for an unknown workspace; `Conflict` where key or workspace have as many as they may
+        (`domain.limits`)."""
 
     async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
         """One that is not removed."""
@@ -131,6 +156,20 @@ class StandingQueries(Protocol):
 
     async def purge_queries(self, before: int, limit: int) -> int:
         """Forget those removed before that time; how many."""
+
+
+class QueryWebhooks(Protocol):
+    """At most one a standing query; it goes with its query."""
+
+    async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
+        """Those of these queries."""
+
+    async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+        """Whose agent's inbox has something behind the cursor and whose next attempt is due, the longest due first; of
+        queries that stand and whose key is open."""
+
+    async def save_progress(self, webhook: QueryWebhook) -> None:
+        """How far it has come. A cursor only rises."""
 
 
 class Matches(Protocol):

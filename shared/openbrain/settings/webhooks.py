@@ -2,12 +2,13 @@
 
 from pydantic import Field
 
+from openbrain.domain.errors import Forbidden
 from openbrain.settings.groups import Group
 from openbrain.settings.tuning import WebhookTuning
 
 
 class Webhooks(Group):
-    """Webhooks of signals: posts to addresses outside."""
+    """Webhooks of signals and of standing queries: posts to addresses outside."""
 
     enabled: bool = Field(False, description="Whether webhooks can be made and are posted to.")
     hosts: tuple[str, ...] = Field(
@@ -17,3 +18,8 @@ class Webhooks(Group):
         (), description="Of `hosts`, those that may have private addresses, and may be spoken to without TLS."
     )
     tuning: WebhookTuning = WebhookTuning()
+
+    def require_enabled(self) -> None:
+        """`Forbidden` where nothing is posted."""
+        if not self.enabled:
+            raise Forbidden("webhooks are off here: an operator turns them on with OPENBRAIN_WEBHOOKS__ENABLED")

@@ -10,6 +10,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.client.subscriber import FileCursor, Subscriber, subscribe
 from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.contract.messages import MessageAnswer
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Halted, SetupError, Unauthorised
 from openbrain.domain.signals.values import HaltState, Raise, Severity
@@ -117,6 +118,35 @@ async def test_it_is_listed_as_listening(brain: Brain, url: str, admin: OpenBrai
     async with hearing(brain, url):
         await brain.presence()
         assert [each.agent_id for each in (await admin.subscribers()).subscribers] == ["ada"]
+
+
+async def test_messages_and_matches_are_heard_at_least_once_across_starts(
+    brain: Brain, url: str, admin: OpenBrain, tmp_path: Path
+) -> None:
+    said: list[str] = []
+
+    async def failing(message: MessageAnswer) -> None:
+        said.append(f"{message.seq} {message.content}")
+        if len(said) == 1:
+            raise ValueError
+
+    async def sent(*contents: str) -> None:
+        for content in contents:
+            await admin.send_message("ada", content)
+
+    kept: dict[str, Any] = {"on_message": failing, "message_cursor": tmp_path / "inbox"}
+    await sent("before it began")
+    async with hearing(brain, url, **kept) as (made, _):
+        await eventually(lambda: made.standing.messages == 1)
+        await sent("one", "two")
+        await eventually(lambda: made.standing.messages == 3)
+    await sent("while it was away")
+    async with hearing(brain, url, **kept) as (made, _):
+        await eventually(lambda: made.standing.messages == 4)
+    async with hearing(brain, url) as (deaf, _):
+        assert deaf.standing.messages is None
+
+    assert said == ["2 one", "2 one", "3 two", "4 while it was away"]
 
 
 async def test_a_wrong_key_is_told_at_once(url: str) -> None:

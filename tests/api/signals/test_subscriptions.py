@@ -1,6 +1,7 @@
 """Subscriptions over HTTP and by the client: whose they are, and what they may not be."""
 
 import asyncio
+import dataclasses
 from contextlib import aclosing
 
 import pytest
@@ -13,6 +14,7 @@ from openbrain.domain.errors import Forbidden, Invalid, NotFound
 from openbrain.ports.subscriptions import Match
 from tests.support.api.brain import Brain, client_of, http, offer
 from tests.support.api.served import served
+from tests.support.processes.settings import changed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -37,7 +39,7 @@ async def test_one_is_made_shown_listed_and_removed(module_brain: Brain) -> None
     assert (made.agent_id, made.query, made.min_similarity, made.embedded) == ("ada", "payments timeouts", 0.5, True)
     assert (made.filter.type, made.filter.project, made.filter.org) == (("bug",), "shop", None)
     assert (second.query, second.include_own, second.embedded) == (None, True, False)
-    assert shown.model_dump() == made.model_dump()
+    assert shown.model_dump() | {"secret": None} == made.model_dump()
     assert [each.id for each in (*first.subscriptions, *rest.subscriptions)] == [made.id, second.id]
     assert (gone.id, gone.removed, [each.id for each in left.subscriptions]) == (made.id, True, [second.id])
 
@@ -89,6 +91,36 @@ async def test_what_may_not_be(module_brain: Brain) -> None:
     async with await asking() as ada:
         with pytest.raises(Invalid, match="a query, a filter, or both"):
             await ada.subscribe_query()
+
+
+async def test_it_is_posted_to_an_address_that_the_operator_allows(module_brain: Brain) -> None:
+    workspace = await module_brain.new_workspace()
+    off, key = module_brain.app(), await module_brain.key(workspace)
+    webhooks = changed(module_brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
+    settings = module_brain.settings.model_copy(update={"webhooks": webhooks})
+    brain = dataclasses.replace(module_brain, settings=settings)
+    async with client_of(off, key) as ada:
+        with pytest.raises(Forbidden, match="OPENBRAIN_WEBHOOKS__ENABLED"):
+            await ada.subscribe_query("payments", webhook="https://hooks.example.org/in")
+    async with client_of(brain.app(), key) as ada:
+        for refused in ("https://elsewhere.example.org/in", "http://hooks.example.org/in", "https://127.0.0.1/in"):
+            with pytest.raises(Invalid, match="url"):
+                await ada.subscribe_query("payments", webhook=refused)
+        made = await ada.subscribe_query("payments", webhook="https://hooks.example.org/in")
+        shown = await ada.subscription(made.id)
+        plain = await ada.subscribe_query("payments")
+    async with http(brain.app(), key) as client:
+        body = {"query": "payments", "url": "https://hooks.example.org/in"}
+        without = await client.post("/v1/brain/subscriptions", json=body)
+        shown_again = await client.get("/v1/brain/subscriptions")
+
+    assert (made.channel, plain.channel, plain.webhook, plain.secret) == ("webhook", "inbox", None, None)
+    assert made.secret is not None
+    assert made.secret.startswith("whsec_")
+    assert shown.webhook is not None
+    assert (shown.webhook.url, shown.webhook.cursor, shown.webhook.error) == ("https://hooks.example.org/in", 0, None)
+    assert made.secret not in shown_again.text
+    assert (without.status_code, "channel webhook" in without.json()["message"]) == (422, True)
 
 
 async def test_the_inbox_is_heard_as_it_fills_by_who_may(module_brain: Brain) -> None:

@@ -20,12 +20,12 @@ from openbrain.contract.messages import (
 )
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Criteria, Viewer, matcher, visible
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import is_uuid, joined_hash, uuid7
-from openbrain.ports.agents import Message, Messages
-from openbrain.ports.store.store import Store
+from openbrain.ports.agents import Message
 from openbrain.usecases.auth import Actor
+from openbrain.usecases.content.inbox import last_number, shown_messages
 from openbrain.usecases.remember import admitted
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA
@@ -81,10 +81,10 @@ async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
     query, store = call.query, call.api.store.messages
     viewer = _viewer(call, query.agent_id)
     rows = await store.inbox(viewer, query.limit, query.after, unread=query.unread)
-    shown = await _shown(call.api.store, viewer, rows, call.api.clock.now())
+    shown = await shown_messages(call.api.store.memories, viewer, rows, call.api.clock.now())
     unread = await store.count_unread(viewer)
     following = rows[-1].seq if rows else None
-    last = await _last(store, viewer)
+    last = await last_number(store, viewer)
     return respond_page(Inbox(messages=shown, count=len(shown), unread=unread, last=last, next_after=following))
 
 
@@ -96,12 +96,12 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
     api.hub.admit(gone)
     box = viewer.workspace_id, viewer.agent_id
     # Before the answer begins: a database that is down is a 503.
-    last = await _last(api.store.messages, viewer)
+    last = await last_number(api.store.messages, viewer)
     after = parsing.last_heard(call.headers, query.after)
 
     async def read(behind: int) -> Sequence[MessageAnswer]:
         rows = await api.store.messages.inbox(viewer, limits.LIST_LIMIT, behind)
-        return await _shown(api.store, viewer, rows, api.clock.now())
+        return await shown_messages(api.store.memories, viewer, rows, api.clock.now())
 
     async def events() -> AsyncGenerator[bytes, None]:
         heartbeat_s = api.settings.server.tuning.heartbeat_s
@@ -140,21 +140,6 @@ async def mark_message_read(call: Call[ReadOneBody, Nothing]) -> Response:
     if row is None or row.recipient != viewer.agent_id:
         raise NotFound("no message with this id")
     return await _marked(call, (row.id,), 0)
-
-
-async def _shown(store: Store, viewer: Viewer, rows: Sequence[Message], now: int) -> tuple[MessageAnswer, ...]:
-    """Matches with the text of their memories. The one predicate is asked again: what ended since, or became another's,
-    is shown as withdrawn, whether or not the matcher has said so yet."""
-    sees = matcher(visible(viewer, Criteria(), now))
-    ids = [row.memory_id for row in rows if row.memory_id and row.withdrawn_at is None]
-    memories = await store.memories.rows(ids) if ids else {}
-    seen = {memory.id: memory for memory in memories.values() if memory.alive(now) and sees(memory)}
-    return tuple(MessageAnswer.shown(row, seen.get(row.memory_id or "")) for row in rows)
-
-
-async def _last(store: Messages, viewer: Viewer) -> int:
-    box = viewer.workspace_id, viewer.agent_id
-    return (await store.last_numbers([box])).get(box, 0)
 
 
 async def _talk(call: Call[Nothing, Any], other: str) -> Response:

@@ -285,14 +285,17 @@ def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
 
 
 def _messages(found: "Iterable[messages.MessageAnswer]") -> str:
+    return fence.fenced([Block(_message_labels(each), each.content, "message") for each in found], each=RECALLED_CHARS)
+
+
+def _message_labels(message: "messages.MessageAnswer") -> dict[str, object]:
+    """Of a match of a standing query, which memory it is of too."""
     names = {"id", "sender", "recipient", "subject", "org", "seq", "read", "created_at"}
-    blocks = [
-        Block(
-            {**each.model_dump(mode="json", include=names), "labels": ", ".join(each.labels)}, each.content, "message"
-        )
-        for each in found
-    ]
-    return fence.fenced(blocks, each=RECALLED_CHARS)
+    labels: dict[str, object] = message.model_dump(mode="json", include=names)
+    if message.match is not None:
+        labels |= message.match.model_dump(mode="json", include={"subscription_id", "memory_id", "similarity"})
+        labels["withdrawn"] = "yes" if message.match.withdrawn else ""
+    return {**labels, "labels": ", ".join(message.labels)}
 
 
 def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> str:

@@ -113,6 +113,10 @@ Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
 After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those behind this number.")]
 Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
 
+Standing = Annotated[str | None, Field(max_length=limits.QUERY_CHARS, description="A question that stays open.")]
+Near = Annotated[float | None, Field(ge=0, le=1, description="Nothing less near; 0.5.")]
+SubscriptionId = Annotated[str, Field(description="The subscription's id.")]
+
 Thought = Annotated[
     str,
     Field(max_length=limits.THOUGHT_CHARS, description="What was said, as it was said."),

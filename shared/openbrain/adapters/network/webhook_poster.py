@@ -18,7 +18,7 @@ from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.webhook_rules import checked_url, is_public, named, signature
 from openbrain.ports.clock import Clock
-from openbrain.ports.store.webhooks import Webhook
+from openbrain.ports.http import Address
 from openbrain.settings.webhooks import Webhooks
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -46,7 +46,7 @@ class HttpPoster:
         self._settings, self._clock, self._resolve, self._trust = settings, clock, resolve, trust
         self._client: httpx.AsyncClient | None = None
 
-    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+    async def post(self, webhook: Address, seq: int, body: bytes) -> None:
         parts = checked_url(webhook.url, self._settings.hosts, self._settings.private_hosts)
         try:
             async with asyncio.timeout(self._settings.tuning.timeout_s):
@@ -79,7 +79,7 @@ class HttpPoster:
             )
         return addresses
 
-    def _request(self, webhook: Webhook, seq: int, body: bytes, parts: SplitResult, address: str) -> httpx.Request:
+    def _request(self, webhook: Address, seq: int, body: bytes, parts: SplitResult, address: str) -> httpx.Request:
         message, seconds = f"{webhook.id}-{seq}", self._clock.now() // MICROSECONDS
         headers = {
             "Host": parts.netloc,

@@ -7,6 +7,7 @@ from sqlalchemy import URL, Connection, select
 
 from openbrain.adapters.sql.agents.matches import SqlMatches
 from openbrain.adapters.sql.agents.messages import SqlMessages
+from openbrain.adapters.sql.agents.query_webhooks import SqlQueryWebhooks
 from openbrain.adapters.sql.agents.replays import SqlReplays
 from openbrain.adapters.sql.agents.sessions import SqlSessions
 from openbrain.adapters.sql.agents.standing_queries import SqlStandingQueries
@@ -57,7 +58,7 @@ from openbrain.ports.store.vault import Ticks, Vault
 from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
 from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
-from openbrain.ports.subscriptions import Matches, Replays, StandingQueries
+from openbrain.ports.subscriptions import Matches, QueryWebhooks, Replays, StandingQueries
 from openbrain.settings import Truth
 
 EMBEDDED = "embedded"
@@ -107,6 +108,7 @@ class SqlStore:
         self.messages: Messages = SqlMessages(database, clock)
         self.sessions: Sessions = SqlSessions(database, clock)
         self.standing_queries: StandingQueries = SqlStandingQueries(database, clock)
+        self.query_webhooks: QueryWebhooks = SqlQueryWebhooks(database)
         self.matches: Matches = SqlMatches(database)
         self.replays: Replays = SqlReplays(database)
 

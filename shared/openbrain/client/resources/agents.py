@@ -19,6 +19,7 @@ from openbrain.contract.brain.sessions import (
     TurnsAppended,
 )
 from openbrain.contract.brain.subscriptions import (
+    Channel,
     SubscriptionAnswer,
     SubscriptionCreated,
     SubscriptionList,
@@ -190,14 +191,18 @@ class Agents:
         filter: Mapping[str, object] | None = None,
         min_similarity: float | None = None,
         include_own: bool | None = None,
+        webhook: str | None = None,
         agent_id: str | None = None,
     ) -> SubscriptionCreated:
-        """Have every new memory that matches put into the agent's inbox."""
+        """Have every new memory that matches put into the agent's inbox, and posted to the address `webhook`, where
+        one is given."""
         body = {
             "query": query,
             "filter": None if filter is None else dict(filter),
             "min_similarity": min_similarity,
             "include_own": include_own,
+            "channel": webhook and Channel.WEBHOOK,
+            "url": webhook,
             "agent_id": agent_id,
         }
         given = {name: value for name, value in body.items() if value is not None}

@@ -1,7 +1,18 @@
-"""For agents: hear the signals of a workspace, and stand still when it is halted."""
+"""For agents: hear the signals of a workspace and their own inbox, and stand still when it is halted."""
 
 from openbrain.client.subscriber.connect import subscribe
 from openbrain.client.subscriber.cursors import Cursor, FileCursor, MemoryCursor
+from openbrain.client.subscriber.inbox import Inbox, MessageHandler
 from openbrain.client.subscriber.subscriber import Handler, Standing, Subscriber
 
-__all__ = ["Cursor", "FileCursor", "Handler", "MemoryCursor", "Standing", "Subscriber", "subscribe"]
+__all__ = [
+    "Cursor",
+    "FileCursor",
+    "Handler",
+    "Inbox",
+    "MemoryCursor",
+    "MessageHandler",
+    "Standing",
+    "Subscriber",
+    "subscribe",
+]

@@ -1,6 +1,6 @@
 """The API over HTTP, as a subscriber asks it."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from openbrain.client.resources.signals import Place
 from openbrain.client.subscriber.api import Missed, News, Present
 from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
 from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
+from openbrain.contract.messages import MessageAnswer
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.domain.times import from_datetime, to_iso
@@ -68,6 +69,14 @@ class HttpApi:
                         yield Missed(broadcasts=(), through=news.last)
                     case None:
                         yield None
+
+    async def last_message(self) -> int:
+        return (await self._brain.inbox(limit=1)).last
+
+    async def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
+        async with aclosing(self._brain.hear_messages(after)) as heard:
+            async for message in heard:
+                yield message
 
     async def acknowledge(self, halt_id: str) -> None:
         await self._brain.acknowledge_halt(halt_id)

@@ -4,12 +4,15 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from openbrain.client import event_log
 from openbrain.client.subscriber.api import Api, Stream
 from openbrain.client.subscriber.cursors import Cursor, MemoryCursor
+from openbrain.client.subscriber.handling import handle
+from openbrain.client.subscriber.inbox import Inbox
 from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.client.subscriber.sources import Listening, Loop, heeded
 from openbrain.domain.errors import Halted, SetupError, TryLater, error_places
@@ -33,6 +36,8 @@ class Standing:
     cut_off: bool
     by_stream: bool
     """Whether it hears by Redis now; else by the API."""
+    messages: int | None = None
+    """Every message of the inbox up to this number was handled; None where none are heard, or not yet."""
 
 
 class Subscriber:
@@ -41,6 +46,7 @@ class Subscriber:
     `handler` is given one signal at a time, in order of `seq`; again after a crash (at least once), and up to
     `attempts` times where it raises. Where something is missing and the API is away too, what came is
     told first, and what was missing when it is had. Without a cursor kept, the signals that are active now come first.
+    `inbox`: hears its messages too, and what its subscriptions found.
     `stream`: hears by Redis; the API serves where that does not answer, and without it always.
     `halted_when_cut_off_s`: after so long without any server the agent counts as halted; None: never.
     `beat_s`: how often the present state is looked at, which also says that this agent is there.
@@ -52,6 +58,7 @@ class Subscriber:
         api: Api,
         handler: Handler,
         *,
+        inbox: Inbox | None = None,
         stream: Stream | None = None,
         cursor: Cursor | None = None,
         org: str = "",
@@ -62,7 +69,7 @@ class Subscriber:
         attempts: int = 5,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._api, self._handler, self._stream = api, handler, stream
+        self._api, self._handler, self._inbox, self._stream = api, handler, inbox, stream
         self._cursor = cursor or MemoryCursor()
         self._start_s, self._attempts = start_s, max(1, attempts)
         self._halted_when_cut_off_s = halted_when_cut_off_s
@@ -81,6 +88,7 @@ class Subscriber:
             halts=hearing.halts.standing,
             cut_off=hearing.cut_off,
             by_stream=self._listening.by_stream,
+            messages=None if self._inbox is None else self._inbox.seq,
         )
 
     async def guard(self, *, wait: bool = True) -> None:
@@ -128,7 +136,8 @@ class Subscriber:
             _log.warning("subscriber.starts_alone", error=type(error).__name__)
         elif error is not None:
             raise error
-        loops = (self._handle, *self._listening.loops())
+        inbox: list[Loop] = [] if self._inbox is None else [partial(self._inbox.follow, self._attempts)]
+        loops = (self._handle, *self._listening.loops(), *inbox)
         self._running += [asyncio.create_task(_for_ever(loop)) for loop in loops]
 
     async def _disconnect(self) -> None:
@@ -141,26 +150,12 @@ class Subscriber:
         while True:
             broadcast, known = await queue.get()
             if broadcast is not None:
-                await self._tell(broadcast)
+                await handle(self._handler, broadcast, seq=broadcast.seq, attempts=self._attempts)
             if known is not None:
                 self._hearing.handled = known
             if queue.empty() or time.monotonic() - saved_at > _SAVE_S:
                 await self._save()
                 saved_at = time.monotonic()
-
-    async def _tell(self, broadcast: Broadcast) -> None:
-        backoff = Backoff(0.5, 30)
-        for attempt in range(1, self._attempts + 1):
-            try:
-                await self._handler(broadcast)
-            except Exception as error:  # noqa: BLE001 - what it is the handler's author knows; the alarms must go on
-                if attempt == self._attempts:
-                    _log.error("subscriber.signal_given_up", seq=broadcast.seq, error=type(error).__name__)
-                else:
-                    _log.warning("subscriber.handler_failed", seq=broadcast.seq, error=type(error).__name__)
-                    await asyncio.sleep(backoff.next())
-            else:
-                return
 
     async def _save(self) -> None:
         handled = self._hearing.handled

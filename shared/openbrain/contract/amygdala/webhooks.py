@@ -13,17 +13,18 @@ from openbrain.domain.signals.webhook_rules import URL_CHARS
 from openbrain.domain.text.control_characters import plain_line
 
 SEQS = 500
+Url = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=URL_CHARS),
+    AfterValidator(plain_line),
+    Field(description="https:// of a host on the operator's list."),
+]
 
 
 class WebhookBody(Body):
     """Where to post, and from which severity on."""
 
-    url: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=URL_CHARS),
-        AfterValidator(plain_line),
-        Field(description="https:// of a host on the operator's list."),
-    ]
+    url: Url
     min_severity: Severity = Severity.WARNING
 
 

@@ -1,10 +1,12 @@
 """Subscriptions: recalls that are asked again of each new memory."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, StrictBool, model_validator
 
+from openbrain.contract.amygdala.webhooks import Url
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
 from openbrain.contract.brain.filters import FilterBody, Scopes
 from openbrain.domain import limits
@@ -12,9 +14,20 @@ from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import Agent, Confidence, Moment, Query
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.ports.subscriptions import StandingQuery
+from openbrain.domain.times import to_datetime
+from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
 SIMILARITY_DEFAULT = 0.5
+
+
+class Channel(StrEnum):
+    """How an agent is told of what its subscription finds. The inbox has it whichever it is."""
+
+    INBOX = "inbox"
+    """Read there, heard as server-sent events, or by `Subscriber`."""
+    WEBHOOK = "webhook"
+
+
 Asking = Annotated[Agent | None, Field(description="Whose inbox, where the key may speak for that agent.")]
 
 
@@ -52,12 +65,18 @@ class SubscriptionBody(Body):
         ),
     ] = SIMILARITY_DEFAULT
     include_own: Annotated[StrictBool, Field(description="Also what the agent itself wrote.")] = False
+    channel: Annotated[
+        Channel, Field(description="The inbox has what is found in any case; `webhook` has it posted to `url` too.")
+    ] = Channel.INBOX
+    url: Url | None = None
     agent_id: Asking = None
 
     @model_validator(mode="after")
     def _something(self) -> Self:
         if self.query is None and self.filter is None:
             raise ValueError("give a query, a filter, or both")
+        if (self.channel is Channel.WEBHOOK) != (self.url is not None):
+            raise ValueError("give a url with the channel webhook, and with no other")
         return self
 
 
@@ -97,6 +116,24 @@ class FilterAnswer(Answer):
     metadata: tuple[str, ...] = Field(default=(), description="Pairs, as `key=value`.")
 
 
+class SubscriptionWebhook(Answer):
+    """Where matches are posted to. What is given up stays in the inbox."""
+
+    url: str
+    cursor: int = Field(description="Everything of the inbox up to this number is posted, or given up.")
+    attempts: int = Field(description="Failed ones, for what stands behind the cursor.")
+    next_attempt_at: datetime | None
+    delivered_at: datetime | None
+    given_up: int = Field(description="Matches that were not taken after all attempts.")
+    error: str | None = Field(description="Of the last attempt.")
+
+    @classmethod
+    def shown(cls, webhook: QueryWebhook) -> Self:
+        """As the API gives it."""
+        due = to_datetime(webhook.next_attempt_at) if webhook.attempts else None
+        return cls.of(webhook, next_attempt_at=due, error=webhook.error or None)
+
+
 class SubscriptionAnswer(Answer):
     """A standing query. Its matches come to the agent's inbox."""
 
@@ -106,12 +143,22 @@ class SubscriptionAnswer(Answer):
     filter: FilterAnswer
     min_similarity: float
     include_own: bool
+    channel: Channel = Channel.INBOX
+    webhook: SubscriptionWebhook | None = Field(default=None, description="Of the channel `webhook`.")
     created_at: datetime
     replaying: bool = Field(default=False, description="Whether it is held against memories of before.")
     embedded: bool = Field(description="Whether it is compared by meaning too; until then by its words alone.")
 
     @classmethod
-    def shown(cls, query: StandingQuery, *, embedded: bool, replaying: bool = False) -> Self:
+    def shown(
+        cls,
+        query: StandingQuery,
+        *,
+        embedded: bool,
+        replaying: bool = False,
+        webhook: QueryWebhook | None = None,
+        **more: object,
+    ) -> Self:
         """As the API gives it."""
         criteria = query.criteria
         given = FilterAnswer(
@@ -125,11 +172,24 @@ class SubscriptionAnswer(Answer):
             min_confidence=criteria.min_confidence,
             metadata=criteria.metadata,
         )
-        return cls.of(query, filter=given, embedded=embedded, replaying=replaying)
+        posted = None if webhook is None else SubscriptionWebhook.shown(webhook)
+        return cls.of(
+            query,
+            filter=given,
+            embedded=embedded,
+            replaying=replaying,
+            channel=Channel.INBOX if webhook is None else Channel.WEBHOOK,
+            webhook=posted,
+            **more,
+        )
 
 
 class SubscriptionCreated(SubscriptionAnswer):
     """It hears of what is remembered from now on."""
+
+    secret: str | None = Field(
+        default=None, description="Of the channel `webhook`: what bodies are signed with; shown in this answer only."
+    )
 
 
 class SubscriptionList(Answer):

@@ -23,7 +23,7 @@ from openbrain.ports.store.vault import Ticks, Vault
 from openbrain.ports.store.webhooks import WebhookLetters, Webhooks
 from openbrain.ports.store.writes import MemoryWrites
 from openbrain.ports.streams import Groups
-from openbrain.ports.subscriptions import Matches, Replays, StandingQueries
+from openbrain.ports.subscriptions import Matches, QueryWebhooks, Replays, StandingQueries
 
 
 class Store(Protocol):
@@ -59,6 +59,7 @@ class Store(Protocol):
     messages: Messages
     sessions: Sessions
     standing_queries: StandingQueries
+    query_webhooks: QueryWebhooks
     matches: Matches
     replays: Replays
 

@@ -9,6 +9,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
+from openbrain.ports.http import Address
 from openbrain.ports.store.webhooks import Webhook
 from openbrain_amygdala.jobs.webhooks import Posting, post_again
 from tests.support.signals.raising import change, raise_one, signal_of, workspace
@@ -30,7 +31,7 @@ class Taker:
         self.posts: list[tuple[int, dict[str, Any]]] = []
         self.error: OpenBrainError | None = None
 
-    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+    async def post(self, webhook: Address, seq: int, body: bytes) -> None:
         assert webhook.secret
         if self.error is not None:
             raise self.error

@@ -46,7 +46,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
     It is posted what is broadcast in the key's workspace from now on.
     """
     settings, actor, now = call.api.settings.webhooks, call.actor, call.api.clock.now()
-    _turned_on(call)
+    settings.require_enabled()
     if actor.workspace_id == OPERATORS:
         raise Forbidden(
             f"a webhook hears the workspace of the key that makes it, and nothing is raised in {OPERATORS}: "
@@ -121,7 +121,7 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
     if dry_run:
         count = await store.webhook_letters.count_webhook_dead_letters(row.workspace_id, row.id, seqs)
     else:
-        _turned_on(call)
+        call.api.settings.webhooks.require_enabled()
         count = await store.webhook_letters.replay_webhook_dead_letters(row.workspace_id, row.id, seqs)
     return respond(WebhookReplayed(id=row.id, count=count, dry_run=dry_run))
 
@@ -144,11 +144,6 @@ async def _named(call: Call[Any, Any]) -> Webhook:
     if row is None:
         raise _unknown()
     return row
-
-
-def _turned_on(call: Call[Any, Any]) -> None:
-    if not call.api.settings.webhooks.enabled:
-        raise Forbidden("webhooks are off here: an operator turns them on with OPENBRAIN_WEBHOOKS__ENABLED")
 
 
 def _unknown() -> NotFound:

@@ -20,9 +20,11 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.memory import DAY
+from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.generations import IndexKind
-from openbrain.ports.subscriptions import Replay, StandingQuery
+from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
+from openbrain.settings.webhooks import Webhooks
 from openbrain.usecases.auth import Actor
 from openbrain_api.http.parsing import next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
@@ -60,9 +62,12 @@ async def create_subscription(call: Call[SubscriptionBody, Nothing]) -> Response
         include_own=body.include_own,
         created_at=now,
     )
+    webhook = _webhook(query, body.url, call.api.settings.webhooks)
     vectors = await _vectors(call, query.query)
-    made = await call.api.store.standing_queries.add_query(query, vectors)
-    return respond(SubscriptionCreated.shown(made, embedded=bool(vectors)), status=201)
+    made = await call.api.store.standing_queries.add_query(query, vectors, webhook)
+    secret = None if webhook is None else webhook.secret
+    shown = SubscriptionCreated.shown(made, embedded=bool(vectors), webhook=webhook, secret=secret)
+    return respond(shown, status=201)
 
 
 @Route("GET", "/v1/brain/subscriptions", permission=Permission.BRAIN_READ, response=SubscriptionList)
@@ -127,6 +132,14 @@ async def remove_subscription(call: Call[Nothing, SubscriptionQuery]) -> Respons
     return respond(SubscriptionRemoved(id=row.id, removed=True))
 
 
+def _webhook(query: StandingQuery, url: str | None, settings: Webhooks) -> QueryWebhook | None:
+    if url is None:
+        return None
+    settings.require_enabled()
+    checked_url(url, settings.hosts, settings.private_hosts)
+    return QueryWebhook(id=query.id, workspace_id=query.workspace_id, url=url, secret=new_secret())
+
+
 async def _vectors(call: Call[Any, Any], query: str) -> Mapping[str, "array[float]"]:
     """By the model that serves; none while it does not answer: the matcher makes it then."""
     if not query:
@@ -143,11 +156,13 @@ async def _shown(call: Call[Any, Any], rows: Sequence[StandingQuery]) -> tuple[S
     store, ids = call.api.store, [row.id for row in rows]
     serving = await store.generations.serving(IndexKind.VECTOR)
     vectors, replays = await store.standing_queries.query_vectors(ids), await store.replays.replays_of(ids)
+    webhooks = await store.query_webhooks.webhooks_of(ids)
     return tuple(
         SubscriptionAnswer.shown(
             row,
             embedded=serving is not None and serving.model in vectors.get(row.id, ()),
             replaying=row.id in replays,
+            webhook=webhooks.get(row.id),
         )
         for row in rows
     )

@@ -1,7 +1,7 @@
 """Matches of standing queries: messages without a text of their own, in the inboxes of those who asked."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, bindparam, delete, func, insert, or_, select, update
@@ -64,7 +64,7 @@ def _deliver(
     again: bool,
 ) -> Sequence[Match]:
     current = _current(connection, {match.memory_id: match.revision for match in matches}, now)
-    standing = _standing(connection, {match.query.id: match.query for match in matches}, now)
+    standing = of_open_keys(connection, {match.query.id for match in matches}, now)
     fresh = [match for match in matches if match.memory_id in current and match.query.id in standing]
     told: list[Match] = []
     if fresh:
@@ -95,7 +95,7 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
     return found
 
 
-def _standing(connection: Connection, queries: Mapping[str, Any], now: int) -> set[str]:
+def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
     """Those that are not removed, and whose key is open. A key that was replaced hands its queries on."""
     keys: dict[str, str] = {}
     for some in chunks(sorted(queries)):

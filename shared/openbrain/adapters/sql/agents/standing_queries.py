@@ -8,16 +8,18 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, insert_missing
 from openbrain.adapters.sql.schema.agent_tables import (
+    mailboxes,
     messages,
     standing_queries,
     standing_query_counters,
     standing_query_vectors,
     standing_replays,
+    standing_webhooks,
 )
 from openbrain.adapters.sql.schema.column_types import to_bytes, to_vector
 from openbrain.adapters.sql.schema.tables import workspaces
@@ -26,7 +28,7 @@ from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.ports.clock import Clock
-from openbrain.ports.subscriptions import StandingQuery
+from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
 _STANDS = standing_queries.c.deleted_at.is_(None)
 
@@ -38,8 +40,10 @@ class SqlStandingQueries:
         self._database = database
         self._clock = clock
 
-    async def add_query(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
-        return await self._database.write(lambda connection: _add(connection, query, vectors))
+    async def add_query(
+        self, query: StandingQuery, vectors: Mapping[str, "array[float]"], webhook: QueryWebhook | None = None
+    ) -> StandingQuery:
+        return await self._database.write(lambda connection: _add(connection, query, vectors, webhook))
 
     async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
         return await self._database.read(lambda connection: _one(connection, viewer, query_id))
@@ -128,7 +132,12 @@ def _row(query: StandingQuery) -> dict[str, Any]:
     return {**row, "orgs": _orgs(query.orgs), "criteria": orjson.dumps(asdict(query.criteria)).decode()}
 
 
-def _add(connection: Connection, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> StandingQuery:
+def _add(
+    connection: Connection,
+    query: StandingQuery,
+    vectors: Mapping[str, "array[float]"],
+    webhook: QueryWebhook | None,
+) -> StandingQuery:
     known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, workspaces.c.deleted_at.is_(None))
     # Shared: the workspace can't be closed meanwhile.
     if connection.scalar(known.with_for_update(read=True)) is None:
@@ -145,7 +154,16 @@ def _add(connection: Connection, query: StandingQuery, vectors: Mapping[str, "ar
     connection.execute(insert(standing_queries), _row(made))
     _put_vectors(connection, query.workspace_id, {(query.id, model): each for model, each in vectors.items()})
     _count(connection, query.workspace_id, made.change_seq, standing + 1)
+    if webhook is not None:
+        _add_webhook(connection, webhook, query.agent_id)
     return made
+
+
+def _add_webhook(connection: Connection, webhook: QueryWebhook, agent_id: str) -> None:
+    box = and_(mailboxes.c.workspace_id == webhook.workspace_id, mailboxes.c.agent_id == agent_id)
+    last = connection.scalar(select(mailboxes.c.seq).where(box)) or 0
+    given = {"id": webhook.id, "workspace_id": webhook.workspace_id, "url": webhook.url, "secret": webhook.secret}
+    connection.execute(insert(standing_webhooks), {**given, "cursor_seq": last})
 
 
 def _one(connection: Connection, viewer: Viewer, query_id: str) -> StandingQuery | None:
@@ -164,6 +182,7 @@ def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> 
     connection.execute(delete(standing_query_vectors).where(standing_query_vectors.c.query_id == query_id))
     connection.execute(delete(standing_replays).where(standing_replays.c.query_id == query_id))
     connection.execute(delete(messages).where(messages.c.subscription_id == query_id))
+    connection.execute(delete(standing_webhooks).where(standing_webhooks.c.id == query_id))
     _count(connection, viewer.workspace_id, seq + 1, standing - 1)
     return True
 

@@ -1,8 +1,8 @@
 """Tables of agents among themselves: messages, sessions, and the queries that wait for new memories. As in `tables`."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_bytes, long_text, name
+from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name
 from openbrain.adapters.sql.schema.metadata import metadata
 
 mailboxes = Table(
@@ -131,6 +131,24 @@ standing_replays = Table(
     Column("again", Boolean, nullable=False),
 )
 
+standing_webhooks = Table(
+    "standing_webhooks",
+    metadata,
+    # Of its query.
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("url", name(2000), nullable=False),
+    # What bodies are signed with; never shown again.
+    Column("secret", name(255), nullable=False),
+    # The number in the agent's inbox up to which all is posted or given up.
+    Column("cursor_seq", BigInteger, nullable=False),
+    count("attempts"),
+    Column("next_attempt_at", BigInteger, nullable=False, server_default=text("0"), index=True),
+    Column("delivered_at", BigInteger),
+    count("given_up"),
+    empty("error", name(1000)),
+)
+
 match_queue = Table(
     "match_queue",
     metadata,
@@ -145,5 +163,6 @@ match_queue = Table(
 
 TABLES = (
     *(mailboxes, messages, sessions, session_agents),
-    *(standing_queries, standing_query_vectors, standing_query_counters, standing_replays, match_queue),
+    *(standing_queries, standing_query_vectors, standing_query_counters, standing_replays),
+    *(standing_webhooks, match_queue),
 )

@@ -1,0 +1,88 @@
+"""Job `webhooks`: what standing queries find is posted to the addresses that their agents gave, in order and at least
+once. The inbox holds it all the same, so that what is given up is not lost."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from openbrain.contract.messages import MessageAnswer
+from openbrain.domain.errors import NeverRetry, OpenBrainError
+from openbrain.domain.events.envelope import encode
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability import metrics
+from openbrain.ports.agents import Message
+from openbrain.ports.clock import Clock
+from openbrain.ports.http import Poster
+from openbrain.ports.store.store import Store
+from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
+from openbrain.usecases.content.inbox import last_number, shown_messages
+
+EVENT = "memory.matched"
+PAGE = 100
+"""Messages of an inbox that one webhook is taken through in one round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """One round for one webhook. `backoff_s`: the waits after failed attempts; after the last a match is given up."""
+
+    store: Store
+    poster: Poster
+    clock: Clock
+    backoff_s: Sequence[float]
+
+    async def __call__(self, query: StandingQuery, webhook: QueryWebhook) -> int:
+        """How many were posted. Ends at the first that is to be tried again: the order is kept."""
+        # Asked before the inbox is read: what comes in between is behind it.
+        last = await last_number(self.store.messages, query.viewer)
+        rows = await self.store.messages.inbox(query.viewer, PAGE, webhook.cursor)
+        posted = 0
+        for row in rows:
+            if row.subscription_id != query.id:
+                continue
+            after = await self._post(query, webhook, row)
+            await self.store.query_webhooks.save_progress(after)
+            if after.attempts:
+                return posted
+            posted, webhook = posted + int(not after.error), after
+        through = rows[-1].seq if len(rows) == PAGE else max(last, webhook.cursor)
+        await self.store.query_webhooks.save_progress(replace(webhook, cursor=through))
+        return posted
+
+    async def _post(self, query: StandingQuery, webhook: QueryWebhook, row: Message) -> QueryWebhook:
+        """How far it is then. What it may see is asked right before it is sent."""
+        now = self.clock.now()
+        (message,) = await shown_messages(self.store.memories, query.viewer, [row], now)
+        try:
+            await self.poster.post(webhook, row.seq, _event(message, now))
+        except OpenBrainError as error:
+            return self._failed(webhook, row.seq, error)
+        metrics.WEBHOOK_POSTS.labels("delivered").inc()
+        return replace(webhook, cursor=row.seq, attempts=0, next_attempt_at=0, delivered_at=self.clock.now(), error="")
+
+    def _failed(self, webhook: QueryWebhook, seq: int, error: OpenBrainError) -> QueryWebhook:
+        attempts, said = webhook.attempts + 1, str(error)
+        if attempts <= len(self.backoff_s) and not isinstance(error, NeverRetry):
+            metrics.WEBHOOK_POSTS.labels("failed").inc()
+            due = self.clock.now() + round(self.backoff_s[attempts - 1] * MICROSECONDS)
+            return replace(webhook, attempts=attempts, next_attempt_at=due, error=said)
+        metrics.WEBHOOK_POSTS.labels("dead").inc()
+        given_up = webhook.given_up + 1
+        return replace(webhook, cursor=seq, attempts=0, next_attempt_at=0, given_up=given_up, error=said)
+
+
+async def post_due(posting: Posting, at_once: int) -> int:
+    """Post to every webhook that is due, all side by side; how many there were."""
+    due = await posting.store.query_webhooks.due(posting.clock.now(), at_once)
+    await asyncio.gather(*(posting(query, webhook) for query, webhook in due))
+    return len(due)
+
+
+def _event(message: MessageAnswer, now: int) -> bytes:
+    return encode(
+        EVENT,
+        message.model_dump(mode="json"),
+        event_id=f"{message.id}-{message.seq}",
+        at=now,
+        subject=message.match.memory_id if message.match else None,
+    )

@@ -1,0 +1,87 @@
+"""Webhooks of standing queries, and how far each has come in its agent's inbox."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, select, update
+
+from openbrain.adapters.sql.agents.matches import of_open_keys
+from openbrain.adapters.sql.agents.standing_queries import query_from_row
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.agent_tables import mailboxes, standing_queries, standing_webhooks
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
+
+_ERROR_CHARS = 1000
+_CLOSED_PAUSE = 60 * MICROSECONDS
+"""After which a webhook whose key is not open is looked at again: a key that replaces it may follow."""
+_BOX = and_(
+    mailboxes.c.workspace_id == standing_queries.c.workspace_id, mailboxes.c.agent_id == standing_queries.c.agent_id
+)
+
+
+class SqlQueryWebhooks:
+    """`ports.subscriptions.QueryWebhooks`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
+        return await self._database.read(lambda connection: _named(connection, ids))
+
+    async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+        ids = await self._database.read(lambda connection: _waiting(connection, now, limit))
+        return await self._database.write(lambda connection: _open(connection, ids, now)) if ids else []
+
+    async def save_progress(self, webhook: QueryWebhook) -> None:
+        changed = {
+            "cursor_seq": webhook.cursor,
+            "attempts": webhook.attempts,
+            "next_attempt_at": webhook.next_attempt_at,
+            "delivered_at": webhook.delivered_at,
+            "given_up": webhook.given_up,
+            "error": webhook.error[:_ERROR_CHARS],
+        }
+        table = standing_webhooks.c
+        this = and_(table.id == webhook.id, table.cursor_seq <= webhook.cursor)
+        change = update(standing_webhooks).where(this).values(**changed)
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
+
+def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:
+    query = (
+        select(standing_webhooks.c.id)
+        .join(standing_queries, standing_queries.c.id == standing_webhooks.c.id)
+        .join(mailboxes, _BOX)
+        .where(standing_webhooks.c.next_attempt_at <= now, mailboxes.c.seq > standing_webhooks.c.cursor_seq)
+        .order_by(standing_webhooks.c.next_attempt_at, standing_webhooks.c.id)
+        .limit(limit)
+    )
+    return connection.scalars(query).all()
+
+
+def _open(connection: Connection, ids: Sequence[str], now: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+    """Those of open keys; the others wait, so that they hold up nobody."""
+    standing = of_open_keys(connection, ids, now)
+    if closed := sorted(set(ids) - standing):
+        later = update(standing_webhooks).where(standing_webhooks.c.id.in_(closed))
+        connection.execute(later.values(next_attempt_at=now + _CLOSED_PAUSE))
+    webhooks = _named(connection, sorted(standing))
+    rows = connection.execute(select(standing_queries).where(standing_queries.c.id.in_(sorted(standing)))).mappings()
+    queries = {query.id: query for query in map(query_from_row, rows)}
+    return [(queries[each], webhooks[each]) for each in ids if each in webhooks and each in queries]
+
+
+def _named(connection: Connection, ids: Sequence[str]) -> dict[str, QueryWebhook]:
+    found: dict[str, QueryWebhook] = {}
+    for some in chunks(sorted(ids)):
+        rows = connection.execute(select(standing_webhooks).where(standing_webhooks.c.id.in_(some))).mappings()
+        found |= {row["id"]: _read(row) for row in rows}
+    return found
+
+
+def _read(row: RowMapping) -> QueryWebhook:
+    values: dict[str, Any] = dict(row)
+    cursor = values.pop("cursor_seq")
+    return QueryWebhook(**values, cursor=cursor)
