@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.ids import bucket, uuid7
 from openbrain.observability import metrics
 from openbrain.ports.index import Tombstone
@@ -216,10 +217,13 @@ async def test_old_tombstones_go_and_nothing_comes_back(quiet: Brain) -> None:
     assert gone not in await quiet.recalled("ferry number 0")
 
 
-async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path) -> None:
-    """FLUSHALL in the middle of traffic: everything acknowledged is indexed without a hand."""
+async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FLUSHALL in the middle of traffic: everything acknowledged is indexed without a hand, and is in the inbox of who
+    waits for it, once."""
+    monkeypatch.setattr("openbrain.adapters.sql.outbox.match_queue.EVENT_GRACE", 0)
     async with started(settings(tmp_path / "data", reconcile_every_s=0.3)) as brain:
         first = await filled(brain)
+        await brain.post("/v1/brain/subscriptions", {"agent_id": "bo", "filter": {"min_confidence": 0}}, 201)
         acknowledged: list[str] = []
 
         async def write(start: int) -> None:
@@ -240,7 +244,14 @@ async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path) -> None:
             rows = await brain.container.store.memories.rows([*first, *acknowledged])
             return all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
+        async def all_heard() -> bool:
+            matches = await brain.container.store.messages.inbox(Viewer("default", "bo"), 1000)
+            heard = [each.memory_id for each in matches if each.withdrawn_at is None]
+            assert len(heard) == len(set(heard))
+            return set(acknowledged) <= set(heard)
+
         await until(all_indexed)
+        await until(all_heard)
         await brain.settled()
         told = await verified(brain, full=True)
         assert told["equal"], told
