@@ -9,8 +9,8 @@ import { Compactor } from "./compaction.js";
 import type { Config } from "./config.js";
 import { matchesAny } from "./config.js";
 import type { Message } from "./messages.js";
-import { missing, roleOf } from "./history.js";
-import { isInjected, pieces, size, textOf } from "./messages.js";
+import { mark, missing, roleOf } from "./history.js";
+import { endedAt, isFinished, isInjected, pieces, size, textOf, turns } from "./messages.js";
 import { Recall } from "./recall.js";
 import type { Session, State } from "./state.js";
 import { keyOf, sourceOf } from "./state.js";
@@ -40,12 +40,16 @@ export class Engine {
   async commit(session: Session, advancementKey: string, messages: readonly Message[]): Promise<"committed" | "duplicate"> {
     const key = keyOf(session);
     if (this.#silent(key)) return "committed";
-    const thoughts = messages.flatMap((message, entry) => this.#thoughts(key, message, advancementKey, entry));
-    if (thoughts.length === 0) return "committed";
     const history = this.state.histories.get(key);
     if (history) await this.#madeUp(session, history).catch((error: unknown) => this.#later(key, error));
+    const known = this.state.madeUp.get(key);
+    const thoughts = messages.flatMap((message, entry) =>
+      known?.has(mark(message)) ? [] : this.#thoughts(key, message, advancementKey, entry),
+    );
+    if (thoughts.length === 0) return "committed";
     const results = await this.#stored(thoughts, advancementKey);
     this.#grown(key, messages);
+    this.state.madeUp.delete(key);
     return results.every((result) => result.status === "duplicate") ? "duplicate" : "committed";
   }
 
@@ -70,6 +74,7 @@ export class Engine {
     } catch {
       return; // told where it failed, and made up with the next turn
     }
+    this.state.madeUp.delete(key);
     this.#grown(key, messages.slice(before));
     await this.relieve(session, {});
   }
@@ -77,20 +82,24 @@ export class Engine {
   /** Stores what the transcript holds and OpenBrain does not. While it was away the host goes on without the engine. */
   async #madeUp(session: Session, history: readonly Message[], deadline = Infinity): Promise<void> {
     const key = keyOf(session);
-    if (this.#silent(key) || this.state.complete.has(key)) return;
+    const [until, newest] = [this.state.complete.get(key), endedAt(history)];
+    if (this.#silent(key) || (until !== undefined && newest <= until)) return;
     this.state.histories.set(key, history);
-    const lost = await missing(this.brain, key, history);
+    const lost = await missing(this.brain, key, history, until);
     for (let from = 0; from < lost.length; from += MADE_UP_AT_ONCE) {
       if (Date.now() > deadline) return;
       await this.ingest(session, lost.slice(from, from + MADE_UP_AT_ONCE));
     }
-    this.state.complete.add(key);
+    this.state.madeUp.set(key, new Set([...(this.state.madeUp.get(key) ?? []), ...lost.map(mark)]));
+    this.state.complete.set(key, endedAt(turns(history).filter(isFinished).flat()));
     this.state.histories.delete(key);
   }
 
+  /** After it was stored. */
   #grown(key: string, messages: readonly Message[]): void {
-    const pressure = this.state.pressures.get(key);
+    const [pressure, until] = [this.state.pressures.get(key), this.state.complete.get(key)];
     if (pressure) this.state.pressures.set(key, { ...pressure, used: pressure.used + size(messages) });
+    if (until !== undefined) this.state.complete.set(key, Math.max(until, endedAt(messages)));
   }
 
   /**

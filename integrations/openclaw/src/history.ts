@@ -7,8 +7,13 @@ import { endedAt, isFinished, textOf, turns } from "./messages.js";
 /** So many of the newest thoughts are looked at: a gap is made up with the next turn, so that none lies deeper. */
 const LOOKED_AT = 300;
 
-/** Messages of finished turns, in order. What is the same has the same role and time. */
-export async function missing(brain: Brain, key: string, history: readonly Message[]): Promise<Message[]> {
+/**
+ * Messages of finished turns, in order. What is the same has the same role and time. Where all is known to be stored until
+ * some time, it is what was said since: the host took a turn without the engine.
+ */
+export async function missing(brain: Brain, key: string, history: readonly Message[], until?: number): Promise<Message[]> {
+  const finished = turns(history).filter((turn) => isFinished(turn) && !isHeartbeat(turn));
+  if (until !== undefined) return finished.flat().filter((message) => (message.timestamp ?? 0) > until && textOf(message) !== "");
   const stored = new Set<string>();
   let since = Infinity;
   let all = true;
@@ -21,10 +26,15 @@ export async function missing(brain: Brain, key: string, history: readonly Messa
       break;
     }
   }
-  return turns(history)
-    .filter((turn) => isFinished(turn) && !isHeartbeat(turn) && (all || endedAt(turn) > since))
+  return finished
+    .filter((turn) => all || endedAt(turn) > since)
     .flat()
-    .filter((message) => textOf(message) !== "" && !stored.has(`${roleOf(message)} ${message.timestamp ?? 0}`));
+    .filter((message) => textOf(message) !== "" && !stored.has(mark(message)));
+}
+
+/** What makes a message of a session the same. */
+export function mark(message: Message): string {
+  return `${roleOf(message)} ${message.timestamp ?? 0}`;
 }
 
 /** The host says it of a turn that it commits, and not of one in its transcript. */

@@ -23,8 +23,10 @@ export class State {
   /** Sub-agent's session -> the session that it was started in; "" where it has none. */
   readonly parents = new Map<string, string>();
   readonly assembled = new Map<string, Assembled>();
-  /** Sessions of which everything is stored that their transcript holds. */
-  readonly complete = new Set<string>();
+  /** Sessions of which everything is stored that their transcript holds, and when the last of it was said. */
+  readonly complete = new Map<string, number>();
+  /** What was stored from the transcript since the last commit: the host may yet commit it. */
+  readonly madeUp = new Map<string, ReadonlySet<string>>();
   /** Transcripts of which it is not. */
   readonly histories = new Map<string, readonly Message[]>();
   /** Sessions that are being compacted. */
@@ -32,7 +34,8 @@ export class State {
 
   /** Of a session that has ended. */
   forget(key: string): void {
-    for (const kept of [this.summaries, this.pressures, this.parents, this.assembled, this.histories, this.complete]) kept.delete(key);
+    const all = [this.summaries, this.pressures, this.parents, this.assembled, this.histories, this.complete, this.madeUp];
+    for (const kept of all) kept.delete(key);
   }
 }
 

@@ -200,6 +200,19 @@ it("makes up the turns that the host took without the engine, in order and once,
   expect(kept.map((each) => each.metadata["timestamp"])).toEqual(all.map((message) => message.timestamp));
 });
 
+it("stores what the host did not commit, in order and once, also when it commits that later", async () => {
+  const state = new State();
+  const answer: Message = { role: "assistant", content: "one thing more", timestamp: 12 };
+  await engine(state).assemble(session, [], { prompt: "" });
+  await engine(state).commit(session, "turn 1", turn(1));
+  const history = [...turn(1), answer];
+  await engine(state).assemble(session, history, { prompt: "" });
+  await engine(state).commit(session, "turn 2", [answer, ...turn(2)]);
+  await engine(state).assemble(session, [...history, ...turn(2)], { prompt: "" });
+  await engine(new State()).assemble(session, [...history, ...turn(2)], { prompt: "" });
+  expect(kept.map((each) => each.metadata["timestamp"])).toEqual([10, 11, 12, 20, 21]);
+});
+
 it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
   hangs = true;
   let now = 0;

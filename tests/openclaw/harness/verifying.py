@@ -28,6 +28,7 @@ def transcript(database: Path, session: str) -> Sequence[Sequence[Said]]:
     read = openclaw.rows_of(database)
     assert read is not None
     rows = [row for row in read() if not isinstance(row, BrokenRow) and row["session"] == session]
+    rows = [row for row in rows if not _announced(row["message"])]
     turns: list[list[tuple[Mapping[str, Any], Said]]] = []
     for row in rows:
         line = openclaw.line(row, "")
@@ -36,6 +37,11 @@ def transcript(database: Path, session: str) -> Sequence[Sequence[Said]]:
             turns.append([])
         turns[-1].append((row["message"], said))
     return [[said for _, said in turn if said[1]] for turn in turns if _finished(turn[-1][0])]
+
+
+def _announced(message: Mapping[str, Any]) -> bool:
+    """Answers a sub-agent's end while nobody speaks: the host keeps no prompt for it, and hands it to no engine or model."""
+    return str(message.get("__openclaw", {}).get("runId", "")).startswith("announce:")
 
 
 def _finished(last: Mapping[str, Any]) -> bool:
