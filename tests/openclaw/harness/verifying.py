@@ -40,7 +40,7 @@ def transcript(database: Path, session: str) -> Sequence[Sequence[Said]]:
 
 
 def _announced(message: Mapping[str, Any]) -> bool:
-    """Answers a sub-agent's end while nobody speaks: the host keeps no prompt for it, and hands it to no engine or model."""
+    """Answers a sub-agent's end while nobody speaks: the host hands that to no engine and no model."""
     return str(message.get("__openclaw", {}).get("runId", "")).startswith("announce:")
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
@@ -130,7 +130,7 @@ async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: Fak
 
 def _insert_old(connection: Connection, kept: list[Any]) -> None:
     """Rows as the older program wrote them: without the columns that came later."""
-    columns = [column.name for column in memories.columns if column.name not in OLD]
+    columns = [name for name in INSERT_COLUMNS if name not in OLD]
     statement = memories.insert().inline()
     for each in kept:
         values = {name: getattr(each, name, None) for name in columns} | {"tags": '["a","b"]', "dedupe_key": each.id}

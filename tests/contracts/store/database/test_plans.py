@@ -13,8 +13,8 @@ from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
 from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.schema.memory_rows import row_from_memory
-from openbrain.adapters.sql.schema.tables import SESSION_TURN, memories
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
+from openbrain.adapters.sql.schema.tables import CONVERSATION, SESSION_TURN
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import erasing, idempotency
@@ -46,7 +46,7 @@ def _fill(connection: Connection) -> None:
     """One row in eight is of another workspace; the rest are like any memory."""
     connection.exec_driver_sql(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})")
     dialect = connection.dialect.name
-    sample = dict(zip(memories.columns.keys(), row_from_memory(memory(tags=("a", "b")), None), strict=True))
+    sample = dict(zip(INSERT_COLUMNS, row_from_memory(memory(tags=("a", "b")), None), strict=True))
     sample |= {"id": None, "workspace_id": None, "created_at": None}
     columns = ", ".join(sample)
     values = {
@@ -246,3 +246,16 @@ async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) 
         (plan,) = await plans(many, partial(session_turns.read_places, places=places, within=compiled(condition)))
         assert SESSION_TURN in plan
         assert "session_id=? AND turn" in plan or "'type': 'range'" in plan
+
+
+async def test_the_newest_of_a_conversation_are_found_without_reading_the_rest(many: Database) -> None:
+    """Sorted by nothing but the index, also from the middle on."""
+    criteria = Criteria(types=(MemoryType.FACT,), metadata=("sessionId=s1", "role=user"))
+    living = and_(LIVING, compiled(visible(Viewer("w1", "ada", session_id="s1"), criteria, START)))
+
+    for before in (None, (START + ROWS // 2, IDS[200])):
+        following = and_(living, reading._following(before))
+        (plan,) = await plans(many, partial(reading._listing, living=following, limit=100))
+        assert CONVERSATION in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan

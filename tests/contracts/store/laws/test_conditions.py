@@ -76,6 +76,10 @@ PAIRS = (
     "a.b=a",
     "k.k=a",
     "k",
+    "sessionId=a",
+    "sessionId=A",
+    "sessionId=1",
+    "sessionId=true",
 )
 
 words = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
@@ -98,14 +102,16 @@ rows = st.builds(
     tags=st.lists(words, max_size=3, unique=True).map(tuple),
     source=words,
     metadata=st.dictionaries(
-        st.sampled_from(("k", "a.b", "a b", 'a"b', "$")), st.none() | words | st.sampled_from(PLAIN), max_size=3
+        st.sampled_from(("k", "a.b", "a b", 'a"b', "$", "sessionId")),
+        st.none() | words | st.sampled_from(PLAIN),
+        max_size=3,
     ),
     confidence=shares,
     occurred_at=moments,
     expires_at=st.none() | moments,
 )
 
-pairs = st.sampled_from(PAIRS) | st.builds("{}={}".format, st.sampled_from(("k", "a.b", 'a"b')), words)
+pairs = st.sampled_from(PAIRS) | st.builds("{}={}".format, st.sampled_from(("k", "a.b", 'a"b', "sessionId")), words)
 values = st.one_of(words, types.map(str), scopes.map(str), st.builds("agent:{}".format, words))
 leaves = st.one_of(
     st.builds(Equals, st.sampled_from(KEYWORD_FIELDS), values),

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, exists, false, func, literal, or_, true
+from sqlalchemy import and_, exists, false, func, or_, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
@@ -16,8 +16,8 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
 from openbrain.adapters.sql.engine.statements import LOWER
-from openbrain.adapters.sql.schema.column_types import BYTEWISE
-from openbrain.adapters.sql.schema.tables import memories, memory_history
+from openbrain.adapters.sql.schema.column_types import BYTEWISE, metadata_value
+from openbrain.adapters.sql.schema.tables import CONVERSATION_KEY, memories, memory_history
 from openbrain.domain.access.metadata_pairs import parts
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,
@@ -115,39 +115,13 @@ def _tags_mariadb(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
     return f"JSON_TABLE({tags}, '$[*]' COLUMNS (value VARCHAR({TAG_CHARS}) COLLATE {BYTEWISE} PATH '$'))"
 
 
-class _MetadataValue(FunctionElement[Any]):
-    """The text of a plain value at a path of the metadata; NULL for any other kind of value, and where nothing is."""
-
-    inherit_cache = True
-    name = "metadata_value"
-
-
-@compiles(_MetadataValue, SQLITE)
-def _value_sqlite(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
-    column, path = (compiler.process(clause, **options) for clause in element.clauses)
-    return (
-        f"CASE json_type({column}, {path}) WHEN 'text' THEN json_extract({column}, {path})"
-        f" WHEN 'integer' THEN CAST(json_extract({column}, {path}) AS TEXT)"
-        " WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' END"
-    )
-
-
-@compiles(_MetadataValue, MARIADB)
-def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
-    column, path = (compiler.process(clause, **options) for clause in element.clauses)
-    value = f"JSON_EXTRACT({column}, {path})"
-    return (
-        f"CASE WHEN JSON_TYPE({value}) IN ('STRING', 'INTEGER', 'BOOLEAN')"
-        f" THEN CONVERT(JSON_UNQUOTE({value}) USING utf8mb4) COLLATE {BYTEWISE} END"
-    )
-
-
 def _holds_pair(asked: str) -> ColumnElement[bool]:
     key, value = parts(asked)
     if not key:
         return false()
-    # The key holds letters, digits and -_. alone, so that it may stand in a path.
-    return _MetadataValue(memories.c.metadata, literal(f'$."{key}"')) == value
+    if key == CONVERSATION_KEY:
+        return memories.c.conversation == value
+    return metadata_value(memories.c.metadata, key) == value
 
 
 class _Lowered(FunctionElement[Any]):

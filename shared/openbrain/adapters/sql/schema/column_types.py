@@ -5,10 +5,18 @@ Strings that are compared are compared byte for byte on both.
 
 import sys
 from array import array
+from typing import Any
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, String, Text, text
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, String, Text, literal, text
 from sqlalchemy.dialects import mysql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
+
+from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
+from openbrain.domain.limits import METADATA_VALUE_CHARS
 
 BYTEWISE = "utf8mb4_nopad_bin"
 
@@ -41,6 +49,40 @@ def empty(column: str, type_: TypeEngine[str]) -> "Column[str]":
 
 def count(column: str) -> "Column[int]":
     return Column(column, Integer, nullable=False, server_default=text("0"))
+
+
+class _MetadataValue(FunctionElement[Any]):
+    """The text of a plain value at a path of a JSON object; NULL for any other kind of value, and where nothing is."""
+
+    inherit_cache = True
+    name = "metadata_value"
+
+
+@compiles(_MetadataValue, SQLITE)
+def _value_sqlite(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
+    document, path = (compiler.process(clause, **options) for clause in element.clauses)
+    return (
+        f"CASE json_type({document}, {path}) WHEN 'text' THEN json_extract({document}, {path})"
+        f" WHEN 'integer' THEN CAST(json_extract({document}, {path}) AS TEXT)"
+        " WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' END"
+    )
+
+
+@compiles(_MetadataValue, MARIADB)
+def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
+    document, path = (compiler.process(clause, **options) for clause in element.clauses)
+    value = f"JSON_EXTRACT({document}, {path})"
+    # No pair has a longer value, and a column of this length would refuse the row.
+    short = f"CHAR_LENGTH(JSON_UNQUOTE({value})) <= {METADATA_VALUE_CHARS}"
+    return (
+        f"CASE WHEN JSON_TYPE({value}) IN ('STRING', 'INTEGER', 'BOOLEAN') AND {short}"
+        f" THEN CONVERT(JSON_UNQUOTE({value}) USING utf8mb4) COLLATE {BYTEWISE} END"
+    )
+
+
+def metadata_value(document: ColumnElement[Any], key: str) -> ColumnElement[Any]:
+    """What a pair of the metadata with this key would hold. The key is letters, digits and -_. alone."""
+    return _MetadataValue(document, literal(f'$."{key}"'))
 
 
 def to_bytes(vector: "array[float]") -> bytes:

@@ -30,7 +30,7 @@ _STATEMENT_CHARS = 2_000_000
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, missing: bool = False) -> int:
-    """Insert rows of all columns, in the table's order, but for one that the database numbers itself.
+    """Insert rows of all columns, in the table's order, but for what the database numbers or computes itself.
 
     With `missing`, a row whose id or unique key is taken is left out. Returns the driver's count of rows inserted,
     which with `missing` is true on SQLite only.
@@ -82,7 +82,8 @@ def _one_row(rows: Sequence[Row]) -> str:
 
 @cache
 def _all_columns(table: Table) -> Sequence[str]:
-    return tuple(column.name for column in table.columns if column is not table.autoincrement_column)
+    written = (column for column in table.columns if column.computed is None)
+    return tuple(column.name for column in written if column is not table.autoincrement_column)
 
 
 def _text(connection: Connection, table: Table, columns: Sequence[str], *, missing: bool) -> str:

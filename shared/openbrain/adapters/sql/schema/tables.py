@@ -4,11 +4,21 @@ Times are microseconds since 1970, UTC. Strings that may be absent are '' and no
 enough.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, Computed, Float, Index, Integer, Table, column, text
 
 from openbrain.adapters.sql.schema import agent_tables, lifecycle_tables, signal_tables, vault_tables
-from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name, serial
+from openbrain.adapters.sql.schema.column_types import (
+    ascii_name,
+    count,
+    empty,
+    long_bytes,
+    long_text,
+    metadata_value,
+    name,
+    serial,
+)
 from openbrain.adapters.sql.schema.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
+from openbrain.domain.limits import METADATA_VALUE_CHARS
 
 # The tables of a service of its own, joined to the one set.
 OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES, *agent_tables.TABLES, *lifecycle_tables.TABLES)
@@ -62,6 +72,9 @@ api_keys = Table(
 )
 
 SESSION_TURN = "ix_memories_session_id_turn"
+CONVERSATION = "ix_memories_workspace_id_conversation"
+CONVERSATION_KEY = "sessionId"
+"""The member of the metadata by which clients ask for the turns of one conversation: it has an index."""
 
 memories = Table(
     "memories",
@@ -108,6 +121,8 @@ memories = Table(
     # NULL for none: older code writes none.
     Column("aliases", long_text()),
     empty("identity", ascii_name(64)),
+    # Read out of the metadata by the database, so that no writer can make the two differ.
+    Column("conversation", name(METADATA_VALUE_CHARS), Computed(metadata_value(column("metadata"), CONVERSATION_KEY))),
     Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.
@@ -119,6 +134,12 @@ memories = Table(
     Index("ix_memories_workspace_id_project", "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
     # Most memories have no turn: where the database can, they are left out.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
+    # Its newest turns without a walk through those of all others.
+    Index(
+        CONVERSATION,
+        *("workspace_id", "conversation", "created_at", "id"),
+        sqlite_where=text("conversation IS NOT NULL"),
+    ),
 )
 
 memory_lineage = Table(
