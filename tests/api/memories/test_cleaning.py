@@ -11,7 +11,6 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.operations import Operation
-from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases.content.cleaning import Stripping
 from openbrain.usecases.content.policy import stripping
 from openbrain_housekeeper.handlers.lifecycle import clean
@@ -20,18 +19,12 @@ from openbrain_housekeeper.jobs.operations import Worker
 from tests.api.operating.lifecycle.test_lifecycle import Tenant
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
+from tests.support.store.no_submissions import NoSubmissions
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CLEANING = "/v1/admin/lifecycle:clean"
 MASK = "[redacted: email]"
-
-
-class NoSubmissions:
-    """Streams that hold nothing: what becomes of what they hold is in tests/flow/test_cleaning."""
-
-    async def sweep_taken(self, doomed: Doomed) -> Swept:
-        return Swept(0)
 
 
 def worker(brain: Brain, holder: str = "test") -> Worker:

@@ -26,6 +26,9 @@ _NUMBER = "openbrain.adapters.sql.agents.matches:_number"
 _PUBLISH = "openbrain.streams.publishing.publisher:Publisher.publish"
 _DELETE = "openbrain.adapters.sql.outbox.relay:SqlOutbox.delete"
 _OUTBOX = "openbrain.adapters.sql.outbox.relay:append"
+_LIFECYCLE = "openbrain.adapters.sql.tenants.lifecycle.lifecycle"
+_CLEANING = "openbrain.adapters.sql.tenants.cleaning"
+_ADVANCE = "openbrain.adapters.sql.work.operations:SqlOperations.advance_operation"
 
 POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "ingest": {
@@ -66,6 +69,16 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "between commit and publish": (_PUBLISH, "before"),
         "between publish and delete-mark": (_DELETE, "before"),
         "after the delete-mark": (_DELETE, "after"),
+    },
+    "lifecycle": {
+        "in the transaction": (f"{_LIFECYCLE}:dealing.deal", "after"),
+        "after the commit": (f"{_LIFECYCLE}:SqlLifecycle.deal", "after"),
+        "in the transaction of an undo": (f"{_LIFECYCLE}:undoing.undo", "after"),
+        "after the commit of an undo": (f"{_LIFECYCLE}:SqlLifecycle.undo", "after"),
+        "in the transaction of a cleaning": (f"{_CLEANING}:_clean", "after"),
+        "after the commit of a cleaning": (f"{_CLEANING}:SqlCleansing.clean", "after"),
+        "before the progress": (_ADVANCE, "before"),
+        "after the progress": (_ADVANCE, "after"),
     },
     "api": {
         "in the transaction": (_OUTBOX, "after"),

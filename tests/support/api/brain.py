@@ -175,16 +175,22 @@ def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
 
 @asynccontextmanager
 async def open_brain(
-    database_url: str, folder: Path, folders: pytest.TempPathFactory, **settings: Any
+    database_url: str,
+    folder: Path,
+    folders: pytest.TempPathFactory,
+    *,
+    text: TextIndex | None = None,
+    vectors: VectorIndex | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Brain]:
-    """A brain of its own in `folder`, but for the vectors, which are lent."""
+    """A brain of its own in `folder`; unless indexes are given, with embedded ones, of which the vectors are lent."""
     from openbrain.adapters.tantivy import TantivyText
 
     made = copy_tables(database_url)
     database = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     clock = FakeClock()
-    text = TantivyText(folder / "text", commit_ms=5)
-    vectors = LentVectors(folder / "vectors", folders.getbasetemp() / "shards")
+    text = text or TantivyText(folder / "text", commit_ms=5)
+    vectors = vectors or LentVectors(folder / "vectors", folders.getbasetemp() / "shards")
     try:
         if not made:
             await database.write(make_tables)

@@ -12,7 +12,7 @@ from openbrain.ports.lifecycle import PRUNE, UNDO
 from openbrain.usecases.indexes import comparison_sums, serving_indexes
 from openbrain_housekeeper.handlers.lifecycle import job, undo
 from tests.support.api.brain import Brain, client_of, http, refused, remembered
-from tests.support.api.lifecycle_tenant import LifecycleTenant
+from tests.support.api.lifecycle.tenant import LifecycleTenant
 from tests.support.store.fixtures import age_holds, rows
 from tests.support.store.lifecycle_worker import worker
 

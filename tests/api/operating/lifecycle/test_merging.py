@@ -14,7 +14,7 @@ from openbrain.ports.models import Question, Thought
 from openbrain_housekeeper.handlers.lifecycle import clusters
 from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, refused, remembered
-from tests.support.api.lifecycle_tenant import RISING, LifecycleTenant
+from tests.support.api.lifecycle.tenant import RISING, LifecycleTenant
 from tests.support.store.fixtures import age_holds
 from tests.support.store.mariadb import MariadbTables
 

@@ -6,7 +6,7 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from tests.support.api.brain import Brain, http, refused, remembered
-from tests.support.api.lifecycle_tenant import RISING, LifecycleTenant
+from tests.support.api.lifecycle.tenant import RISING, LifecycleTenant
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
