@@ -184,4 +184,4 @@ def test_a_project_has_files_of_its_own(tmp_path: Path) -> None:
     assert files("claude-code") == {".mcp.json", ".claude/settings.local.json"}
     assert files("codex") == {".codex/config.toml", ".codex/hooks.json"}
     assert files("gemini") == {".gemini/settings.json"}
-    assert files("cursor") == {".cursor/mcp.json"}
+    assert files("cursor") == {".cursor/mcp.json", ".cursor/hooks.json"}

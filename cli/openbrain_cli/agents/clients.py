@@ -1,7 +1,8 @@
 """Configuration entries for each client: the MCP server, and hooks where the client supports them.
 
 Formats as the clients document them: Claude Code (.claude.json, settings.json), Codex (config.toml, hooks.json), Cursor
-(mcp.json), Gemini CLI (settings.json), OpenClaw (openclaw.json), agentihooks (the `env` of Claude Code's settings).
+(mcp.json, hooks.json), Gemini CLI (settings.json), OpenClaw (openclaw.json), agentihooks (the `env` of Claude Code's
+settings).
 """
 
 import json
@@ -132,8 +133,22 @@ def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
 
 
 def _cursor(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
-    file = (places.project or places.home) / ".cursor" / "mcp.json"
-    return (JsonEdit(str(file), (Entry(("mcpServers", SERVER), bridge.server()),)),)
+    folder = (places.project or places.home) / ".cursor"
+    # Nothing can be added before a prompt or a file; the agent's messages come one by one.
+    events = {
+        "sessionStart": "session-start",
+        "afterAgentResponse": "stop",
+        "preCompact": "compact",
+        "stop": "stop",
+    }
+    hooks = [
+        Entry(("hooks", name), {"command": bridge.hook(event), "timeout": HOOK_S}, in_list=True)
+        for name, event in events.items()
+    ]
+    return (
+        JsonEdit(str(folder / "mcp.json"), (Entry(("mcpServers", SERVER), bridge.server()),)),
+        JsonEdit(str(folder / "hooks.json"), (Entry(("version",), 1), *hooks)),
+    )
 
 
 def _openclaw(places: Places, bridge: Bridge) -> tuple[Edit, ...]:

@@ -16,7 +16,7 @@ _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One event, by the fields that Claude Code, Codex and Gemini CLI share."""
+    """One event, by the fields that Claude Code, Codex and Gemini CLI share, and by those of Cursor."""
 
     given: Mapping[str, Any]
 
@@ -27,11 +27,13 @@ class Asked:
 
     @property
     def session(self) -> str:
-        return self._text("session_id")[:200]
+        return (self._text("session_id") or self._text("conversation_id"))[:200]
 
     @property
     def cwd(self) -> str:
-        return self._text("cwd")
+        roots = self.given.get("workspace_roots")
+        first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        return self._text("cwd") or first
 
     @property
     def prompt(self) -> str:
@@ -40,7 +42,8 @@ class Asked:
     @property
     def said(self) -> str:
         """The agent's last message, where the client hands it on."""
-        return self._text("last_assistant_message") or self._text("prompt_response")
+        names = ("last_assistant_message", "prompt_response", "text")
+        return next((text for name in names if (text := self._text(name))), "")
 
     @property
     def project(self) -> str:
@@ -75,6 +78,8 @@ class Asked:
 
     def adding(self, text: str) -> str:
         """The answer that puts text before the model."""
+        if self._cursor and text:
+            return json.dumps({"additional_context": text[:CONTEXT_CHARS]}, ensure_ascii=False)
         specific = {"hookEventName": self.event, "additionalContext": text[:CONTEXT_CHARS]}
         return json.dumps({"hookSpecificOutput": specific}, ensure_ascii=False) if text else ""
 
@@ -84,6 +89,15 @@ class Asked:
             return json.dumps({"decision": "deny", "reason": reason})
         decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
         return json.dumps({"hookSpecificOutput": {"hookEventName": self.event, **decided}})
+
+    @property
+    def silence(self) -> str:
+        """The answer where there is nothing to say: Cursor takes none for a failure."""
+        return "{}" if self._cursor else ""
+
+    @property
+    def _cursor(self) -> bool:
+        return bool(self._text("cursor_version"))
 
     @property
     def _tool(self) -> Mapping[str, Any]:

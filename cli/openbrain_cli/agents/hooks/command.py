@@ -63,9 +63,9 @@ def answered(event: str, folder: Path, raw: bytes) -> str:
         brain=cache(lambda: brain_of(folder, record)),
     )
     try:
-        return EVENTS[event](hook)
+        return EVENTS[event](hook) or asked.silence
     except OpenBrainError:
-        return ""  # what was to be stored waits in the outbox
+        return asked.silence  # what was to be stored waits in the outbox
     finally:
         with suppress(OSError):
             session.save(folder, asked.session, known)
