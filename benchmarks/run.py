@@ -33,6 +33,8 @@ MODULES = (
     "questions.standing",
     "questions.thoughts",
     "questions.sets",
+    "agents.context",
+    "agents.mcp_calls",
     "lifecycle.duplicates",
     "lifecycle.tripled",
     "tick",

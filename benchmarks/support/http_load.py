@@ -2,6 +2,8 @@
 
 Blocking sockets, a thread each: what a request costs here is a fraction of what it costs there.
 
+KEY may be several with commas between them: each connection takes the next.
+
 python -m benchmarks.support.http_load URL KEY CLIENTS REQUESTS < bodies (JSON lines), prints one JSON object.
 """
 
@@ -37,15 +39,17 @@ def measure(url: str, key: str, clients: int, requests: int, bodies: Sequence[st
     return Load(**json.loads(done.stdout))
 
 
-def _client(address: tuple[str, int], requests: Iterator[bytes], times: list[float], failed: list[int]) -> None:
+def _client(
+    address: tuple[str, int], head: bytes, requests: Iterator[bytes], times: list[float], failed: list[int]
+) -> None:
     with socket.create_connection(address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for request in requests:
             begun = time.perf_counter()
-            connection.sendall(request)
+            connection.sendall(head + request)
             answer = _answer(connection)
             times.append(time.perf_counter() - begun)
-            if answer[9:10] != b"2":
+            if answer[9:10] != b"2" or b'"isError":true' in answer:
                 failed.append(1)
 
 
@@ -69,17 +73,21 @@ def _more(connection: socket.socket) -> bytes:
 
 def _run(url: str, key: str, clients: int, requests: int, lines: Sequence[str]) -> Load:
     parts = urlsplit(url)
-    head = (
-        f"POST {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\nauthorization: Bearer {key}\r\n"
-        "content-type: application/json\r\n"
-    )
-    ready = [f"{head}content-length: {len(line.encode())}\r\n\r\n{line}".encode() for line in lines]
+    heads = [
+        f"POST {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\nauthorization: Bearer {each}\r\n"
+        "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
+        for each in key.split(",")
+    ]
+    ready = [f"content-length: {len(line.encode())}\r\n\r\n{line}".encode() for line in lines]
     # One iterator for all: whoever is free takes the next.
     left = iter([ready[number % len(ready)] for number in range(requests)])
     times: list[float] = []
     failed: list[int] = []
     address = (parts.hostname or "", parts.port or 80)
-    threads = [threading.Thread(target=_client, args=(address, left, times, failed)) for _ in range(clients)]
+    threads = [
+        threading.Thread(target=_client, args=(address, heads[number % len(heads)].encode(), left, times, failed))
+        for number in range(clients)
+    ]
     begun = time.perf_counter()
     for thread in threads:
         thread.start()

@@ -71,7 +71,7 @@ async def test_a_session_begins_with_what_is_known_and_hears_what_burns_once(bra
 
 
 async def test_cursor_is_answered_in_its_own_form(brain: Brain, tmp_path: Path) -> None:
-    key, app = await brain.key(), brain.app()
+    key, app, folder = await brain.key(), brain.app(), tmp_path / "c"
     common = {"conversation_id": "c1", "workspace_roots": ["/home/ada/shop"], "cursor_version": "2.6.1"}
 
     def said(event: str, name: str, **given: str) -> Any:
@@ -80,7 +80,7 @@ async def test_cursor_is_answered_in_its_own_form(brain: Brain, tmp_path: Path) 
 
     async with http(app, key) as client, served(app) as url:
         await remembered(client, "Prices are in cents.", type="decision", project="shop")
-        folder = connected(tmp_path / "c", tmp_path, url, key)
+        connected(folder, tmp_path, url, key)
         begun = await asyncio.to_thread(said, "session-start", "sessionStart", composer_mode="agent")
         for _ in range(2):
             assert await asyncio.to_thread(said, "stop", "afterAgentResponse", text=LESSON) == {}
