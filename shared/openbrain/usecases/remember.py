@@ -50,7 +50,9 @@ class Offer:
 
 def normalised(content: str) -> str:
     """The one form in which content is kept."""
-    text = unicodedata.normalize("NFC", content).replace("\r\n", "\n").replace("\r", "\n")
+    text = content if content.isascii() else unicodedata.normalize("NFC", content)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.lstrip("\n").rstrip()
 
 

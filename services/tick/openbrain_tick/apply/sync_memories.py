@@ -25,7 +25,7 @@ from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
 from openbrain_tick.apply.memory_comparison import SOURCE, Marked, compared, digest, edits, marked, row_of
 
-BATCH: Final = 200
+BATCH: Final = 500
 FEW: Final = 20
 """So many may always be forgotten at once."""
 
@@ -161,7 +161,9 @@ class _Run:
             pass  # somebody else has ended it meanwhile
 
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
-        offers = [_offer(item, self.actor, supersedes) for item in some]
+        actor = self.actor
+        origin = Origin(actor=actor.label)
+        offers = [_offer(item, actor, origin, supersedes) for item in some]
         good = [offer for offer in offers if isinstance(offer, Offer)]
         outcomes = iter(
             await remember(good, writes=self.store.writes, clock=self.clock, content_policy=self.content_policy)
@@ -182,12 +184,12 @@ class _Run:
         self.done.problems.append(Problem(each.arc, 0, f"@{each.type} is not taken as a memory: {error}"))
 
 
-def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer | Invalid:
+def _offer(each: Marked, actor: Actor, origin: Origin, supersedes: str | None) -> Offer | Invalid:
     try:
         submission = _submission(each, supersedes)
     except ValidationError as error:
         return Invalid(*first_problem(error))
-    return Offer(submission=submission, actor=actor, origin=Origin(actor=actor.label))
+    return Offer(submission=submission, actor=actor, origin=origin)
 
 
 def _submission(each: Marked, supersedes: str | None) -> Submission:

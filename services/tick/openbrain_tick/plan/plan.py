@@ -152,7 +152,8 @@ def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thres
         text = texts.get(path)
         return read(path) if text is None else text
 
-    return Plan(scan, Draft(known), now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
+    draft = Draft(known, scan.digests)
+    return Plan(scan, draft, now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
 
 
 def _as_before(arc: Arc, values: Mapping[str, Value], path: str) -> Arc | None:

@@ -47,7 +47,8 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
     """All that the policy looks at."""
     texts: list[NamedText] = []
     for name, value in fields.items():
-        _collect(name, value, texts)
+        if value:
+            _collect(name, value, texts)
     return texts
 
 

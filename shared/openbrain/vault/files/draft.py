@@ -1,16 +1,19 @@
 """Changes that are only thought of: a vault as it would be, over the one that is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from openbrain.domain.errors import NotFound
 from openbrain.vault.files.changes import Change, sha256
 
 
 class Draft:
-    """`read` gives a file's text, and raises NotFound where there is none and Invalid where it can't be read."""
+    """`read` gives a file's text, and raises NotFound where there is none and Invalid where it can't be read.
+    `digests`: SHA-256 of such texts in hex, as far as they are known."""
 
-    def __init__(self, read: Callable[[str], str]) -> None:
+    def __init__(self, read: Callable[[str], str], digests: Mapping[str, str] = MappingProxyType({})) -> None:
         self._read = read
+        self._digests = digests
         self._known: dict[str, str | None] = {}
         """Texts of files that are not changed."""
         self._before: dict[str, str | None] = {}
@@ -53,7 +56,7 @@ class Draft:
     def _change(self, path: str, after: bytes | None) -> None:
         if path not in self._after:
             was = self.text(path)
-            self._before[path] = None if was is None else sha256(was.encode())
+            self._before[path] = None if was is None else self._digests.get(path) or sha256(was.encode())
             self._known.pop(path)
         self._after[path] = after
         self._time_of.pop(path, None)

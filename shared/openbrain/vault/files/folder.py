@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -73,6 +74,14 @@ def checked(relative: str) -> str:
     if odd or "\\" in relative or not relative.isprintable():
         raise Invalid("path", "relative to the vault, names separated by /, without . and ..")
     return relative
+
+
+# A plan that is written asks for each of its paths about eight times.
+@lru_cache(maxsize=8192)
+def _parted(relative: str) -> tuple[str, str]:
+    """Folder and last name of a path."""
+    way, _, name = checked(relative).rpartition("/")
+    return way, name
 
 
 class Folder:
@@ -164,7 +173,7 @@ class Folder:
 
     def parent(self, relative: str, *, create: bool = False) -> "_Opened[str]":
         """The folder of a path, opened step by step, and the path's last name. For writers in this package."""
-        way, _, name = checked(relative).rpartition("/")
+        way, name = _parted(relative)
         held = self._held
         if held is None:
             return _Opened(self._walked(way, relative, create=create), name)

@@ -56,12 +56,11 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
             if mended == bare:
                 raise
             found = entries("\n".join(mended) + "\n")
-    read: dict[str, Entry] = {}
-    behind = len(lines)
-    for key, line, node in reversed(found):
-        read[key] = Entry(key, node, line, behind if behind == line + 1 else _last(lines, line, behind))
-        behind = line
-    return dict(reversed(read.items()))
+    behind = [*(line for _, line, _ in found[1:]), len(lines)]
+    return {
+        key: Entry(key, node, line, end if end == line + 1 else _last(lines, line, end))
+        for (key, line, node), end in zip(found, behind, strict=False)
+    }
 
 
 def _last(lines: Sequence[str], first: int, end: int) -> int:

@@ -21,6 +21,7 @@ def _syncfs() -> Callable[[int], int] | None:
 
 
 _SYNCFS = _syncfs()
+_AT_ONCE = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -63,15 +64,16 @@ def lay_beside(
         beside = beside_name(name)
         try:
             descriptor = os.open(beside, _NEW, 0o600, dir_fd=parent)
-            with os.fdopen(descriptor, "wb") as file:
+            try:
                 os.fchmod(descriptor, inherited(parent) & 0o666 if before is None else before.mode)
-                file.writelines(parts)
-                file.flush()
-                if mtime_ns is not None:
-                    _age(descriptor, mtime_ns)
+                _write_all(descriptor, parts)
+                found = os.fstat(descriptor)
+                if mtime_ns is not None and mtime_ns < found.st_mtime_ns:
+                    found = _aged(descriptor, found, mtime_ns)
                 if flush:
                     os.fsync(descriptor)
-                found = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
@@ -155,12 +157,19 @@ def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
             raise TryLater(_message(relative, error)) from None
 
 
-def _age(descriptor: int, mtime_ns: int) -> None:
-    """Never into the future. A disk that does not let us has it as written now."""
-    found = os.fstat(descriptor)
-    if mtime_ns < found.st_mtime_ns:
-        with suppress(OSError):
-            os.utime(descriptor, ns=(found.st_atime_ns, mtime_ns))
+def _write_all(descriptor: int, parts: Iterable[bytes]) -> None:
+    waiting = bytearray()
+    for part in (*parts, b""):
+        waiting += part
+        while waiting and (not part or len(waiting) >= _AT_ONCE):
+            del waiting[: os.write(descriptor, waiting)]
+
+
+def _aged(descriptor: int, found: os.stat_result, mtime_ns: int) -> os.stat_result:
+    """The file as it is found with this earlier time. A disk that does not let us has it as written now."""
+    with suppress(OSError):
+        os.utime(descriptor, ns=(found.st_atime_ns, mtime_ns))
+    return os.fstat(descriptor)
 
 
 def _seen(parent: int, name: str) -> Seen | None:

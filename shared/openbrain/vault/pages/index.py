@@ -60,6 +60,8 @@ class Scan:
     """Files that had to be read."""
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Of those that had to be read, as many as fit into `KEPT_CHARS`: most are changed next."""
+    digests: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """SHA-256 of these, in hex."""
     seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)
     """How these were found, where whatever is found like this holds the same."""
 
@@ -110,7 +112,7 @@ class Index:
         self._known = known
         self._save(new)
         scan = _scan(known, tuple(dashboards), inbox, problems)
-        return replace(scan, read=len(new), texts=texts.kept, seen=texts.seen)
+        return replace(scan, read=len(new), texts=texts.kept, digests=texts.digests, seen=texts.seen)
 
     def written(self, arcs: Iterable[tuple[Arc, Entry, str]]) -> None:
         """Pages that were just written, as they were laid out, with their SHA-256: the next scan need not read them."""
@@ -143,7 +145,7 @@ class Index:
                 text = data.decode()
                 arc = parse_arc(entry.path, text, entry.mtime_ns)
                 settled = is_settled(max(found.st_mtime_ns, found.st_ctime_ns), began)
-                texts.keep(entry.path, text, found if settled else None)
+                texts.keep(entry.path, text, digest, found if settled else None)
         except NotFound:
             return
         except NeverRetry as error:
@@ -229,13 +231,14 @@ class _Texts:
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
         self.seen: dict[str, Seen] = {}
         self._left = KEPT_CHARS
 
-    def keep(self, path: str, text: str, found: os.stat_result | None) -> None:
+    def keep(self, path: str, text: str, digest: str, found: os.stat_result | None) -> None:
         """Where there is room for it. `found`: of a file that is known by it."""
         if len(text) <= self._left:
-            self.kept[path] = text
+            self.kept[path], self.digests[path] = text, digest
             self._left -= len(text)
             if found is not None:
                 self.seen[path] = Seen.of(found)
