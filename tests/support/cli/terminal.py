@@ -67,7 +67,8 @@ def up(terminal: Terminal, *, ends_itself: bool = False, copied: bool = True) ->
     """`openbrain up` while the block runs; ended cleanly with Ctrl-C, unless the block ends it."""
     with starting(terminal, 0, ends_itself=ends_itself, copied=copied) as process:
         deadline = time.monotonic() + PATIENCE_S
-        while not (terminal.data / "url").exists():
+        # Its last line of advice comes behind the file with the address.
+        while not (terminal.data / "url").exists() or b" connect " not in (terminal.home / "up.log").read_bytes():
             assert process.poll() is None, (terminal.home / "up.log").read_text()
             assert time.monotonic() < deadline, (terminal.home / "up.log").read_text()
             time.sleep(0.02)
