@@ -102,7 +102,7 @@ class Fleet:
     workers: Sequence["subprocess.Popen[str]"]
     stream: str
 
-    def told(self) -> list[float]:
+    def heard_at(self) -> list[float]:
         """When each reader heard the next signal, by the clock that all processes share."""
         return list(itertools.chain.from_iterable(json.loads(_line(worker)) for worker in self.workers))
 
@@ -114,7 +114,7 @@ def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: in
         workers = []
         for number in range(processes):
             share = count // processes + (number < count % processes)
-            told = {
+            settings = {
                 "side": side,
                 "url": url,
                 "key": key,
@@ -124,7 +124,7 @@ def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: in
                 "first": number * count,
                 "count": share,
             }
-            workers.append(stack.enter_context(_program("workers.signals", told)))
+            workers.append(stack.enter_context(_program("workers.signals", settings)))
         for worker in workers:
             _line(worker)  # ready
         yield Fleet(workers, stream)
@@ -147,23 +147,23 @@ def _again(
     """What was broadcast behind that state, by a server that does nothing else."""
     stream = f"bench.{uuid.uuid4().hex}"
     with system.client() as http:
-        after, told = state["seq"], list[dict[str, Any]]()
+        after, broadcasts = state["seq"], list[dict[str, Any]]()
         while (
             page := http.get("/v1/amygdala/broadcasts", params={"after": after}).raise_for_status().json()["broadcasts"]
         ):
-            after, told = page[-1]["seq"], told + page
+            after, broadcasts = page[-1]["seq"], broadcasts + page
         halts = http.get("/v1/amygdala/halts", params={"limit": 100}).raise_for_status().json()["halts"]
     answers = {"state": json.dumps(state), "halts": {each["id"]: json.dumps(each) for each in halts}}
     with _program("baselines.signals", {**answers, "socket": socket, "stream": stream}) as server:
         url = f"http://127.0.0.1:{_line(server).strip()}"
         with _fleet(SSE, url, "", socket, options.signals_subscribers, options.signals_processes) as fleet:
             turns = 0
-            for each in told:
+            for each in broadcasts:
                 frame = b"id: %d\nevent: broadcast\ndata: %s\n\n" % (each["seq"], orjson.dumps(each["event"]))
                 started = time.monotonic()
                 redis.xadd(stream, {"frame": frame})
                 if each["event"]["data"]["halt"]:
-                    latencies = [(at - started) * 1000 for at in fleet.told()]
+                    latencies = [(at - started) * 1000 for at in fleet.heard_at()]
                     time.sleep(1)  # all have acknowledged by then
                     turns += 1
                     if turns > 1:
@@ -184,7 +184,7 @@ def _one(side: str, redis: "Redis", fleet: Fleet) -> Sequence[float]:
         stream, body = SIGNAL_RAISED.name, _nuclear(uuid.uuid4().hex)
     started = time.monotonic()
     redis.xadd(stream, {FIELD: body})
-    return [(at - started) * 1000 for at in fleet.told()]
+    return [(at - started) * 1000 for at in fleet.heard_at()]
 
 
 def _calm(system: System, count: int) -> None:

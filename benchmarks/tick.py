@@ -37,10 +37,10 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(arcs: int, repeats: int) -> list[Row]:
-    told = _told(arcs, repeats)
+    measured = _measured(arcs, repeats)
     # A process has one first tick.
-    again = [_told(arcs, 0) for _ in range(repeats - 1 if arcs < MANY else 0)]
-    figures = {name: tuple(value for each in (told, *again) for value in each[name]) for name in told}
+    again = [_measured(arcs, 0) for _ in range(repeats - 1 if arcs < MANY else 0)]
+    figures = {name: tuple(value for each in (measured, *again) for value in each[name]) for name in measured}
     firsts, bare, unchanged = figures["first"], figures["bare"], figures["unchanged"]
     allowed = [1.5 * each + CHANGED * min(firsts) / arcs for each in unchanged]
     size = f"{arcs:,} arcs"
@@ -86,7 +86,7 @@ def _rows(arcs: int, repeats: int) -> list[Row]:
     ]
 
 
-def _told(arcs: int, repeats: int) -> dict[str, list[float]]:
+def _measured(arcs: int, repeats: int) -> dict[str, list[float]]:
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks.workers.tick", folder, str(arcs), str(repeats)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)

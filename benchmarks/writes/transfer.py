@@ -103,9 +103,9 @@ def _import(found: Side, file: Path, count: int) -> None:
     headers = {"authorization": f"Bearer {found.key}", **NDJSON}
     with file.open("rb") as lines:
         response = httpx.post(f"{found.url}/v1/brain/import", content=lines, headers=headers, timeout=600)
-    told = response.raise_for_status().json()
-    if (told["created"], told["exact"], told["complete"]) != (count, True, True):
-        raise SystemExit(f"the import did not take everything: {told}")
+    totals = response.raise_for_status().json()
+    if (totals["created"], totals["exact"], totals["complete"]) != (count, True, True):
+        raise SystemExit(f"the import did not take everything: {totals}")
 
 
 @dataclass(frozen=True, slots=True)

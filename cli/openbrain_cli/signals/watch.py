@@ -109,5 +109,5 @@ def _said(message: "MessageAnswer") -> None:
     if match is None:
         return
     near = "      " if match.similarity is None else f"{match.similarity:.2f}  "
-    told = "withdrawn" if match.withdrawn else one_line(message.content)[:CONTENT_CHARS]
-    print(f"{moment(message.created_at)}  {near}{one_line(message.sender) or '-'}: {told}  {match.memory_id}")
+    content = "withdrawn" if match.withdrawn else one_line(message.content)[:CONTENT_CHARS]
+    print(f"{moment(message.created_at)}  {near}{one_line(message.sender) or '-'}: {content}  {match.memory_id}")

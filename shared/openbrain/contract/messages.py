@@ -131,13 +131,13 @@ class MessageAnswer(Answer):
         """As the API gives it. `memory`: of a match, where the reader may see it as it is now."""
         if message.subscription_id is None:
             return cls.of(message, read=message.read_at is not None, labels=text_labels(message.content))
-        told = "" if memory is None else memory.agent_id
+        sender = "" if memory is None else memory.agent_id
         content = "" if memory is None else memory.content
         match = MatchAnswer.of(message, revision=message.memory_revision, withdrawn=memory is None)
         return cls.of(
             message,
             read=message.read_at is not None,
-            sender=told,
+            sender=sender,
             content=content,
             labels=text_labels(content),
             match=match,

@@ -58,7 +58,7 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
     clock.advance(600 * MICROSECONDS)
     quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
     verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, Asked()))
-    worker = Worker(store.operations, {VERIFY: verifying}, "one", undo={VERIFY: verifying.undo}, pace_s=0)
+    worker = Worker(store.operations, {VERIFY: verifying}, "one", clean_up={VERIFY: verifying.clean_up}, pace_s=0)
     request = {"full": True, "repair": restored, "restored": restored}
     asked = Operation(id=uuid7(clock.now()), workspace_id="o", kind=VERIFY, actor="ada", request=request)
     await store.operations.start_operation(asked)

@@ -203,13 +203,13 @@ async def test_what_one_left_behind_goes_before_it_ends(store: SqlStore, *, canc
         if not cancelled:
             raise Invalid("", "it can't be done")
 
-    async def undo(operation: Operation) -> None:
+    async def clean_up(operation: Operation) -> None:
         if away:
             raise TryLater("somebody is in the way")
         taken_back.append(operation.id)
 
     operation_id = await asked(store, 5)
-    working = Worker(store.operations, {"count": Counting(before=fail)}, "one", pace_s=0, undo={"count": undo})
+    working = Worker(store.operations, {"count": Counting(before=fail)}, "one", pace_s=0, clean_up={"count": clean_up})
     if cancelled:
         await working.round()
         await store.operations.cancel_operation("w", operation_id)

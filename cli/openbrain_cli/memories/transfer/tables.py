@@ -65,13 +65,13 @@ def import_table(table: "Table", to: Speaking, *, source_workspace: str, dry_run
 
 def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None:
     say(f"{one_line(table.origin)}: {table.name}, {converted.rows} rows")
-    told = [f"refused: row {each['row']}: {each['message']}" for each in converted.refusals]
-    told += converted.notes
-    told += [f"refused by the server: {each['message']}" for each in totals.refusals]
-    for text in told[:_SHOWN]:
+    remarks = [f"refused: row {each['row']}: {each['message']}" for each in converted.refusals]
+    remarks += converted.notes
+    remarks += [f"refused by the server: {each['message']}" for each in totals.refusals]
+    for text in remarks[:_SHOWN]:
         say(one_line(text))
-    if len(told) > _SHOWN:
-        say(f"and {len(told) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
+    if len(remarks) > _SHOWN:
+        say(f"and {len(remarks) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
     refused = f", {converted.refused} rows refused" if converted.refused else ""
     print(f"{totals.summary()}{refused}")
     if totals.dry_run:

@@ -20,7 +20,7 @@ CROWD = 256
 """Beyond the limit so many more are told why they are turned away; others are dropped."""
 _OTHER_FILES = 512
 """Descriptors for databases, streams and indexes."""
-_TOLD = {
+_MESSAGES = {
     400: ("bad_request", "this is no HTTP/1.1 request that can be read"),
     408: ("request_timeout", "the request took too long to arrive: send it again, whole"),
     431: ("headers_too_large", "the head of the request is too large: send fewer or shorter headers, or a shorter URL"),
@@ -249,7 +249,7 @@ class _TooLarge(Exception):
 
 
 def _answer(status: int, headers: Any) -> bytes:
-    code, message = _TOLD[status]
+    code, message = _MESSAGES[status]
     title = HTTPStatus(status).phrase
     problem = {"error": code, "message": message, "type": f"urn:openbrain:problem:{code}", "title": title}
     if status == HTTPStatus.SERVICE_UNAVAILABLE:

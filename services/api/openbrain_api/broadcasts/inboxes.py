@@ -52,7 +52,7 @@ class Inboxes:
             try:
                 last = await self._messages.last_numbers(list(self._listeners))
             except OpenBrainError:
-                last = known  # whoever reads is told that the database is down
+                last = known  # readers learn that the database is down
             except Exception as error:  # noqa: BLE001 - one look that fails must not end the others
                 _log.error("api.inboxes_failed", error=type(error).__name__, where=error_places(error))
                 last = known
@@ -70,7 +70,7 @@ class Inboxes:
             await asyncio.gather(self._looking, return_exceptions=True)
 
 
-async def told(
+async def inbox_events(
     read: Callable[[int], Awaitable[Sequence[MessageAnswer]]],
     cursor: int,
     gone: Listener,

@@ -29,7 +29,7 @@ from openbrain.usecases.content.inbox import last_number, shown_messages
 from openbrain.usecases.remember import admitted
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA
-from openbrain_api.broadcasts.inboxes import told
+from openbrain_api.broadcasts.inboxes import inbox_events
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -105,7 +105,9 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
 
     async def events() -> AsyncGenerator[bytes, None]:
         heartbeat_s = api.settings.server.tuning.heartbeat_s
-        parts = told(read, last if after is None else after, gone, seconds=query.seconds, heartbeat_s=heartbeat_s)
+        parts = inbox_events(
+            read, last if after is None else after, gone, seconds=query.seconds, heartbeat_s=heartbeat_s
+        )
         with api.listening.listens(call.actor.key_id, gone), api.inboxes.listens(box, gone):
             async with aclosing(parts):
                 async for part in parts:

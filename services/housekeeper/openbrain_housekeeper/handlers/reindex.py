@@ -105,7 +105,7 @@ class Reindexing:
         """`done` of `total` memories are announced."""
         return await self._phases[operation.result.get("phase", "plan")](operation)
 
-    async def undo(self, operation: Operation) -> None:
+    async def clean_up(self, operation: Operation) -> None:
         """Take away what was built and never served. `TryLater` while somebody may still write it."""
         if "generation" not in operation.result:
             return

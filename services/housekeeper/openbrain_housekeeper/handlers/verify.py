@@ -29,10 +29,10 @@ class Verifying:
         try:
             waits = await anext(pieces)
         except StopAsyncIteration:
-            await self.undo(operation)
+            await self.clean_up(operation)
             return Progress(done=run.seen, total=run.seen, result=kept | run.summary(), finished=True)
         except BaseException:
-            await self.undo(operation)
+            await self.clean_up(operation)
             raise
         return Progress(done=run.seen, result=kept | run.summary(), waits=waits)
 
@@ -45,7 +45,7 @@ class Verifying:
             del self._lifts[operation.id]
             return Progress(done=lifted, result={"lifted": lifted})
         except BaseException:
-            await self.undo(operation)
+            await self.clean_up(operation)
             raise
         return Progress(done=lifted, result={"lifting": lifted})
 
@@ -59,7 +59,7 @@ class Verifying:
             retention=own.retention,
         )
 
-    async def undo(self, operation: Operation) -> None:
+    async def clean_up(self, operation: Operation) -> None:
         """Drop what this process kept of one that has ended."""
         self._runs.pop(operation.id, None)
         self._lifts.pop(operation.id, None)

@@ -24,14 +24,14 @@ PACE_S = 0.5
 """How long small steps follow each other before their progress is written down."""
 WAITS_FOR = "waits_for"
 """Member of a result: why nothing can be done now."""
-Undo = Callable[[Operation], Awaitable[None]]
+CleanUp = Callable[[Operation], Awaitable[None]]
 """Takes back what an operation that does not come to its end has left behind. `TryLater` does it again."""
 _log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them. `undo`: by kind,
-    for those that failed or were cancelled."""
+    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them. `clean_up`: by
+    kind, for those that failed or were cancelled."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class Worker:
         holder: str,
         *,
         lasting: Collection[str] = (),
-        undo: Mapping[str, Undo] | None = None,
+        clean_up: Mapping[str, CleanUp] | None = None,
         hold_s: float = HOLD_S,
         pace_s: float = PACE_S,
         time: Callable[[], float] | None = None,
     ) -> None:
         self._operations, self._kinds, self._holder, self._lasting = operations, kinds, holder, lasting
-        self._undo = undo or {}
+        self._clean_up = clean_up or {}
         self._hold_s, self._pace_s, self._time = hold_s, pace_s, time
 
     async def round(self) -> int:
@@ -107,10 +107,10 @@ class Worker:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _give_up(self, held: Operation, status: OperationStatus, error: str = "") -> int:
-        undo = self._undo.get(held.kind)
+        clean_up = self._clean_up.get(held.kind)
         try:
-            if undo is not None:
-                await undo(held)
+            if clean_up is not None:
+                await clean_up(held)
         except TryLater as reason:
             result = {**held.result, WAITS_FOR: f"{error or status.value}; {reason}"}
             waiting = Progress(done=held.done, total=held.total, result=result, waits=True)

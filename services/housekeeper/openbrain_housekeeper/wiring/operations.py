@@ -49,7 +49,7 @@ def worker(
         },
         consumer_name(),
         lasting={PURGE},
-        undo={REINDEX: rebuild.undo, MODEL_CHANGE: rebuild.undo, VERIFY: verifying.undo},
+        clean_up={REINDEX: rebuild.clean_up, MODEL_CHANGE: rebuild.clean_up, VERIFY: verifying.clean_up},
     )
 
 

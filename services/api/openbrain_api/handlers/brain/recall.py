@@ -72,8 +72,8 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
     for (body, _, result), content in zip(answered, contents, strict=True):
         content["took_ms"] = took_ms
         call.api.recorder.add(await _record(call, body, content, result.now))
-    told = iter(contents)
-    return [each if isinstance(each, OpenBrainError) else next(told) for each in found]
+    answers = iter(contents)
+    return [each if isinstance(each, OpenBrainError) else next(answers) for each in found]
 
 
 async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequence[RecallResult | OpenBrainError]:

@@ -45,7 +45,7 @@ async def _turns(asked: Around, memories: Memories) -> Mapping[str, Turn]:
 
 def _beside(asked: Around, turns: Mapping[str, Turn]) -> Mapping[str, Sequence[str]]:
     """By hit the ids beside it, nearest first."""
-    told = {hit.id for hit in asked.hits}
+    shown = {hit.id for hit in asked.hits}
     beside: dict[str, Sequence[str]] = {}
     for hit in asked.hits:
         place = turns.get(hit.id)
@@ -56,8 +56,8 @@ def _beside(asked: Around, turns: Mapping[str, Turn]) -> Mapping[str, Sequence[s
             for memory_id, turn in turns.items()
             if turn.session_id == place.session_id and abs(turn.number - place.number) <= asked.turns
         )
-        beside[hit.id] = [memory_id for _, _, memory_id in near if memory_id not in told]
-        told.update(beside[hit.id])
+        beside[hit.id] = [memory_id for _, _, memory_id in near if memory_id not in shown]
+        shown.update(beside[hit.id])
     return beside
 
 

@@ -66,7 +66,7 @@ def _deliver(
     current = _current(connection, {match.memory_id: match.revision for match in matches}, now)
     standing = of_open_keys(connection, {match.query.id for match in matches}, now)
     fresh = [match for match in matches if match.memory_id in current and match.query.id in standing]
-    told: list[Match] = []
+    delivered: list[Match] = []
     if fresh:
         seqs = _lock_mailboxes(connection, workspace_id, {item.query.agent_id for item in fresh})
         known = _known(connection, sorted(current))
@@ -77,11 +77,11 @@ def _deliver(
             if again or row is None or row["withdrawn_at"] is not None or row["content_hash"] != item.content_hash:
                 seqs[item.query.agent_id] += 1
                 (new if row is None else moved).append(_row(item, row, seqs[item.query.agent_id], now))
-                told.append(item)
+                delivered.append(item)
         _store(connection, new, moved)
         _number(connection, workspace_id, seqs)
     _take_off(connection, workspace_id, done)
-    return told
+    return delivered
 
 
 def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:

@@ -145,11 +145,11 @@ def _says(text: str) -> ColumnElement[bool]:
     plain = text.lower()
     quoted = orjson.dumps(plain).decode()[1:-1]
     past = memory_history.c
-    told = or_(_holds(past.note, plain), _holds(past.before, quoted), _holds(past.after, quoted))
+    mentioned = or_(_holds(past.note, plain), _holds(past.before, quoted), _holds(past.after, quoted))
     return or_(
         *(_holds(column, plain) for column in _PLAIN),
         *(_holds(column, quoted) for column in _JSON),
-        exists().where(past.memory_id == memories.c.id, told).correlate(memories),
+        exists().where(past.memory_id == memories.c.id, mentioned).correlate(memories),
     )
 
 

@@ -71,8 +71,8 @@ class Journal:
 
     def judged(self, before: Memory, after: Memory, verdict: str, origin: Origin, note: str) -> None:
         """A recall's result was used or not: its confidence moved by a step."""
-        told = {**_picked(after, ["confidence"]), "feedback": verdict}
-        self._line(after, "feedback", origin, before=_picked(before, ["confidence"]), after=told, note=note)
+        judged = {**_picked(after, ["confidence"]), "feedback": verdict}
+        self._line(after, "feedback", origin, before=_picked(before, ["confidence"]), after=judged, note=note)
         self._announcements.append(event_bytes.stored(after, Change.METADATA, origin, self.now))
 
     def ended(

@@ -21,7 +21,7 @@ _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.
 _LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)
 _FIRST, _LAST = select(func.min(outbox.c.id)), select(func.max(outbox.c.id))
 _SOME = select(func.count()).select_from(select(outbox.c.id).limit(bindparam("count")).subquery())
-_TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
+_ANNOUNCED = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 _LATE = 2000
 """Ids behind those that were looked at, among which a late commit may still bring one."""
 
@@ -88,7 +88,7 @@ def append(connection: Connection, announcements: Sequence[Announcement]) -> Non
 
 
 def announce_rows(connection: Connection, ids: Sequence[str], generation: str | None, now: int) -> int:
-    rows = connection.execute(select(*_TOLD).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
+    rows = connection.execute(select(*_ANNOUNCED).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
     append(connection, [again(row, generation, now) for row in rows])
     return len(rows)
 

@@ -23,7 +23,7 @@ _NOT_YET = {
 _NEW_COLUMNS = tuple(name for name in INSERT_COLUMNS if name not in _NOT_YET)
 _new = itemgetter(*(INSERT_COLUMNS.index(name) for name in _NEW_COLUMNS))
 _ID, _CONTENT = _NEW_COLUMNS.index("id"), _NEW_COLUMNS.index("content")
-_TOLD = exists().where(memory_history.c.memory_id == memories.c.id)
+_HAS_HISTORY = exists().where(memory_history.c.memory_id == memories.c.id)
 # One column: the driver reads the description of each.
 _NEW_TEXT = "IF(EXISTS (SELECT 1 FROM memory_history WHERE memory_history.memory_id = memories.id), '', memories.id)"
 _STATEMENT_CHARS = 2_000_000
@@ -49,7 +49,7 @@ def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
     if is_sqlite(connection):
         if _insert(connection, text, rows) == len(rows):
             return ids
-        return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_TOLD)))
+        return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_HAS_HISTORY)))
     # MariaDB's counts tell nothing, but it returns what now stands for each row: one round trip less than asking.
     before, values, after = text.partition(_one_row(rows))
     inserted: set[str] = set()

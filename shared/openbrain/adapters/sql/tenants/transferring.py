@@ -27,7 +27,7 @@ IMPORT = "import"
 _RACES = 5
 _RUNNING = operations.c.status == OperationStatus.RUNNING.value
 _OLDEST = (memories.c.created_at, memories.c.id)
-_TOLD = (
+_HISTORY_COLUMNS = (
     *(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "actor", "at")),
     *(memory_history.c[name] for name in ("before", "after", "note")),
 )
@@ -151,10 +151,16 @@ def _history(
     left = [id_ for id_ in ids if id_ >= name]
     new = or_(table.memory_id > name, and_(table.memory_id == name, table.id > line))
     query = (
-        select(table.id, *_TOLD).where(table.memory_id.in_(left), new).order_by(table.memory_id, table.id).limit(limit)
+        select(table.id, *_HISTORY_COLUMNS)
+        .where(table.memory_id.in_(left), new)
+        .order_by(table.memory_id, table.id)
+        .limit(limit)
     )
     rows = connection.execute(query).all()
-    lines = [HistoryRow(**{column.name: value for column, value in zip(_TOLD, row[1:], strict=True)}) for row in rows]
+    lines = [
+        HistoryRow(**{column.name: value for column, value in zip(_HISTORY_COLUMNS, row[1:], strict=True)})
+        for row in rows
+    ]
     return lines, (rows[-1].memory_id, rows[-1].id) if len(rows) == limit else None
 
 

@@ -115,8 +115,8 @@ def blank(
     release(connection, rows)
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
-    told = (memory_usage, recall_feedback, messages, operation_changes)
-    for table in told if keep_passages else (memory_passages, *told):
+    tables = (memory_usage, recall_feedback, messages, operation_changes)
+    for table in tables if keep_passages else (memory_passages, *tables):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     by_id = locked_reads.by_id(connection, ids)
     blanked = [by_id[id_] for id_ in ids]

@@ -90,8 +90,8 @@ def _content(row: Row) -> str:
         return "\n\n".join(f"{name.capitalize()}: {text}" for name, text in said if text)
     facts = "\n".join(f"- {fact}" for fact in _listed(row.get("facts")))
     parts = [*(fields.text(row.get(name)).strip() for name in ("title", "subtitle", "narrative")), facts]
-    told = "\n\n".join(part for part in parts if part)
-    return told or fields.text(row.get("text"))
+    whole = "\n\n".join(part for part in parts if part)
+    return whole or fields.text(row.get("text"))
 
 
 def _listed(value: object) -> list[str]:
