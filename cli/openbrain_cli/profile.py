@@ -128,9 +128,12 @@ class Profile:
         )
 
     def outbox(self, agent: str) -> Path:
-        """The file for writes that wait: of one server, one key and one agent, and no other is sent them."""
+        """The file for writes that wait: of one server, one agent, and the file of a key, in which another may take its
+        place; of the key itself where a variable holds it."""
         server = self.url if self.named else "this machine's"
-        identity = "\n".join((server, self.key(), agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")))
+        in_variable = self.key_file_option is None and self._env("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY")
+        speaker = agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")
+        identity = "\n".join((server, in_variable or self.key_place(), speaker))
         return self.data_dir / "outbox" / f"{sha256(identity.encode()).hexdigest()[:16]}.sqlite3"
 
     @property

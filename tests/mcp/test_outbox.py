@@ -18,6 +18,7 @@ from openbrain.client.breaker import Breaker
 from openbrain.client.keeping import FAILURES, KeepingWire
 from openbrain.client.outbox import Kept, Outbox, Write
 from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.memory import MICROSECONDS
 from tests.mcp.support import on, text
 from tests.mcp.test_prepared import OPENING, READY, line
 from tests.support.api.brain import Brain
@@ -95,6 +96,47 @@ async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_pa
         await asyncio.wait([asyncio.create_task(stranger.delivering())], timeout=0.2)
     assert not isinstance(caught.value, Kept)
     assert Outbox(file).waiting() == 1  # no key, no delivery: it waits for the right one
+
+
+async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: Brain, tmp_path: Path) -> None:
+    file, old = tmp_path / "o.sqlite3", await brain.key()
+    async with cut_off(brain, file, old) as (client, _):
+        wire = client._wire
+        assert isinstance(wire, KeepingWire)
+        assert await wire.identify()
+        await client.remember({"content": "before", "type": "fact"})
+        whose = (await brain.store.api_keys.keys("w1", 1))[0]
+        await brain.store.api_keys.revoke_key("w1", whose.id)
+        brain.clock.advance(60 * MICROSECONDS)
+        with pytest.raises(Kept, match=r"the key is not taken any more: put its successor in its place"):
+            await client.remember({"content": "while the key was no more", "type": "fact"})
+        assert not await wire.deliver()
+    kept = Outbox(file).waiting()
+    async with cut_off(brain, file, await brain.key()) as (client, _):
+        wire = client._wire
+        assert isinstance(wire, KeepingWire)
+        assert await wire.deliver()
+        contents = [memory.content for memory in (await client.memories()).memories]
+
+    assert kept == 1
+    assert sorted(contents) == ["before", "while the key was no more"]
+
+
+async def test_a_key_of_another_workspace_is_never_sent_what_waits(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, KeepingWire)
+        assert await wire.identify()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "of the first workspace", "type": "fact"})
+    async with cut_off(brain, file, await brain.key("w2")) as (stranger, _):
+        wire = stranger._wire
+        assert isinstance(wire, KeepingWire)
+        assert await wire.deliver()
+        assert (await stranger.memories()).count == 0
+    assert (Outbox(file).waiting(), Outbox(file).refused()) == (0, 1)
 
 
 async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:

@@ -332,6 +332,8 @@ class OpenBrain(
 
     async def delivering(self) -> None:
         """Send what the outbox keeps, as soon as the server answers; until cancelled."""
+        if isinstance(self._wire, KeepingWire):
+            await self._wire.identify()
         while isinstance(self._wire, KeepingWire):
             await self._wire.kept.wait()
             pause = 1

@@ -1,13 +1,15 @@
 """A client that loses no write while its server is away: what can't be sent is kept, and sent later, in order."""
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from openbrain.client.outbox import Kept, Outbox, Write
+from openbrain.client.outbox import Kept, Outbox, Owner, Write
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerFailed, TryLater, Unauthorised
 
@@ -21,7 +23,7 @@ class KeepingWire(Wire):
 
     def __init__(self, outbox: Outbox, url: str, key: str = "", **options: Any) -> None:
         super().__init__(url, key, **options)
-        self._outbox = outbox
+        self._outbox, self._key_hash = outbox, hashlib.sha256(key.encode()).hexdigest()
         self._turn = asyncio.Lock()
         self.kept = asyncio.Event()
         """Something waits."""
@@ -58,12 +60,32 @@ class KeepingWire(Wire):
             return await super().ask(model, method, path, body=body, query=query, headers=write.headers, **rest)
         except (RateLimited, Halted):
             raise  # the server said so: the agent is to know
+        except Unauthorised as error:
+            if self._outbox.owner() is None:
+                raise  # it was never a key of this server
+            raise self._keep(
+                write, "the key is not taken any more: put its successor in its place, then start this anew"
+            ) from error
         except TryLater as error:
             raise self._keep(write, str(error)) from error
+
+    async def identify(self) -> bool:
+        """Let the server say whose key it is, once a key; False while it can't."""
+        known = self._outbox.owner()
+        if known is not None and known.key_hash == self._key_hash:
+            return True
+        try:
+            who = await super().ask(Whoami, "GET", "/v1/whoami")
+        except OpenBrainError:
+            return False
+        self._outbox.give_to(Owner(self._key_hash, who.workspace_id, who.agent_id or ""))
+        return True
 
     async def deliver(self) -> bool:
         """Send what waits, in order; whether nothing is left. What the server will never take is set aside."""
         async with self._turn:
+            if not await self.identify():
+                return False
             with self._outbox.delivering() as ours:
                 while ours and (next_write := self._outbox.first()):
                     number, write = next_write

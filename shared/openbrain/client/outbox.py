@@ -5,7 +5,7 @@ import fcntl
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ KEEPS = {
 _TABLE = """CREATE TABLE IF NOT EXISTS writes (
     number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, failures INTEGER NOT NULL DEFAULT 0, refused TEXT
 )"""
+
+_OWNER = "CREATE TABLE IF NOT EXISTS owner (key_hash TEXT NOT NULL, workspace_id TEXT NOT NULL, agent_id TEXT NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,16 @@ class Write:
         return Write(self.method, self.path, self.body, self.query, headers)
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose writes an outbox holds: no other workspace or agent is sent them, whatever key comes."""
+
+    key_hash: str
+    """Of the key that they were written with."""
+    workspace_id: str
+    agent_id: str
+
+
 class Kept(TryLater):
     """Not sent yet, and not lost: nobody has to send it again."""
 
@@ -64,7 +76,8 @@ class Kept(TryLater):
 
 
 class Outbox:
-    """A file for one server and one key. It is made when something has to be kept; several processes may share it."""
+    """A file for one server and the place of one key. It is made when something has to be kept; several processes may
+    share it."""
 
     def __init__(self, path: Path, most: int = MOST) -> None:
         self._path = path
@@ -115,6 +128,23 @@ class Outbox:
         with database:
             database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
 
+    def owner(self) -> Owner | None:
+        """None while the server has not said yet whose key it is."""
+        if self._opened is None and not self._path.exists():
+            return None
+        row = self._database().execute("SELECT key_hash, workspace_id, agent_id FROM owner").fetchone()
+        return None if row is None else Owner(*row)
+
+    def give_to(self, owner: Owner) -> None:
+        """It is that one's from now on. What waits of another workspace or agent is set aside, and never sent."""
+        before, database = self.owner(), self._database()
+        with database:
+            if before is not None and (before.workspace_id, before.agent_id) != (owner.workspace_id, owner.agent_id):
+                reason = f"written for {before.agent_id or 'no agent'} of {before.workspace_id}: the key is another's"
+                database.execute("UPDATE writes SET refused = ? WHERE refused IS NULL", (reason,))
+            database.execute("DELETE FROM owner")
+            database.execute("INSERT INTO owner VALUES (?, ?, ?)", astuple(owner))
+
     @contextlib.contextmanager
     def delivering(self) -> Iterator[bool]:
         """Whether this process delivers now: one at a time does, so that the order stays."""
@@ -147,6 +177,7 @@ class Outbox:
             opened.execute("PRAGMA synchronous = FULL")
             opened.execute("PRAGMA secure_delete = ON")  # nothing of what was delivered stays here
             opened.execute(_TABLE)
+            opened.execute(_OWNER)
             opened.commit()
             self._opened = opened
         return self._opened
