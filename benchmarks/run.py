@@ -37,6 +37,7 @@ MODULES = (
     "agents.mcp_calls",
     "lifecycle.duplicates",
     "lifecycle.tripled",
+    "lifecycle.lifecycle",
     "tick",
     "tools_start",
     "hook_start",

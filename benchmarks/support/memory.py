@@ -12,3 +12,10 @@ def peak_mb() -> float:
     if _STATUS.exists():
         return int(_STATUS.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def held_mb() -> float:
+    """What this program holds now; on other systems than Linux the most that it has held."""
+    if _STATUS.exists():
+        return int(_STATUS.read_text(encoding="utf-8").partition("VmRSS:")[2].split()[0]) / 1024
+    return peak_mb()

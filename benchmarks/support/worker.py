@@ -33,12 +33,12 @@ class Worker:
 
 
 @contextlib.contextmanager
-def running_worker(name: str, count: int, folder: str | None) -> Iterator[Worker]:
+def running_worker(name: str, count: int, folder: str | None, *words: str) -> Iterator[Worker]:
     """The worker of that name over `count` memories; without a folder, over one that is removed afterwards."""
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         process = subprocess.Popen(
-            [sys.executable, "-m", f"benchmarks.workers.{name}", folder, str(count)],
+            [sys.executable, "-m", f"benchmarks.workers.{name}", folder, str(count), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

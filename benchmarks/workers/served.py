@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -20,10 +21,14 @@ from openbrain_cli.system.embedded.pipeline import running
 
 @contextlib.asynccontextmanager
 async def served(
-    folder: Path, count: int, submitted: Submitted | None = None, agent: str = ""
+    folder: Path,
+    count: int,
+    submitted: Submitted | None = None,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Container]:
     """`count` memories in the folder, of `agent`; prints address and a key as the first line of JSON."""
-    async with running(Settings(data_dir=folder), zero_cost_parts) as system:
+    async with running(Settings(data_dir=folder, **(settings or {})), zero_cost_parts) as system:
         await fill(system.container, count, submitted, agent)
         server = uvicorn.Server(uvicorn.Config(api(system.container), port=0, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve())

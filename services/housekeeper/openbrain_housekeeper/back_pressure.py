@@ -6,6 +6,8 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
+REST = 3.0
+
 
 def held_back(step: Step, pressure: Pressure) -> Step:
     """A step that causes events: it waits while too many wait already."""
@@ -18,12 +20,12 @@ def held_back(step: Step, pressure: Pressure) -> Step:
 
 
 def paced(step: Step, time: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> Step:
-    """A step that rests for as long as it worked: what is live has half of the database at least."""
+    """A step that rests for `REST` times as long as it worked: the rest of the time belongs to what is live."""
 
     async def and_rest(operation: Operation) -> Progress:
         began = time()
         progress = await step(operation)
-        await sleep(time() - began)
+        await sleep(REST * (time() - began))
         return progress
 
     return and_rest

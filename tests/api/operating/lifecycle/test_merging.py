@@ -110,6 +110,9 @@ async def test_the_best_of_those_that_say_the_same_stays(tenant: Tenant) -> None
 
     again = await tenant.ran(DEDUPE, dry_run=False)
     assert again["result"] == {"examples": []}
+    offered = {"content": WORDINGS[0], "type": "fact", "project": "shop"}
+    said = (await tenant.admin.post("/v1/brain/remember", json=offered)).json()
+    assert (said["duplicate"], said["id"]) == (True, ids[1]), "no second copy"
     assert (await tenant.undone(done))["result"] == {"undone": 3}
     assert await tenant.unversioned() == before
 

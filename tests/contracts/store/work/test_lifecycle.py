@@ -14,6 +14,7 @@ from openbrain.domain.memory import DAY, Memory, MemoryType
 from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, PolicyDocument, Run, Selection, Subject, Undone, Use
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Edit, Outcome, Status
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
@@ -121,6 +122,34 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
     assert {**back, "version": 1} == {name: value for name, value in before[0].items() if name != "use"}
     assert await whole(database, other.id) == before[1]
     assert (await store.memories.ancestry(best.id, 9)).parents == ()
+
+
+async def test_what_is_said_again_is_told_of_what_stands_for_it(store: SqlStore, clock: FakeClock) -> None:
+    best, other = await stored(store.writes, "tests run nightly"), await stored(store.writes, "tests run every night")
+    operation = await running(store, clock)
+
+    def behind(subjects: Sequence[Subject]) -> Sequence[Change]:
+        return [Change(memory_id=other.id, action=Action.ARCHIVED, why="the same", into=best.id)]
+
+    async def again() -> Outcome:
+        (outcome,) = await store.writes.remember([write(other.content, now=clock.now())])
+        return outcome
+
+    await store.lifecycle.deal(operation, selected(clock), [best.id, other.id], behind)
+    clock.advance(1000)
+    known = await again()
+    apart = await stored(store.writes, other.content, project="elsewhere")
+    clock.advance(1000)
+    await store.writes.update(Edit(memory_id=best.id, viewer=viewer(), origin=origin(), content="tests run weekly"))
+    clock.advance(1000)
+    new = await again()
+    await all_undone(store, await running(store, clock, UNDO), operation)
+
+    assert (known.status, known.memory and known.memory.id) == (Status.DUPLICATE, best.id)
+    assert apart.id not in {best.id, other.id}
+    assert new.status is Status.CREATED, "what stood for it says something else by now"
+    assert await store.lifecycle.undone(operation.id) == {Undone.TAKEN: 1}
+    assert (await again()).status is Status.DUPLICATE
 
 
 async def test_what_can_not_be_rewritten_keeps_what_it_would_have_stood_for(

@@ -4,6 +4,7 @@ A cluster is all that hangs together by links between two memories, whoever of i
 the oldest of it is met, so that no memory is in two clusters of an operation.
 """
 
+import asyncio
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -22,6 +23,8 @@ REMEMBERED: Final = 4
 """Operations whose vectors are kept between looking and dealing."""
 Linked = Callable[[Placed, Placed], bool]
 """Symmetric, by what the two say and are."""
+AT_A_TIME = 10
+"""Pairs compared before others of this process have their turn."""
 Cosine = Callable[[Memory, Memory], float]
 Links = Mapping[str, set[str]]
 
@@ -82,7 +85,10 @@ class Clusters:
         fresh = list(found.values())
         while fresh and len(found) < PAGE + MOST:
             new: dict[str, Placed] = {}
-            for one, other in await self._neighbours.near(fresh, condition, least, NEIGHBOURS):
+            pairs = await self._neighbours.near(fresh, condition, least, NEIGHBOURS)
+            for number, (one, other) in enumerate(pairs):
+                if number % AT_A_TIME == 0:
+                    await asyncio.sleep(0)
                 here, there = one.memory.id, other.memory.id
                 if there not in links[here] and within(other.memory) and linked(one, other):
                     links[here].add(there)

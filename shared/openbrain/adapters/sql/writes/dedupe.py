@@ -1,7 +1,17 @@
-"""When two memories say the same: what the duplicate key is made of."""
+"""When two memories say the same: what the duplicate key is made of, and who holds it.
 
+A living memory holds its key. So does one that was archived behind another: who says it again is told of the one that
+stands for it, as long as that one is in the same place and nobody has changed or confirmed it since.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, update
+
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.writes import locked_reads
 from openbrain.domain.ids import joined_hash
-from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.memory import Memory, Reason, Scope
 
 PERSONAL = (Scope.AGENT, Scope.SESSION)
 
@@ -21,6 +31,30 @@ def dedupe_key(memory: Memory) -> str:
 def says_the_same(new: Memory, old: Memory) -> bool:
     """Whether `new` in the place of `old` would change nothing: the same content for the same readers."""
     return new.content_hash == old.content_hash and _place(new) == _place(old)
+
+
+def stands_for(connection: Connection, holder: Memory, offered: Memory, now: int) -> Memory | None:
+    """The living memory that says what `offered` does: the holder of its key, or what that was archived behind."""
+    if holder.alive(now):
+        return holder
+    head = locked_reads.head(connection, holder.id) if holder.reason is Reason.ARCHIVED else None
+    if head is None or not head.alive(now) or _place(head) != _place(offered):
+        return None
+    return head if head.confirmed_at <= (holder.archived_at or 0) else None
+
+
+def release(connection: Connection, ids: Sequence[str]) -> None:
+    """These hold their keys no more."""
+    connection.execute(update(memories).where(memories.c.id.in_(ids)).values(dedupe_key=None))
+
+
+def keep_keys(connection: Connection, rows: Sequence[Memory]) -> None:
+    """What was just archived behind others holds its key again, where nobody else has it by now."""
+    keys = {row.id: dedupe_key(row) for row in rows}
+    taken = locked_reads.holders(connection, list(keys.values()))
+    for memory_id, key in keys.items():
+        if key not in taken:
+            connection.execute(update(memories).where(memories.c.id == memory_id).values(dedupe_key=key))
 
 
 def _place(memory: Memory) -> tuple[str, str, str, str, str]:

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key
+from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key, release
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.quotas import admit_more
 from openbrain.adapters.sql.writes.superseding import moved_on, sees
@@ -129,10 +129,13 @@ def store_edit(connection: Connection, journal: Journal, before: Memory, after: 
 
 
 def make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
-    """End whoever holds this duplicate key past its time; `Conflict` where it lives."""
+    """Take this duplicate key from who has ended, or is past its time; `Conflict` where its holder lives."""
     holder = locked_reads.holders(connection, [key]).get(key)
     if holder is None or holder.id == after.id:
         return
     if holder.alive(journal.now):
         raise Conflict(f"{holder.id} says the same already: forget one of them", head=holder.id)
-    end(connection, journal, [holder], Reason.EXPIRED, SYSTEM_ACTOR)
+    if holder.reason is None:
+        end(connection, journal, [holder], Reason.EXPIRED, SYSTEM_ACTOR)
+    else:
+        release(connection, [holder.id])

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_memories
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, stands_for
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
@@ -102,13 +102,16 @@ class Additions:
                 raise TryLater("the memory that was in the way has just gone: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
-            elif holder.alive(self._journal.now):
-                self._journal.duplicate(holder, self._writes[index].origin)
-                done[index] = Outcome(Status.DUPLICATE, holder)
+            elif known := stands_for(self._connection, holder, memory, self._journal.now):
+                self._journal.duplicate(known, self._writes[index].origin)
+                done[index] = Outcome(Status.DUPLICATE, known)
             else:
                 due[index] = holder
         if due:
-            end(self._connection, self._journal, list(due.values()), Reason.EXPIRED, SYSTEM_ACTOR)
+            lapsed = [holder for holder in due.values() if holder.reason is None]
+            if lapsed:
+                end(self._connection, self._journal, lapsed, Reason.EXPIRED, SYSTEM_ACTOR)
+            release(self._connection, [holder.id for holder in due.values()])
             again = {index: self._writes[index] for index in due}
             done |= Additions(self._connection, self._journal, again).outcomes()
         return done

@@ -15,6 +15,7 @@ from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memor
 from openbrain.adapters.sql.schema.tables import operations as operations_table
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
 from openbrain.adapters.sql.work.operations import OPEN
+from openbrain.adapters.sql.writes.dedupe import keep_keys, release
 from openbrain.adapters.sql.writes.editing import store_edit
 from openbrain.adapters.sql.writes.ending import close
 from openbrain.adapters.sql.writes.erasing import locked
@@ -111,6 +112,8 @@ class _Writer:
             note = note_of(self._operation, change.why)
             self._journal.ended(row, Reason.ARCHIVED, self._origin, note, change.into)
             self._keep(change, row.version, {"deduped": row.id in deduped})
+        behind = {change.memory_id for change in changes if change.into} & set(deduped)
+        keep_keys(self._connection, [row for row in rows if row.id in behind])
         lines = [(change.into, change.memory_id, MERGED, self._journal.now) for change in changes if change.into]
         insert_rows(self._connection, memory_lineage, lines, missing=True)
 
@@ -123,8 +126,7 @@ class _Writer:
         try:
             with self._connection.begin_nested():
                 if behind:
-                    let_go = update(memories).where(memories.c.id.in_(behind)).values(dedupe_key=None)
-                    self._connection.execute(let_go)
+                    release(self._connection, behind)
                 admit_more(self._connection, before, after, self._journal.now)
                 store_edit(self._connection, self._journal, before, after)
         except (Conflict, QuotaExceeded):

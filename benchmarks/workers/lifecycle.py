@@ -1,0 +1,29 @@
+"""The process that benchmark `lifecycle` measures: python -m benchmarks.workers.lifecycle FOLDER COUNT [SETTINGS].
+
+SETTINGS: JSON; without any all parts are embedded. Each line of its input is answered with what the process holds.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.support.memory import held_mb
+from benchmarks.workers.served import served
+from openbrain.observability import logs
+from openbrain.settings import Logs
+from openbrain_cli.system.event_loop import loop_factory
+
+
+async def main(folder: Path, count: int, settings: dict[str, Any]) -> None:
+    async with served(folder, count, settings=settings):
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps({"held_mb": held_mb()}), flush=True)
+
+
+if __name__ == "__main__":
+    logs.configure(Logs(level="WARNING"))
+    given = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(main(Path(sys.argv[1]), int(sys.argv[2]), given))
