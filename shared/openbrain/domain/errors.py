@@ -1,4 +1,4 @@
-"""What can go wrong, in the words that the person who meets it needs.
+"""Errors, whose messages say what to do next.
 
 Two branches tell the stream layer what to do: `TryLater` costs an entry nothing, `NeverRetry` sends it to
 the dead letters at once. Every other exception is a failed attempt.
@@ -180,7 +180,7 @@ def error_places(error: BaseException) -> list[str]:
 
 
 def error_text(error: Exception) -> str:
-    """What may be kept of an error: our own words, never a foreign message, which may hold content."""
+    """The storable text of an error: our own words, never a foreign message, which may hold content."""
     if isinstance(error, OpenBrainError):
         return str(error)[:500]
     at = error.__traceback__

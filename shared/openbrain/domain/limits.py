@@ -2,7 +2,7 @@
 
 CONTENT_CHARS = 50_000
 THOUGHT_CHARS = 900_000
-"""What is longer than CONTENT_CHARS is kept in parts."""
+"""Thoughts longer than CONTENT_CHARS are kept in parts."""
 QUERY_CHARS = 2_000
 ORG_CHARS = 128
 PROJECT_CHARS = 255

@@ -1,4 +1,4 @@
-"""What a memory is: frozen values and the rules that need nothing but the values.
+"""Memories: frozen values and the rules that need nothing but the values.
 
 Times are whole microseconds since 1970 in UTC everywhere inside; they become ISO-8601 at the surfaces.
 """
@@ -16,7 +16,7 @@ DAY = 86_400 * MICROSECONDS
 
 
 class Scope(StrEnum):
-    """Who a memory is for. Declared in the order in which ties of a recall are broken."""
+    """The readers of a memory. Declared in the order in which ties of a recall are broken."""
 
     AGENT = "agent"
     PROJECT = "project"
@@ -25,7 +25,7 @@ class Scope(StrEnum):
 
 
 class MemoryType(StrEnum):
-    """What kind of knowledge it is; decides how fast it fades."""
+    """The kind of knowledge; decides how fast it fades."""
 
     FACT = "fact"
     DECISION = "decision"
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 
 class Change(StrEnum):
-    """What a `memory.stored` event is about."""
+    """The subject of a `memory.stored` event."""
 
     CREATED = "created"
     CONTENT = "content"
@@ -111,7 +111,7 @@ class Memory:
     speaker: str = ""
     title: str = ""
     aliases: tuple[str, ...] = ()
-    """What it is called besides."""
+    """Other names."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     source: str = "manual"
@@ -121,7 +121,7 @@ class Memory:
     revision: int = 1
     content_hash: str = ""
     identity: str = ""
-    """What makes it the same memory when it is offered again, whatever it says then; '' where its content does."""
+    """The key under which it stays the same memory, whatever its content; '' where the content is the key."""
     occurred_at: int = 0
     confirmed_at: int = 0
     created_at: int = 0
@@ -180,7 +180,7 @@ class Memory:
 
     @property
     def audience(self) -> str:
-        """Who may find it, as one keyword that every index filter compares (see `visibility`)."""
+        """The readers that may find it, as one keyword that every index filter compares (see `visibility`)."""
         return audience(self.memory_scope, self.agent_id, self.session_id)
 
 
@@ -207,7 +207,7 @@ _DIGITS = 6
 
 
 class Verdict(StrEnum):
-    """What became of a result of a recall."""
+    """A judgement on a result of a recall."""
 
     USED = "used"
     IGNORED = "ignored"
@@ -229,12 +229,12 @@ class FeedbackRules:
     agent_day: float = 0.1
     """One agent's steps of a day in one direction, together."""
     day: float = 0.2
-    """Those of all agents."""
+    """The sum over all agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was added, or taken, within the last day: in the direction of the step that is to come."""
+    """Confidence added, or taken, within the last day: in the direction of the step that is to come."""
 
     by_agent: float
     by_all: float

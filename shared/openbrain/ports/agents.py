@@ -1,4 +1,4 @@
-"""What agents of a workspace have among themselves: messages and sessions."""
+"""Messages and sessions of the agents of a workspace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Message:
 
 
 class Sent(NamedTuple):
-    """What stands for a message that was sent."""
+    """A message that was sent."""
 
     message: Message
     duplicate: bool
@@ -52,11 +52,11 @@ class Messages(Protocol):
         """One that the viewer received or sent."""
 
     async def inbox(self, viewer: Viewer, limit: int, after: int = 0, *, unread: bool = False) -> Sequence[Message]:
-        """What the viewer received, in order of `seq`, behind that number. Whoever goes on behind the last number that
-        it has handled gets each message at least once."""
+        """Messages that the viewer received, in order of `seq`, behind that number. Reading on behind the last number
+        that was handled yields each message at least once."""
 
     async def count_unread(self, viewer: Viewer) -> int:
-        """How many of the inbox are not marked as read."""
+        """The number of unread messages in the inbox."""
 
     async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
         """Of these inboxes (workspace and agent) the number of the last message; absent where nothing ever came."""
@@ -75,7 +75,7 @@ class Messages(Protocol):
 
 
 class Policy(StrEnum):
-    """What becomes of the memories of a session that say nothing of their end themselves."""
+    """The fate of a session's memories that have no expiry of their own."""
 
     EXPIRE = "expire"
     """They end so many days after they were written."""
@@ -98,7 +98,7 @@ class Session:
     policy: Policy = Policy.EXPIRE
     days: int = 7
     invited: tuple[str, ...] = ()
-    """Who may join it. Agents of a session see each other's session memories, so both sides have to want it."""
+    """Agents that may join it. Agents of a session see each other's session memories, so both sides have to want it."""
     started_at: int
     ended_at: int | None = None
     hand_over_id: str | None = None
@@ -113,7 +113,7 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """How many memories became the project's, and where the walk goes on; None at its end."""
+    """The number of memories that became the project's, and where the walk goes on; None at its end."""
 
     rows: int
     after: tuple[int, str] | None
@@ -132,7 +132,7 @@ class Sessions(Protocol):
     async def sessions(
         self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
     ) -> Sequence[Session]:
-        """Those that the viewer is of, newest first; `before` (started_at and id of one) lists those that follow it."""
+        """The viewer's sessions, newest first; `before` (started_at and id of one) lists those that follow it."""
 
     async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
         """All agents of the session of this id that this agent is of; none where it is of none."""

@@ -1,4 +1,4 @@
-"""What memories say is put right in every place that holds it: the part of the store that the operation `clean` works
+"""Cleaning of stored texts in every place that holds them: the part of the store that the operation `clean` works
 with. Unlike other jobs it keeps nothing of what stood before, and also works on what has ended."""
 
 from collections.abc import Callable, Mapping, Sequence

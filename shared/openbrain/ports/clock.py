@@ -11,10 +11,10 @@ class Clock(Protocol):
 
 
 class Follower(Protocol):
-    """Who is told what a database server's clock says."""
+    """A clock that follows the database server's."""
 
     def begin(self) -> int | None:
         """Asked before a transaction: a mark to give to `follow` where the server is to be asked, else None."""
 
     def follow(self, reported: int, begun: int) -> None:
-        """What the server said (microseconds since 1970) after `begun`."""
+        """Take over the server's time (microseconds since 1970), read after `begun`."""

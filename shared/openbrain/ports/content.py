@@ -1,4 +1,4 @@
-"""What stands before every write: texts are looked through, and stored as they are, changed, or not at all."""
+"""The content policy before every write: texts are examined, and stored as they are, changed, or not at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -17,7 +17,7 @@ Failed = Mapping[str, Exception]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """What a filter can ask of an entry (names as in `visibility`). Strings absent are ''."""
+    """Filterable fields of an entry (names as in `visibility`). Strings absent are ''."""
 
     workspace_id: str
     org: str
@@ -54,7 +54,7 @@ class TextEntry:
     """Overlapping parts of a long text: half of its score in `search` is that of the best of them, all else knows the
     whole alone."""
     names: tuple[str, ...] = ()
-    """What the memory is called."""
+    """Names of the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class VectorSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextQuery:
-    """What a search looks for. With phrases each must occur, and words only add to the score; without, any word.
+    """A full-text query. With phrases each must occur, and words only add to the score; without, any word.
     At most QUERY_CHARS together."""
 
     words: str = ""
@@ -135,7 +135,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many entries hold a value, and within those, how many each value of the next field."""
+    """The number of entries that hold a value, and among them the numbers for each value of the next field."""
 
     value: str
     count: int
@@ -157,7 +157,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What stands under an id: for reconciliation, doctor and tests."""
+    """The stored state of an id: for reconciliation, doctor and tests."""
 
     id: str
     memory_id: str
@@ -176,7 +176,7 @@ class EntryMarks(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What stands in one bucket, or should: entries, the sum of their digests (None: not added up), and tombstones."""
+    """Totals of a bucket, actual or expected: entries, the sum of their digests (None: not added up), tombstones."""
 
     entries: int = 0
     digests: int | None = 0
@@ -194,7 +194,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrubbed:
-    """What an engine did so that removed text leaves its files."""
+    """The result of removing deleted text from an engine's files."""
 
     details: Mapping[str, object]
     parts: tuple[str, ...] = ()
@@ -204,10 +204,10 @@ class Scrubbed:
 
 
 class Accountable(Protocol):
-    """What reconciliation asks of an index. All methods raise `TryLater` when the engine can't be reached."""
+    """An index as reconciliation sees it. All methods raise `TryLater` when the engine can't be reached."""
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids; ids that never were are absent."""
+        """The stored states of these ids; ids that never were are absent."""
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
         """By bucket, absent where nothing is. Without `digests`: None where every entry must be read for them."""
@@ -226,7 +226,7 @@ class Accountable(Protocol):
 
 
 class Replaceable(Protocol):
-    """What becomes of whole generations. Both raise `TryLater` when the engine is away, and may be repeated."""
+    """Changes of whole generations. Both raise `TryLater` when the engine is away, and may be repeated."""
 
     at_once: int
     """Writes that are worth having under way together: several where a server works while this process does not."""
@@ -239,7 +239,7 @@ class Replaceable(Protocol):
 
 
 class Engine(Protocol):
-    """What every engine is asked besides."""
+    """Operations of every engine besides."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
@@ -323,4 +323,4 @@ class VectorIndex(Accountable, Replaceable, Engine, Protocol):
         long nobody waits for them, so that a server need not go on."""
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:
-        """How many tombstones still have the vector of what they stand for; `clear`: take it from them."""
+        """The number of tombstones that still have a vector; `clear`: remove it from them."""

@@ -131,7 +131,7 @@ class Lifecycle(Protocol):
     """Subjects of jobs, their changes, and the way back."""
 
     async def count(self, selection: Selection) -> int:
-        """How many there are."""
+        """Their number."""
 
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         """Oldest first; `after` lists those that follow."""

@@ -10,7 +10,7 @@ from openbrain.ports.index import Checked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelIdentity:
-    """What makes two vectors comparable. A tag may change its weights, so the digest is part of it."""
+    """Identity of a model: vectors of one are comparable. A tag may change its weights, so the digest is part of it."""
 
     name: str
     digest: str
@@ -82,7 +82,7 @@ class TokenEncoder(Protocol):
 
     @property
     def version(self) -> bytes:
-        """What all states that it makes begin with; those of another version are of no use."""
+        """The prefix of all states that it makes; states of another version are of no use."""
 
     async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
         """Of exact model inputs, in order, in one pass; its own vectors, which are those of `Embedder.embed` where it
@@ -92,7 +92,7 @@ class TokenEncoder(Protocol):
         """The same of questions."""
 
     def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        """How near each document (the states of its passages) is to a question, by their words in context: 1 at most.
+        """The similarity of each document (the states of its passages) to a question, by words in context: 1 at most.
         None where it has no states. A word counts the less the more these documents share it."""
 
     def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
@@ -104,7 +104,7 @@ class TokenEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. `schema` (JSON Schema of an object) is what the answer should follow; nothing guarantees it."""
+    """A request to the model. `schema` (JSON Schema of an object) is what the answer should follow, unguaranteed."""
 
     instructions: str
     prompt: str
@@ -114,7 +114,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thought:
-    """What came back, unchecked. Tokens are None where the server doesn't count them."""
+    """The model's answer, unchecked. Tokens are None where the server doesn't count them."""
 
     text: str
     model: str

@@ -1,4 +1,4 @@
-"""What leaves after its days, by the word of a workspace. What a legal hold keeps is passed over."""
+"""Erasure after a workspace's days of retention. A legal hold exempts."""
 
 from typing import NamedTuple, Protocol
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Readers(StrEnum):
-    """Whose group it is."""
+    """The owner of a consumer group."""
 
     ROOM = "room"
     OUTSIDE = "outside"
@@ -136,7 +136,7 @@ class StreamAdmin(Protocol):
         """One, with its fields."""
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        """How many, exactly."""
+        """The exact number."""
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
         """At the stream's beginning, or behind what it holds; False where it stands already."""
@@ -147,7 +147,7 @@ class StreamAdmin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """What one step did."""
+    """The result of one step."""
 
     entries: int
     last_id: str | None
@@ -158,7 +158,7 @@ class HandedOver:
 
 
 class Revival(StrEnum):
-    """What became of a dead letter that was to be delivered again."""
+    """The outcome of a dead letter's replay."""
 
     DELIVERED = "delivered"
     GONE = "gone"
@@ -167,7 +167,7 @@ class Revival(StrEnum):
 
 
 class Burial(IntEnum):
-    """What became of it."""
+    """The outcome."""
 
     NOT_IN_HAND = 0
     """The group does not hold it: it was not delivered yet, or is done, or never was."""
@@ -187,13 +187,13 @@ class StreamRedelivery(Protocol):
         """Give a group what a stream kept between two ids, by a stream of its own."""
 
     async def unsettled(self, stream: str, group: str) -> int:
-        """How many entries of a replay the group has not settled."""
+        """The number of a replay's entries that the group has not settled."""
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """As `StreamAdmin.dead`, with the entries' fields."""
 
     async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]:
-        """Those of these ids that there are."""
+        """Existing letters of these ids."""
 
     async def revive(self, names: Sequence[str]) -> Sequence[Revival]:
         """Give each again to its group, after which it is a dead letter no more; in any order."""
@@ -221,7 +221,7 @@ must go."""
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What was taken out of the streams."""
+    """Entries removed from the streams."""
 
     looked_at: int
     deleted: Mapping[str, int] = field(default_factory=dict)
@@ -263,7 +263,7 @@ class Groups(Protocol):
         """Let it work; whether it rested."""
 
     async def pauses(self) -> Sequence[Pause]:
-        """Those that rest, by name."""
+        """Paused groups, by name."""
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
         """Wait for this reader; again: the registration that stands."""
@@ -298,7 +298,7 @@ class BroadcastStream(Protocol):
     """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
-        """What stands behind the number `after`, in order; none when nothing came within `wait_s` seconds.
+        """Broadcasts behind the number `after`, in order; none when nothing came within `wait_s` seconds.
 
         `TryLater` while the stream server does not answer.
         """

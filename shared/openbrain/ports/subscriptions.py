@@ -15,7 +15,7 @@ class StandingQuery:
     id: str
     workspace_id: str
     agent_id: str
-    """Whose inbox its matches come to."""
+    """The agent whose inbox receives its matches."""
     key_id: str
     """It sees what this key sees, for as long as the key, or the one that replaced it, is open."""
     orgs: tuple[str, ...] | None = None
@@ -33,7 +33,7 @@ class StandingQuery:
 
     @property
     def viewer(self) -> Viewer:
-        """Whose eyes."""
+        """The reader."""
         return Viewer(self.workspace_id, self.agent_id, self.orgs, self.without_org)
 
 
@@ -46,7 +46,7 @@ class QueryWebhook:
     workspace_id: str
     url: str
     secret: str = field(repr=False)
-    """What bodies are signed with; never shown again."""
+    """The signing secret of bodies; never shown again."""
     cursor: int = 0
     """The number in the agent's inbox up to which all is posted or given up."""
     attempts: int = 0
@@ -119,7 +119,7 @@ class Replays(Protocol):
 
 
 class StandingQueries(Protocol):
-    """Those of a workspace. An agent sees its own, as far as the key's orgs go."""
+    """Standing queries of a workspace. An agent sees its own, as far as the key's orgs go."""
 
     async def add_query(
         self, query: StandingQuery, vectors: Mapping[str, "array[float]"], webhook: QueryWebhook | None = None
@@ -143,7 +143,7 @@ class StandingQueries(Protocol):
         """The number of the last change, of the workspaces among these that have standing queries."""
 
     async def changed_queries(self, workspace_id: str, after: int, limit: int) -> Sequence[StandingQuery]:
-        """Those that changed behind that number, in order of their last change, removed ones among them."""
+        """Queries changed behind that number, in order of their last change, removed ones among them."""
 
     async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
         """By query and model."""
@@ -165,15 +165,15 @@ class QueryWebhooks(Protocol):
         """Those of these queries."""
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        """Whose agent's inbox has something behind the cursor and whose next attempt is due, the longest due first; of
+        """Webhooks with messages behind their cursor whose next attempt is due, the longest due first; of
         queries that stand and whose key is open."""
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
-        """How far it has come. A cursor only rises."""
+        """Save its cursor, which only rises."""
 
 
 class Matches(Protocol):
-    """What was found, each in the inbox of the agent that asked; and what is still to be matched."""
+    """Matches, each in the inbox of the agent that asked; and memories still to be matched."""
 
     async def deliver(
         self,
@@ -194,7 +194,7 @@ class Matches(Protocol):
         queue. How many were not withdrawn before."""
 
     async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
-        """Those that are due, the longest due first."""
+        """Due ones, the longest due first."""
 
     async def count_queued(self, now: int, limit: int) -> int:
-        """How many are due; `limit` stands for more."""
+        """The number of due ones; `limit` stands for more."""

@@ -1,4 +1,4 @@
-"""Who asks, and what their key allows. Everything here comes from the credential, nothing from the request.
+"""Authentication: the actor and the key's rights, all of it from the credential and nothing from the request.
 
 The agent is who the key says. A name in the request counts only where `act_as` holds it (or '*'); otherwise it is
 passed over, also with a key that belongs to no agent: such a key writes and reads as nobody.
@@ -42,7 +42,7 @@ class Actor:
 
     @property
     def label(self) -> str:
-        """How the audit names it."""
+        """Its name in the audit."""
         return (self.agent_id or self.name)[: limits.AGENT_CHARS]
 
     def require(self, permission: Permission) -> None:
@@ -87,7 +87,7 @@ class Actor:
 
 
 def hash_secret(secret: str) -> str:
-    """What is kept of a secret: SHA-256, hex. 256 random bits need no salt and no slow hash."""
+    """The stored form of a secret: SHA-256, hex. 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -153,7 +153,7 @@ class Keyring:
         self._known: Lru[str, tuple[int, _Known | None]] = Lru(size)
 
     async def actor(self, authorization: str | None) -> Actor:
-        """Whoever holds the header's bearer key; `Unauthorised`, with one message, for everything else."""
+        """The holder of the header's bearer key; `Unauthorised`, with one message, for everything else."""
         scheme, _, secret = (authorization or "").partition(" ")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret.startswith(SECRET_PREFIX):

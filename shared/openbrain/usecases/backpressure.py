@@ -12,7 +12,7 @@ from openbrain.observability import metrics
 from openbrain.ports.store.outbox import Outbox
 
 FRESH_S = 1.0
-"""How old a look may be before another is taken, beside the writes."""
+"""The age at which a measurement is taken again, beside the writes."""
 STALE_S = 10.0
 """An older one is not believed: the write waits for the next."""
 PATIENCE_S = 0.25
@@ -20,7 +20,7 @@ PATIENCE_S = 0.25
 SPARING = 20
 """A look that takes long is taken so much more seldom: it costs the database a twentieth at most."""
 REMEMBERED_S = 60.0
-"""How long a failed write is spoken of, where none follows."""
+"""How long a failed write counts, where none follows."""
 _log = structlog.get_logger(__name__)
 
 
@@ -63,7 +63,7 @@ class Pressure:
         self._answers: bool | None = None
         """Whether the stream server did at the last look."""
         self._full: dict[str, str] = {}
-        """What is full, and how."""
+        """Full parts, with their measured values."""
         self._again_at = self._believed_until = float("-inf")
         self._looking: asyncio.Task[None] | None = None
 

@@ -19,7 +19,7 @@ from openbrain.usecases.submit import from_event
 _SUBMISSION = CloudEvent[MemorySubmitted]
 """Made once: pydantic forgets a model that nobody keeps, and to make one takes longer than to read an event."""
 SKEW = 2 * MICROSECONDS
-"""How far the clocks of who answers requests and who erases may differ; the stream server's is asked."""
+"""The greatest difference between the clocks of API and housekeeper; the stream server's is asked."""
 
 
 def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[str], at: int) -> Doomed:

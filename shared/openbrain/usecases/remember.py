@@ -64,7 +64,7 @@ def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Wri
 
 
 def _allowed(offer: Offer) -> tuple[Actor, dict[str, Any]]:
-    """Who speaks, and the texts that the content policy looks at."""
+    """The acting agent, and the texts that the content policy examines."""
     given = offer.submission
     actor = offer.actor.speaking_as(given.agent_id)
     actor.may_write_to(given.org or "")
@@ -234,7 +234,7 @@ def _all_pass(given: Sequence[tuple[Actor, dict[str, Any]] | OpenBrainError], co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a user wants changed in a memory; None leaves a part as it is."""
+    """Requested changes of a memory; None leaves a part as it is."""
 
     content: str | None = None
     title: str | None = None

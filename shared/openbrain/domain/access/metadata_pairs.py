@@ -1,4 +1,4 @@
-"""What of a memory's metadata a filter can ask for: its plain values, as `key=value`.
+"""Filterable metadata of a memory: its plain values, as `key=value`.
 
 A pair is made of a member of the outermost object whose name is a METADATA_KEY and whose value is a text, a whole
 number of 64 bits, true or false. All else is kept and shown, but not asked for.

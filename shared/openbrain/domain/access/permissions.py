@@ -1,10 +1,10 @@
-"""What a key may be allowed."""
+"""Permissions of a key."""
 
 from enum import StrEnum
 
 
 class Permission(StrEnum):
-    """What a key may be allowed."""
+    """Permissions of a key."""
 
     BRAIN_READ = "brain.read"
     BRAIN_WRITE = "brain.write"

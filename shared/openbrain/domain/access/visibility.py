@@ -1,4 +1,4 @@
-"""Who sees what: one predicate, built here once, compiled by every adapter (SQL, text, vectors).
+"""Visibility: one predicate, built here once, compiled by every adapter (SQL, text, vectors).
 
 A predicate is a small tree of the nodes below over the named fields of an index entry. Adapters translate
 the nodes one to one; none of them decides anything about visibility.
@@ -78,7 +78,7 @@ Condition = Equals | OneOf | AtLeast | LessThan | Says | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Whose eyes: taken from the credential alone (the session from the request)."""
+    """The reader, taken from the credential alone (the session from the request)."""
 
     workspace_id: str
     agent_id: str
@@ -94,7 +94,7 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """What a request asks for within what it may see. Empty means no limit; times are microseconds."""
+    """Filters of a request, within what it may see. Empty means no limit; times are microseconds."""
 
     org: str = ""
     project: str = ""

@@ -1,4 +1,4 @@
-"""What events say. An event tells that something changed; its readers take the change itself from the truth."""
+"""Payloads of events. An event tells that something changed; its readers take the change itself from the truth."""
 
 from typing import Annotated, Literal
 
@@ -142,7 +142,7 @@ class SignalAcknowledged(EventData):
     halt_id: MemoryId | None = None
     """With ack: this halt instead of a signal."""
     seq: Seq | None = None
-    """What was heard last; names the signal where no id does."""
+    """The last broadcast heard; names the signal where no id does."""
     org: Org | None = None
     project: Project | None = None
 
@@ -156,7 +156,7 @@ class Broadcast(EventData):
     change: Step
     state: SignalState
     severity: Severity
-    """What it counts as now: falls with quiet."""
+    """The current severity: falls with quiet."""
     raised_severity: Severity
     """The strongest that it was raised with."""
     halt: bool
@@ -175,7 +175,7 @@ class Broadcast(EventData):
     storm: bool = False
     """Whether it stands for many signals of its source, which came too fast to be told one by one."""
     actor: str = ""
-    """Who did it; `time` where nobody."""
+    """The author; `time` where nobody."""
     raised_at: str
     expires_at: str | None = None
 

@@ -1,4 +1,4 @@
-"""What a caller offers to be remembered: checked and normalised once, at the boundary."""
+"""A submission: checked and normalised once, at the boundary."""
 
 import math
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ def _is_word(value: object) -> bool:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """What every reader of JSON can hold: `ValueError` for anything else."""
+    """The value, where every reader of JSON can hold it; else `ValueError`."""
     match value:
         case None | bool() | str():
             return value

@@ -1,4 +1,4 @@
-"""What raises, people and time do to a signal: pure functions of values, for the truth to carry out.
+"""Transitions of a signal by raises, people and time: pure functions of values, which the database carries out.
 
 Whatever order the raises of one identity come in, and however often, the signal ends as the same: the strongest
 severity, the text of the strongest raise (of those the latest), the widest halt, the latest end. That it was
@@ -26,13 +26,13 @@ from openbrain.domain.signals.values import (
 )
 
 TIME = "time"
-"""Who does what nobody does."""
+"""The actor of changes by time."""
 _WIDTH = {scope: width for width, scope in enumerate(HaltScope)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalTimes:
-    """How long what takes, microseconds, and how much a source may say. The settings group `signals`."""
+    """Durations in microseconds, and how much a source may say. The settings group `signals`."""
 
     quiet: int = 900 * MICROSECONDS
     """Without a raise: then the broadcast severity falls by one step."""
@@ -48,7 +48,7 @@ class SignalTimes:
     tombstone: int = 14 * DAY
     """Since its end."""
     keys: int = 30 * DAY
-    """How long a raise is known again by its key: longer than streams and dead letters keep it."""
+    """Lifetime of a raise's key: longer than streams and dead letters keep it."""
 
 
 def checked(
@@ -91,7 +91,7 @@ def said(content: str, title: str = "") -> str:
 
 
 def identity(given: Raise) -> str:
-    """What makes it the same signal, within its workspace. Whose it is belongs to it: no org merges another's."""
+    """Identity of a signal within its workspace. The org is part of it: no org merges another's."""
     what = ("key", given.dedup_key) if given.dedup_key else ("says", said(given.content, given.title))
     return joined_hash(*what, given.source, given.org, given.project)
 

@@ -1,4 +1,4 @@
-"""What a signal is: something burns, how badly, and what became of it. Frozen values and the table of its states.
+"""Signals: what is wrong, how severe, and its state. Frozen values and the table of states.
 
 Times are microseconds. A signal's identity is its source together with its `dedup_key`, or with the hash of what it
 says where it has none, within a workspace, org and project. While one is open, raises of the same identity are the same
@@ -13,7 +13,7 @@ from openbrain.domain.memory import MICROSECONDS
 
 
 class Severity(StrEnum):
-    """How badly, the weakest first. Compare `rank`."""
+    """The severity, the weakest first. Compare `rank`."""
 
     INFO = "info"
     WARNING = "warning"
@@ -65,7 +65,7 @@ class SignalState(StrEnum):
 
 
 class Step(StrEnum):
-    """What happens to a signal. The name of a line of its audit, and of a broadcast's `change`."""
+    """A change of a signal. The name of a line of its audit, and of a broadcast's `change`."""
 
     RAISED = "raised"
     """For the first time, or again: more of the same."""
@@ -138,7 +138,7 @@ class Raise:
     title: str
     content: str
     actor: str
-    """Who raises it, for the audit."""
+    """The author, for the audit."""
     at: int
     """When, by a clock of ours: the stream entry's id, or now. Never the producer's."""
     dedup_key: str = ""
@@ -181,7 +181,7 @@ class Signal:
     severity: Severity
     """The strongest that it was raised with."""
     broadcast_severity: Severity
-    """What agents hear: falls with quiet, and rises with the next raise."""
+    """The severity broadcast to agents: falls with quiet, and rises with the next raise."""
     state: SignalState
     org: str = ""
     project: str = ""
@@ -259,14 +259,14 @@ class BroadcastRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What a late joiner reads first; then the broadcasts after `seq`. Some of those may be in it already."""
+    """The state that a late joiner reads first; then the broadcasts after `seq`. Some of those may be in it already."""
 
     workspace_id: str
     seq: int
     signals: tuple[Signal, ...]
-    """Those that are open, the strongest first, then the latest."""
+    """The open ones, the strongest first, then the latest."""
     halts: tuple[Halt, ...]
-    """Those that are open, also of signals that have ended."""
+    """The open ones, also of signals that have ended."""
     more: bool = False
     """Whether there are open signals beyond the limit: weaker ones, or of the same severity and older."""
 
@@ -288,7 +288,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """Who has seen a signal or a halt, and when first."""
+    """An agent's acknowledgement of a signal or a halt, and its first time."""
 
     agent_id: str
     at: int

@@ -17,7 +17,7 @@ from openbrain.domain.errors import Invalid
 URL_CHARS = 2000
 _SECRET = "whsec_"  # noqa: S105 - the mark of one
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""What IANA has given out for addresses of the whole Internet; all else of IPv6 is something else."""
+"""The blocks that IANA allocates as global unicast; all else of IPv6 is something else."""
 _NOT_PUBLIC_V4 = tuple(
     IPv4Network(item)
     for item in (

@@ -1,4 +1,4 @@
-"""What no text may hold that comes in: the control characters C0 and C1, and halves of surrogate pairs."""
+"""Characters that incoming text may not hold: the control characters C0 and C1, and halves of surrogate pairs."""
 
 import re
 from collections.abc import Callable

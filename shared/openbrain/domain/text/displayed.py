@@ -23,7 +23,7 @@ TEMPLATE_MARK: Final = re.compile(
     rf"|<(?=/?(?:{_ROLES})(?:[-_][a-z_-]{{1,30}})?[\s/>])|\[(?=/?INST\])",
     re.IGNORECASE,
 )
-"""What begins a mark of a chat template, or a tag by which clients tell a model who speaks."""
+"""The beginning of a mark of a chat template, or of a tag by which clients tell a model who speaks."""
 _PICTURE = "\ufe0f"
 _AS_PICTURE = re.compile(f"[{character_class(EMOJI)}]{_PICTURE}|[0-9#*]{_PICTURE}(?=\u20e3)")
 """An emoji or a key with what says only that it is a picture, once."""

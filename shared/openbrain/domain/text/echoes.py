@@ -1,4 +1,4 @@
-"""What a recall returned, recognised when it is sent back: it is stored already, and must not be stored again.
+"""Echoes: results of a recall that are sent back. They are stored already, and must not be stored again.
 
 Answers show stored text between marks with a number that is new in each answer (`<<memory 1f… 1>>` to `<<end 1f… 1>>`),
 under a notice. Whoever remembers a text with such a block in it quotes an answer.

@@ -92,7 +92,7 @@ _RULES: Final = (
         ),
     ),
 )
-"""What must stand in a text, in small letters, for its pattern to be worth a look; and the pattern."""
+"""Lower-case words without which a pattern can't match, and the pattern."""
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 

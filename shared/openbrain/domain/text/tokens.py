@@ -1,4 +1,4 @@
-"""How many tokens a text takes at most, for a budget that must hold whichever model reads it.
+"""An upper bound of a text's tokens, for a budget that must hold whichever model reads it.
 
 No tokenizer is asked: each model has its own. A run of letters counts one token for each four of them begun, digits for
 each two, any other visible ASCII character and each line end one, and what is beyond ASCII its bytes in UTF-8 less one.

@@ -10,12 +10,12 @@ _ENDING = 3
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Those that say something."""
+    """The words but for stop words."""
     return frozenset(WORD.findall(text.casefold())) - FUNCTION_WORDS
 
 
 def beginning(word: str) -> str:
-    """What inflected forms of a word share; '' of what is short, or no plain word, which must be there as it is."""
+    """The common beginning of a word's inflected forms; '' for a short or unusual word, which must occur as it is."""
     if len(word) < 5 or not word.isalpha():
         return ""
     return word[: max(SHORTEST_BEGINNING, len(word) - _ENDING)]

@@ -22,7 +22,7 @@ class IndexKind(StrEnum):
 
 
 class GenerationStatus(StrEnum):
-    """What a generation is for. All but retired ones are written."""
+    """The role of a generation. All but retired ones are written."""
 
     BUILDING = "building"
     SERVING = "serving"
@@ -39,7 +39,7 @@ class Generation:
     model: str
     """`ModelIdentity.key`; '' for text."""
     model_name: str = ""
-    """What the embedding server calls it; '' for text, and where an older version made it."""
+    """The embedding server's name of it; '' for text, and where an older version made it."""
     dimensions: int
     """0 for text."""
     builder: str
@@ -114,4 +114,4 @@ class IndexWriters(Protocol):
         """This process writes the kind no more."""
 
     async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
-        """Those whose lease is not over, by the database's clock."""
+        """Writers whose lease is not over, by the database's clock."""

@@ -1,4 +1,4 @@
-"""What the indexes should hold, what they are known to hold, and the vectors that they hold it with."""
+"""Expected entries of the indexes, marks of indexed rows, and vectors."""
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
@@ -41,7 +41,7 @@ class Extent:
 
 
 class Measured(NamedTuple):
-    """What an extent holds at a moment."""
+    """The size of an extent at a moment."""
 
     rows: int
     until: int
@@ -82,7 +82,7 @@ class ExpectedRow:
 
 
 class IndexMarks(Protocol):
-    """What indexers write back to the rows."""
+    """Marks that indexers write back to the rows."""
 
     async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
         """Note that the index holds (or has removed) these revisions, clear its error, and set indexed_at where this
@@ -95,7 +95,7 @@ class IndexMarks(Protocol):
         """Take such notes back: these are tried again. Returns how many had one."""
 
     async def count_failed(self, extent: Extent) -> int:
-        """How many of them could not be indexed as they are."""
+        """The number that could not be indexed as they are."""
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
         """Which of these memories could not be indexed as they are."""
@@ -123,7 +123,7 @@ class ExpectedEntries(Protocol):
         """The id that ends the next `limit` rows behind `after`; None where no row follows."""
 
     async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
-        """What the rows behind `after`, up to `until`, should have in each bucket; no tombstones, no revisions."""
+        """The expected sums by bucket of the rows behind `after`, up to `until`; no tombstones, no revisions."""
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
         """The same one by one: of each entry that they should have `ids.mark`."""
@@ -131,7 +131,7 @@ class ExpectedEntries(Protocol):
     async def rows_in(
         self, generation: Generation, after: str, until: str, buckets: Collection[int]
     ) -> Sequence[ExpectedRow]:
-        """Those of these rows in these buckets that should have entries, or that are not marked."""
+        """Rows of these buckets that should have entries, or that are not marked."""
 
     async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
         """The first of these rows that are not marked, for a generation that serves; failed ones are left out."""
@@ -140,10 +140,10 @@ class ExpectedEntries(Protocol):
         """These rows; ids without a row are absent."""
 
     async def count_extent(self, extent: Extent) -> int:
-        """How many memories."""
+        """The number of memories."""
 
     async def measure_extent(self, extent: Extent) -> Measured:
-        """How many, and where they end: what is stored later ends behind it, or may be among them."""
+        """Their number and their end: rows stored later end behind it, or may be among them."""
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
         """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them, unless
@@ -193,7 +193,7 @@ class Vectors(Protocol):
         (`Embedded.bulk`). What was erased meanwhile is purged."""
 
     async def count_inputs(self, model: str) -> int:
-        """How many model inputs memories use whose vectors by this model are known."""
+        """The number of model inputs in use whose vectors by this model are known."""
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
         """The next living memories behind the id `after`, in the order of ids, that want vectors, have none by this

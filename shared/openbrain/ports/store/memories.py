@@ -60,7 +60,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What an agent says of the results of one recall."""
+    """An agent's verdicts on the results of one recall."""
 
     recall_id: str
     viewer: Viewer
@@ -71,7 +71,7 @@ class Feedback:
 
 
 class Judged(NamedTuple):
-    """What became of a verdict."""
+    """The outcome of a verdict."""
 
     memory_id: str
     verdict: Verdict
@@ -83,7 +83,7 @@ class Judged(NamedTuple):
 
 
 class Usage(Protocol):
-    """What recalls were good for."""
+    """Use of recalls."""
 
     async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
         """Count each verdict once per recall and memory, and move confidence by its step. `NotFound` where the agent
@@ -144,7 +144,7 @@ class Memories(Protocol):
         `TryLater` where too many look at once."""
 
     async def count_embedded(self, condition: Condition) -> int:
-        """How many living memories within the condition the vector index holds as they are."""
+        """The number of living memories within the condition that the vector index holds as they are."""
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first, at most `limit`; behind the line of that number."""

@@ -14,7 +14,7 @@ TRACES = "traces"
 
 
 class OperationStatus(StrEnum):
-    """How far it is."""
+    """Its state."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -38,11 +38,11 @@ class Operation:
     actor: str
     status: OperationStatus = OperationStatus.QUEUED
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What is to be done, in the words of its kind."""
+    """The parameters of its kind."""
     done: int = 0
     total: int | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
-    """What was done so far; the worker's notes while it runs."""
+    """The result so far; the worker's notes while it runs."""
     error: str = ""
     cancel_requested: bool = False
     created_at: int = 0

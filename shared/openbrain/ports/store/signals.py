@@ -29,7 +29,7 @@ from openbrain.domain.signals.values import (
 
 
 class RaiseStatus(StrEnum):
-    """What became of a raise."""
+    """The outcome of a raise."""
 
     CREATED = "created"
     MERGED = "merged"
@@ -68,8 +68,8 @@ class SignalChange:
     """The agent, or the key's name where it has none: whose acknowledgement it is."""
     signal_id: str = ""
     seq: int | None = None
-    """What was heard: names the signal where `signal_id` is ''. An acknowledgement of a broadcast counts for nothing
-    stronger that was told since."""
+    """The broadcast heard: names the signal where `signal_id` is ''. An acknowledgement of a broadcast counts for
+    nothing stronger that was broadcast since."""
     note: str = ""
 
 
@@ -105,7 +105,7 @@ class SignalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What time did, as numbers of rows."""
+    """Changes by time, as numbers of rows."""
 
     escalated: int = 0
     lowered: int = 0
@@ -121,7 +121,7 @@ class Swept:
 
 
 class Signals(Protocol):
-    """What burns."""
+    """Signals of workspaces."""
 
     async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
         """Each in order, in one transaction; one bad item never fails its neighbours. A signal raised many times in one
@@ -135,7 +135,7 @@ class Signals(Protocol):
         halt."""
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
-        """Whatever its state."""
+        """In any state."""
 
     async def signals(
         self, viewer: Viewer, asked: SignalFilter, limit: int, before: tuple[int, str] | None = None
@@ -149,12 +149,13 @@ class Signals(Protocol):
         """Oldest first; `NotFound` as above."""
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
-        """What burns and what is halted now, with the seq to go on from. A halt of the whole workspace is shown to
+        """Open signals and halts, with the seq to go on from. A halt of the whole workspace is shown to
         every viewer, without its title where he does not see its org."""
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
-        """What is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution by quiet, the
-        ttl of signals and halts, tombstones. Each row moves by one step a call; two sweepers at once do it once."""
+        """Carry out what is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution by
+        quiet, the ttl of signals and halts, tombstones. Each row moves by one step a call; two sweepers at once do it
+        once."""
 
     async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
         """Remove keys past their time, broadcasts from before that time, and tombstoned signals that ended before the
@@ -162,10 +163,10 @@ class Signals(Protocol):
 
 
 class Halts(Protocol):
-    """Who must stop."""
+    """Halts of workspaces."""
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
-        """Whatever its state; None where it is of an org that the viewer does not see, unless it halts the whole
+        """In any state; None where it is of an org that the viewer does not see, unless it halts the whole
         workspace: then without its title."""
 
     async def halts(
@@ -194,7 +195,7 @@ class StaleSequence(NeverRetry):
 
 
 class Broadcasts(Protocol):
-    """What was broadcast, numbered, and who listens."""
+    """Numbered broadcasts, and their listeners."""
 
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
         """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
@@ -219,7 +220,7 @@ class Broadcasts(Protocol):
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
-        """Those seen at or after, by agent id, behind `after`; with a viewer those in the orgs that he sees."""
+        """Listeners seen at or after, by agent id, behind `after`; with a viewer the ones in orgs that he sees."""
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
         """Remove those not seen for so long; returns how many."""

@@ -31,7 +31,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceChange:
-    """What becomes different; None leaves a part as it is, `UNLIMITED` takes a quota away."""
+    """Changed parts; None leaves a part as it is, `UNLIMITED` takes a quota away."""
 
     name: str | None = None
     max_memories: int | None = None
@@ -75,7 +75,7 @@ class Workspaces(Protocol):
         """Of the workspaces among these that have a quota."""
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
-        """What it holds, by table. `NotFound` where it is unknown."""
+        """Numbers of its rows, by table. `NotFound` where it is unknown."""
 
     async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
         """From now on its keys open nothing; queue the operation. Again: the one that stands. `NotFound`."""
@@ -154,7 +154,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What became of a request for tokens."""
+    """The outcome of a request for tokens."""
 
     granted: bool
     remaining: int

@@ -50,7 +50,7 @@ Item = StoredMemory | HistoryRow | Link
 
 
 class Landed(StrEnum):
-    """What became of an item."""
+    """The outcome for an item."""
 
     CREATED = "created"
     PRESENT = "present"

@@ -1,4 +1,4 @@
-"""What the database knows of a vault: its ticks, the memories of its markers, what clients wrote into it."""
+"""A vault in the database: its ticks, the memories of its markers, what clients wrote into it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class VaultMemory:
     arc: str
     """The arc's id; the path of a page that is no arc."""
     marker: str
-    """What makes it the same marker of the arc, also when it is edited."""
+    """The marker's identity within the arc, stable over edits."""
     memory_id: str
     content_hash: str
     """Of its type and what it says."""
@@ -64,7 +64,7 @@ class Vault(Protocol):
 
 
 class TickState(StrEnum):
-    """How far it is."""
+    """Its state."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -79,13 +79,13 @@ class TickState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickJob:
-    """What is to be done. `id` is the job's."""
+    """A requested tick. `id` is the job's."""
 
     id: str
     workspace_id: str
     slot: str | None
     actor: str
-    """Who asked: schedule, an agent, a producer."""
+    """The requester: schedule, an agent, a producer."""
     extract: bool = False
     ai: bool = True
     dry_run: bool = False

@@ -15,7 +15,7 @@ class Webhook:
     workspace_id: str
     url: str
     secret: str = field(repr=False)
-    """What bodies are signed with; never shown again."""
+    """The signing secret of bodies; never shown again."""
     min_severity: Severity = Severity.WARNING
     """The weakest that is posted, by the strongest that the signal was raised with: who heard it burn hears its end."""
     orgs: tuple[str, ...] | None = None
@@ -55,7 +55,7 @@ class WebhookDeadLetter:
 
 
 class Webhooks(Protocol):
-    """Who is posted to, and how far each has come."""
+    """Webhooks and their progress."""
 
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
         """It hears what is broadcast from now on (`cursor` is set here). `NotFound` for an unknown workspace,
@@ -81,7 +81,7 @@ class Webhooks(Protocol):
         """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        """What is between its cursor and `seq`, and `seq` itself, is none of its business."""
+        """Skip all from its cursor to `seq`: none of it is for this webhook."""
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
         """So many attempts failed for the broadcast behind the cursor."""
@@ -91,7 +91,7 @@ class Webhooks(Protocol):
 
 
 class WebhookLetters(Protocol):
-    """What webhooks could not be given."""
+    """Dead letters of webhooks."""
 
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
@@ -99,13 +99,13 @@ class WebhookLetters(Protocol):
         """In order of `seq`, behind `after`."""
 
     async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        """How many it has; with `seqs` of these."""
+        """The number of its dead letters; with `seqs` of these."""
 
     async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
         """Let them be posted again, all or these; how many there are."""
 
     async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
-        """Those that wait to be posted again, of enabled webhooks, in order of webhook and seq."""
+        """Letters that wait to be posted again, of enabled webhooks, in order of webhook and seq."""
 
     async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
         """It is dead no more."""

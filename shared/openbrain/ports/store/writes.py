@@ -21,7 +21,7 @@ FORGET = "forget"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who does it and what it answers: for the audit and for the events it causes."""
+    """The author of a write and the request behind it: for the audit and for events."""
 
     actor: str
     """The agent, or the key's name where it has none."""
@@ -46,7 +46,7 @@ class Write:
 
 
 class Status(StrEnum):
-    """What became of a write."""
+    """The outcome of a write."""
 
     CREATED = "created"
     DUPLICATE = "duplicate"
@@ -108,7 +108,7 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """What is to end: the living that a condition matches, made at `made_by` (microseconds) or before."""
+    """The living memories that match a condition, made at `made_by` (microseconds) or before."""
 
     condition: Condition
     made_by: int
@@ -118,7 +118,7 @@ class Bulk:
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """What a condition matches at a moment."""
+    """Matches of a condition at a moment."""
 
     rows: int
     newest: int
@@ -127,14 +127,14 @@ class Living:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How many memories ended, and when the last of them was made: a walk goes on from there. None where none did."""
+    """The number of ended memories, and when the last of them was made: a walk goes on from there. None for none."""
 
     rows: int
     reached: int | None = None
 
 
 class MemoryWrites(Protocol):
-    """What is done to memories, by users and by time."""
+    """Writes to memories, by users and by time."""
 
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Store each once, in one transaction, in order; one bad item never fails its neighbours."""
@@ -164,7 +164,7 @@ class MemoryWrites(Protocol):
         """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
 
     async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
-        """How many it matches, and up to when they were made. `ended` as in `Bulk`."""
+        """The number of matches, and the time of the latest. `ended` as in `Bulk`."""
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         """Ids of the newest that it matches."""

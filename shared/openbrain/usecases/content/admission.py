@@ -25,7 +25,7 @@ class LookedAt:
 
 
 def admitted_fields(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> dict[str, Any]:
-    """Those fields that the policy changes, changed: texts, and those within lists, objects and models. Nothing where
+    """The fields that the policy changes, as changed: texts, also within lists, objects and models. Nothing where
     all are admitted as they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
     return look_at(fields, admission, refusing=refusing).changed
 

@@ -1,4 +1,4 @@
-"""What is stored already, put right: personal data replaced wherever a memory says it, one spelling of a name."""
+"""Cleaning of stored texts: personal data replaced wherever a memory says it, one spelling of a name."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -31,7 +31,7 @@ class VaultPages:
     forget: Callable[[], None] = lambda: None
 
     async def clean(self, clean: CleanText, *, dry_run: bool) -> int:
-        """How many pages were changed, or would be."""
+        """Clean the pages; the number that were changed, or would be."""
         changes = await asyncio.to_thread(self._changes, clean)
         if dry_run:
             return len(changes)

@@ -99,7 +99,7 @@ class Embedders:
         return self._by_key.get(generation.model) or self._named(generation.model_name)
 
     async def check(self, generation: Generation | None) -> Checked:
-        """How the model of a generation is, or the first one; raises as `ready`, also where it has changed since."""
+        """Check the model of a generation, or the first one; raises as `ready`, also where it has changed since."""
         if generation is None:
             return await self.first.check()
         embedder = await self.ready(generation)

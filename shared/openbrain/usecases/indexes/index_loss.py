@@ -22,7 +22,7 @@ def epoch_id(name: str) -> str:
 
 
 async def epoch_of(index: Accountable, name: str) -> int:
-    """What the index has; 0 for none. `IndexMissing` where there is no such index."""
+    """The index's epoch; 0 for none. `IndexMissing` where there is no such index."""
     mine = epoch_id(name)
     entry = (await index.read(name, [mine])).get(mine)
     return 0 if entry is None else entry.revision

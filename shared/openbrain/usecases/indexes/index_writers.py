@@ -16,7 +16,7 @@ from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
 
 LEASE_S = 5.0
-"""How long a new generation may wait for a writer that has just asked."""
+"""The wait of a new generation for a writer that has just asked."""
 FLAGS = {IndexKind.TEXT: "--text", IndexKind.VECTOR: "--vectors"}
 _log = structlog.get_logger(__name__)
 
@@ -75,7 +75,7 @@ class WritableIndexes:
 
 
 def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Sequence[Generation]:
-    """Those of this builder. `TryLater` where there are none, or where the newest is another's: then a process of
+    """Generations of this builder. `TryLater` where there are none, or where the newest is another's: then a process of
     another version is to write. Older ones of another builder are left behind: they answer until the new one serves."""
     if not written:
         raise TryLater(f"there is no {kind} index yet: it is made as soon as its room can make it")

@@ -29,7 +29,7 @@ clock that was wrong: when it changed is not known, and it must not count as you
 
 
 class Fault(StrEnum):
-    """How a memory's entries differ from its row."""
+    """A difference between a memory's entries and its row."""
 
     MISSING = "missing"
     STALE = "stale"
@@ -66,14 +66,14 @@ def stamp(changed_at: int, now: int) -> int:
 
 
 class Index(Accountable, Protocol):
-    """What is asked of an index to make it equal; both ports have it."""
+    """An index as reconciliation needs it; both ports have it."""
 
     async def write(self, name: str, entries: Sequence[Tombstone]) -> Mapping[str, Exception]:
         """Fenced."""
 
 
 def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
-    """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
+    """The difference between a row and its entries in the index. A failed row is left alone."""
     by_id = {entry.id: entry for entry in entries}
     if row is None:
         return [_difference(Fault.GHOST, None, item) for item in by_id.values() if not item.tombstone]
@@ -121,7 +121,7 @@ def _difference(fault: Fault, row: ExpectedRow | None, entry: Standing | None) -
 async def differences(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> AsyncIterator[list[Difference]]:
-    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
+    """The differences in these buckets, some at a time: first missing entries, then superfluous ones."""
     if not buckets:
         return
     async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
@@ -158,7 +158,7 @@ async def look(
 async def _entries(
     index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
 ) -> Mapping[str, list[Standing]]:
-    """What stands under every id that these rows ever had."""
+    """The stored states of every id that these rows ever had."""
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
     by_memory: dict[str, list[Standing]] = defaultdict(list)
     for start in range(0, len(ids), LOOKED_AT):

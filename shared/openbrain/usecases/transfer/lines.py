@@ -88,7 +88,7 @@ class Header(Line):
 
 
 _ERASED = ("content", "project", "speaker", "turn", "title", "aliases", "tags", "metadata", "source")
-"""What nothing is left of when a memory was erased."""
+"""Members that are empty once a memory was erased."""
 
 
 class MemoryLine(Line):

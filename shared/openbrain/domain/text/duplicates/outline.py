@@ -1,4 +1,4 @@
-"""What can be told of a wording at a glance: most pairs are not near-equal, and are not to be read word by word."""
+"""Cheap features of a wording: most pairs are not near-equal, and are not to be read word by word."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _WORDS = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 _APOSTROPHE = re.compile("['\u2019]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CONTRACTED = frozenset(("am", "ar", "ca", "ha", "no", "wi", "wo"))
-"""How what is hidden in `they've`, `won't` or `cannot` may begin."""
+"""Beginnings of the words contracted in `they've`, `won't` or `cannot`."""
 
 
 def about(memory: Memory) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ MOST_TOKENS: Final = 400
 _FRONTED: Final = frozenset(
     map(canonical, "in on at if because before after for to by from under during until unless with as".split())
 )
-"""What a clause begins with that may stand before or behind what it belongs to."""
+"""First words of clauses that may stand before or behind their main clause."""
 _RELATIVE: Final = frozenset(map(canonical, RELATIVE))
 _JOINED: Final = frozenset(("and", "or"))
 Tokens = tuple[Token, ...]
