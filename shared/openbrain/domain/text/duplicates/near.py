@@ -13,7 +13,7 @@ from openbrain.domain.text.duplicates.sameness import Claim, says_same
 
 COSINE: Final = 0.8
 SHINGLES: Final = 0.2
-"""The shared part of two texts' shingles."""
+"""Least Jaccard similarity of two texts' shingles."""
 _SHINGLE: Final = 4
 
 
