@@ -21,7 +21,7 @@ export const ENGINE_ID = "openbrain";
 const MAINTAINED_MS = 1_000;
 
 interface RuntimeContext {
-  llm?: { complete?: (params: Record<string, unknown>) => Promise<unknown> };
+  llm?: { complete?: (params: { messages: { role: "user"; content: string }[]; signal?: AbortSignal }) => Promise<unknown> };
 }
 interface CompactParams {
   force?: boolean;
@@ -62,12 +62,12 @@ export function contextEngine(id: string, config: Config, log: (line: string) =>
       version: "0.1.0",
       ownsCompaction: true,
       transcriptSemantics: {
-        currentTurnFence: "before-current-turn-entry-v1",
-        turnAdvancementIdempotency: "atomic-idempotent-v1",
+        currentTurnFence: "before-current-turn-entry-v1" as const,
+        turnAdvancementIdempotency: "atomic-idempotent-v1" as const,
       },
       hostRequirements: {
         "agent-run": {
-          requiredCapabilities: ["assemble-before-prompt"],
+          requiredCapabilities: ["assemble-before-prompt" as const],
           unsupportedMessage: "openclaw-openbrain-context needs OpenClaw's own agent runtime, or select the legacy context engine.",
         },
       },
@@ -128,7 +128,7 @@ function completion(context: RuntimeContext | undefined): Complete | undefined {
   const complete = context?.llm?.complete;
   if (complete === undefined) return undefined;
   return async ({ prompt, signal }) => {
-    const answer = await complete({ prompt, messages: [{ role: "user", content: prompt }], abortSignal: signal });
+    const answer = await complete({ messages: [{ role: "user", content: prompt }], signal });
     const { text, content } = (answer ?? {}) as { text?: unknown; content?: unknown };
     return typeof text === "string" ? text : typeof content === "string" ? content : "";
   };

@@ -1,4 +1,4 @@
-"""Share of fifty facts that are before the model when asked for, 180 turns and some compactions later.
+"""Share of fifty facts before the model when asked for, 180 turns and compactions by size and by command later.
 
 `python -m tests.openclaw.facts`: the context engine and the host's own, each in a session of its own on the same words.
 """
@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ FORMS = (
     ("The {place} line is closed at metre {code} for repairs.", "How far does the {place} line go at the moment?"),
 )
 BETWEEN = 180
+COMMANDS = (60, 120)
+"""Turns between, before which a compaction is asked for by command."""
 EVERY_DAY = "On day {day} it rained at noon, {count} carts came by, and the stove of room {room} was swept. "
 
 
@@ -59,28 +62,35 @@ def turns(said: Sequence[Fact]) -> Iterator[str]:
     yield _words(2)
     for number, fact in enumerate(said, 3):
         yield f"{fact.said} {_words(number)}"
-    for number in range(BETWEEN):
-        yield _words(100 + number)
 
 
 @dataclass(frozen=True)
 class Result:
     found: int
     asked: int
-    compactions: int
+    compacted: Sequence[str]
+    """What the host said of each compaction by command."""
+    summaries: int
+    """Asked of the model."""
 
 
 async def measured(host: Gateway, model: Talker, count: int) -> Result:
     number, asked_for = 0, facts()[:count]
     for number, text in enumerate(turns(asked_for), 1):
         await host.says(f"[t1 #{number}] {text}")
-    compactions = len(model.summaries)
+    compacted = []
+    for between in range(BETWEEN):
+        if between in COMMANDS:
+            compacted.append((await host.compact()).splitlines()[-1])
+        number += 1
+        await host.says(f"[t1 #{number}] {_words(100 + between)}")
+    summaries = len(model.summaries)
     found = 0
     for later, fact in enumerate(asked_for, number + 1):
         await host.says(f"[t1 #{later}] {fact.question}")
         asked = [each for each in model.of("t1") if each.turn == later][-1]
         found += fact.code in asked.text
-    return Result(found, count, compactions)
+    return Result(found, count, compacted, summaries)
 
 
 @asynccontextmanager
@@ -99,7 +109,8 @@ async def _host(home: Path, plugin: Path | None) -> AsyncIterator[tuple[Gateway,
             yield host, model
             if plugin is not None:
                 kept = await thoughts(brain, "agent:main:t1", "summary")
-                sys.stdout.write(f"summaries: {len(kept)}\n")
+                depths = Counter(row["metadata"]["depth"] for row in kept)
+                sys.stdout.write(f"summaries kept in the end, by depth: {dict(sorted(depths.items()))}\n")
         finally:
             await host.ended()
 
@@ -117,7 +128,8 @@ async def compared(only: str, count: int) -> None:
             share = result.found / result.asked
             sys.stdout.write(
                 f"{name}: {result.found} of {result.asked} found ({share:.2f}), "
-                f"{result.compactions} summaries asked of the model before, {model.refused} requests too long\n"
+                f"by command {list(result.compacted)}, {result.summaries} summaries asked of the model before, "
+                f"{model.refused} requests too long\n"
             )
             sys.stdout.flush()
 

@@ -1,6 +1,7 @@
 """The context engine on the real OpenClaw, offline, with a scripted model: each turn is stored once, and comes back."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.openclaw.harness.verifying import (
     transcript,
     within_window,
 )
+from tests.servers.tools.npm_clients import OPENCLAW
 from tests.support.api.served import served
 
 pytestmark = [pytest.mark.servers("node", "openclaw"), pytest.mark.timeout(900)]
@@ -24,9 +26,23 @@ LIST = 'CALL {"name": "ls", "args": {"path": "."}}'
 KEY = "agent:main:t1"
 
 
-async def test_the_engine_passes_its_own_checks(plugin: Path) -> None:
+async def test_the_engine_passes_its_own_checks_and_those_of_the_hosts_types(plugin: Path) -> None:
     await npm(plugin, "run", "check")
     await npm(plugin, "test")
+    host = plugin / "node_modules" / "openclaw"
+    host.symlink_to(Path(OPENCLAW.program).parent)
+    try:
+        await npm(plugin, "run", "check:host")
+    finally:
+        host.unlink()
+
+
+async def test_the_package_holds_what_is_built_and_nothing_else(plugin: Path) -> None:
+    (packed,) = json.loads(await npm(plugin, "pack", "--dry-run", "--json"))
+    paths = {file["path"] for file in packed["files"]}
+    assert {"README.md", "openclaw.plugin.json", "package.json", "dist/index.js", "dist/src/engine.js"} <= paths
+    assert all(path.startswith("dist/") or "/" not in path for path in paths)
+    assert not [path for path in paths if "test" in path or path.endswith("package-lock.json")]
 
 
 @pytest.mark.slow(SLOW)

@@ -9,8 +9,8 @@ import { Compactor } from "./compaction.js";
 import type { Config } from "./config.js";
 import { matchesAny } from "./config.js";
 import type { Message } from "./messages.js";
-import { mark, missing, roleOf } from "./history.js";
-import { endedAt, isFinished, isInjected, pieces, size, textOf, turns } from "./messages.js";
+import { finishedTurns, mark, missing, roleOf } from "./history.js";
+import { BOOTSTRAP, isInjected, pieces, saidAt, size, textOf } from "./messages.js";
 import { Recall } from "./recall.js";
 import type { Session, State } from "./state.js";
 import { keyOf, sourceOf } from "./state.js";
@@ -79,27 +79,29 @@ export class Engine {
     await this.relieve(session, {});
   }
 
-  /** Stores what the transcript holds and OpenBrain does not. While it was away the host goes on without the engine. */
+  /** Stores what the transcript holds and OpenBrain does not: what the host took without the engine. */
   async #madeUp(session: Session, history: readonly Message[], deadline = Infinity): Promise<void> {
     const key = keyOf(session);
-    const [until, newest] = [this.state.complete.get(key), endedAt(history)];
-    if (this.#silent(key) || (until !== undefined && newest <= until)) return;
-    this.state.histories.set(key, history);
-    const lost = await missing(this.brain, key, history, until);
+    if (this.#silent(key)) return;
+    const last = this.state.complete.get(key);
+    const known = last === undefined ? -1 : history.findLastIndex((message) => mark(message) === last);
+    if (known < 0) this.state.histories.set(key, history);
+    const lost = known < 0 ? await missing(this.brain, key, history) : finishedTurns(history.slice(known + 1)).flat();
     for (let from = 0; from < lost.length; from += MADE_UP_AT_ONCE) {
       if (Date.now() > deadline) return;
       await this.ingest(session, lost.slice(from, from + MADE_UP_AT_ONCE));
     }
-    this.state.madeUp.set(key, new Set([...(this.state.madeUp.get(key) ?? []), ...lost.map(mark)]));
-    this.state.complete.set(key, endedAt(turns(history).filter(isFinished).flat()));
+    if (lost.length > 0) this.state.madeUp.set(key, new Set([...(this.state.madeUp.get(key) ?? []), ...lost.map(mark)]));
+    const newest = finishedTurns(history).flat().at(-1);
+    this.state.complete.set(key, newest ? mark(newest) : (last ?? ""));
     this.state.histories.delete(key);
   }
 
   /** After it was stored. */
   #grown(key: string, messages: readonly Message[]): void {
-    const [pressure, until] = [this.state.pressures.get(key), this.state.complete.get(key)];
+    const [pressure, newest] = [this.state.pressures.get(key), messages.at(-1)];
     if (pressure) this.state.pressures.set(key, { ...pressure, used: pressure.used + size(messages) });
-    if (until !== undefined) this.state.complete.set(key, Math.max(until, endedAt(messages)));
+    if (newest && this.state.complete.has(key)) this.state.complete.set(key, mark(newest));
   }
 
   /**
@@ -136,10 +138,11 @@ export class Engine {
     const tail = tailOf(messages, budget - size(head), summaries.at(-1)?.until ?? 0);
     this.state.pressures.set(key, { used: tail.dropped > 0 ? budget : size(tail.messages), budget });
     const body = [...head, ...tail.messages];
-    const last = tail.messages.at(-1)?.timestamp ?? Date.now();
+    const [first, last] = [body[0], tail.messages.at(-1)];
+    if (first?.role === "assistant") body.unshift({ role: "user", content: BOOTSTRAP, timestamp: saidAt(first) });
     const room = Math.min(budget * RECALLED_SHARE, budget - size(body));
     const recalled = ignored || room <= 0 ? "" : await this.#recall.recalled(key, prompt, tail.messages, room);
-    if (recalled) body.push({ role: "user", content: recalled, timestamp: last });
+    if (recalled) body.push({ role: "user", content: recalled, timestamp: (last && saidAt(last)) || Date.now() });
     return body;
   }
 
@@ -228,7 +231,7 @@ export class Engine {
       sessionId: key,
       role: roleOf(message),
       type: "message",
-      ...(message.timestamp === undefined ? {} : { timestamp: message.timestamp }),
+      ...(saidAt(message) === 0 ? {} : { timestamp: saidAt(message) }),
       advancementKey,
     };
     return pieces(textOf(message)).map((content, piece) => ({

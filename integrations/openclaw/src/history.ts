@@ -2,18 +2,15 @@
 
 import type { Brain, Thought } from "./brain.js";
 import type { Message } from "./messages.js";
-import { endedAt, isFinished, textOf, turns } from "./messages.js";
+import { endedAt, isFinished, isInjected, saidAt, textOf, turns } from "./messages.js";
 
 /** So many of the newest thoughts are looked at: a gap is made up with the next turn, so that none lies deeper. */
 const LOOKED_AT = 300;
 
-/**
- * Messages of finished turns, in order. What is the same has the same role and time. Where all is known to be stored until
- * some time, it is what was said since: the host took a turn without the engine.
- */
-export async function missing(brain: Brain, key: string, history: readonly Message[], until?: number): Promise<Message[]> {
-  const finished = turns(history).filter((turn) => isFinished(turn) && !isHeartbeat(turn));
-  if (until !== undefined) return finished.flat().filter((message) => (message.timestamp ?? 0) > until && textOf(message) !== "");
+/** Messages of finished turns that are not stored, in order. What is the same has the same role and time. */
+export async function missing(brain: Brain, key: string, history: readonly Message[]): Promise<Message[]> {
+  const finished = finishedTurns(history);
+  if (finished.length === 0) return [];
   const stored = new Set<string>();
   let since = Infinity;
   let all = true;
@@ -29,12 +26,18 @@ export async function missing(brain: Brain, key: string, history: readonly Messa
   return finished
     .filter((turn) => all || endedAt(turn) > since)
     .flat()
-    .filter((message) => textOf(message) !== "" && !stored.has(mark(message)));
+    .filter((message) => !stored.has(mark(message)));
+}
+
+/** What is said in the turns that have an end. */
+export function finishedTurns(history: readonly Message[]): Message[][] {
+  const finished = turns(history).filter((turn) => isFinished(turn) && !isHeartbeat(turn));
+  return finished.map((turn) => turn.filter((message) => textOf(message) !== "" && !isInjected(message)));
 }
 
 /** What makes a message of a session the same. */
 export function mark(message: Message): string {
-  return `${roleOf(message)} ${message.timestamp ?? 0}`;
+  return `${roleOf(message)} ${saidAt(message)}`;
 }
 
 /** The host says it of a turn that it commits, and not of one in its transcript. */

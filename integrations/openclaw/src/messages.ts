@@ -11,7 +11,8 @@ export interface Part {
 export interface Message {
   readonly role: string;
   readonly content?: string | readonly Part[];
-  readonly timestamp?: number;
+  /** Of what the host itself wrote in between, a text. */
+  readonly timestamp?: number | string;
   readonly toolName?: string;
   readonly toolCallId?: string;
 }
@@ -22,9 +23,15 @@ const CHARS_PER_TOKEN = 3;
 const TOKENS_PER_MESSAGE = 8;
 const INJECTED = /<(openbrain-(?:recalled|summary|parent)|relevant-memories)\b[^>]*>[\s\S]*?<\/\1>\s*/g;
 
+/** When it was said, in milliseconds; 0 where the host does not say. */
+export function saidAt({ timestamp }: Message): number {
+  const time = typeof timestamp === "string" ? Date.parse(timestamp) : (timestamp ?? 0);
+  return Number.isFinite(time) ? time : 0;
+}
+
 /** An estimate that errs to the safe side: hosts count four characters a token. */
 export function tokens(message: Message): number {
-  return TOKENS_PER_MESSAGE + Math.ceil(JSON.stringify(message.content ?? "").length / CHARS_PER_TOKEN);
+  return TOKENS_PER_MESSAGE + Math.ceil(JSON.stringify(message.content ?? message).length / CHARS_PER_TOKEN);
 }
 
 /** What is said, with tool calls and results in words; reasoning and what was injected are left out. */
@@ -48,9 +55,13 @@ export function pieces(text: string): string[] {
   return all;
 }
 
-/** Whether a message holds nothing but what was injected: by us, or by another plugin. */
-export function isInjected(message: Message): boolean {
-  return message.role === "user" && typeof message.content === "string" && message.content !== "" && textOf(message) === "";
+/** What hosts put before a history that begins with the model, for providers that want the user first; at another time each turn. */
+export const BOOTSTRAP = "(session bootstrap)";
+
+/** Whether a message holds nothing but what was injected: by us, by another plugin, or by the host. */
+export function isInjected({ role, content }: Message): boolean {
+  if (role !== "user" || typeof content !== "string" || content === "") return false;
+  return content.trim() === BOOTSTRAP || textOf({ role, content }) === "";
 }
 
 function partText(part: Part): string {
@@ -90,5 +101,5 @@ export function isFinished(turn: readonly Message[]): boolean {
 
 /** When the last message of a turn was, in milliseconds; 0 where the host does not say. */
 export function endedAt(turn: readonly Message[]): number {
-  return Math.max(0, ...turn.map((message) => message.timestamp ?? 0));
+  return Math.max(0, ...turn.map(saidAt));
 }

@@ -23,8 +23,8 @@ export class State {
   /** Sub-agent's session -> the session that it was started in; "" where it has none. */
   readonly parents = new Map<string, string>();
   readonly assembled = new Map<string, Assembled>();
-  /** Sessions of which everything is stored that their transcript holds, and when the last of it was said. */
-  readonly complete = new Map<string, number>();
+  /** Sessions of which everything is stored that their transcript holds, and the mark of the last message of it. */
+  readonly complete = new Map<string, string>();
   /** What was stored from the transcript since the last commit: the host may yet commit it. */
   readonly madeUp = new Map<string, ReadonlySet<string>>();
   /** Transcripts of which it is not. */

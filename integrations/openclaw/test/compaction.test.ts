@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 
+import { contextEngine } from "../index.js";
 import { summaryMessage, type Summary } from "../src/assembly.js";
 import { Brain, type NewThought, type Thought } from "../src/brain.js";
 import { parseConfig } from "../src/config.js";
@@ -166,6 +167,18 @@ it("asks a model, asks for less, and does without one that says nothing", async 
   expect(again.summary).toContain("question 31 ");
 });
 
+it("asks the host's model with the signal that ends it", async () => {
+  const { port } = server.address() as AddressInfo;
+  const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k" }, {});
+  for (let number = 1; number <= 10; number += 1) await engine().commit(session, `turn ${number}`, turn(number));
+  const asked: unknown[] = [];
+  const complete = async (params: unknown): Promise<{ text: string }> => ({ text: String(asked.push(params)) });
+  const host = contextEngine("openbrain", config, () => undefined);
+  const { compacted } = await host.compact({ ...session, force: true, tokenBudget: BUDGET, runtimeContext: { llm: { complete } } });
+  expect(compacted).toBe(true);
+  expect(asked[0]).toEqual({ messages: [{ role: "user", content: expect.any(String) }], signal: expect.any(AbortSignal) });
+});
+
 it("shows a sub-agent what its parent said, in another process too, until it is taken back", async () => {
   const child = { sessionId: "c", sessionKey: "agent:main:subagent:1" };
   await engine().commit(session, "turn 1", turn(1));
@@ -203,14 +216,29 @@ it("makes up the turns that the host took without the engine, in order and once,
 it("stores what the host did not commit, in order and once, also when it commits that later", async () => {
   const state = new State();
   const answer: Message = { role: "assistant", content: "one thing more", timestamp: 12 };
+  const next: Message[] = [{ role: "user", content: "it waited for its turn", timestamp: 5 }, ...turn(2).slice(1)];
   await engine(state).assemble(session, [], { prompt: "" });
   await engine(state).commit(session, "turn 1", turn(1));
-  const history = [...turn(1), answer];
-  await engine(state).assemble(session, history, { prompt: "" });
-  await engine(state).commit(session, "turn 2", [answer, ...turn(2)]);
-  await engine(state).assemble(session, [...history, ...turn(2)], { prompt: "" });
-  await engine(new State()).assemble(session, [...history, ...turn(2)], { prompt: "" });
-  expect(kept.map((each) => each.metadata["timestamp"])).toEqual([10, 11, 12, 20, 21]);
+  await engine(state).assemble(session, [...turn(1), answer], { prompt: "" });
+  await engine(state).commit(session, "turn 2", [answer]);
+  await engine(state).assemble(session, [...turn(1), answer, ...next], { prompt: "" });
+  await engine(new State()).assemble(session, [...turn(1), answer, ...next], { prompt: "" });
+  expect(kept.map((each) => each.metadata["timestamp"])).toEqual([10, 11, 12, 5, 21]);
+});
+
+it("neither stores nor moves what the host puts before a history that begins with the model", async () => {
+  const state = new State();
+  const history = (now: number): Message[] => [
+    { role: "user", content: "(session bootstrap)", timestamp: now },
+    ...turn(1).slice(1),
+    ...turn(2),
+  ];
+  const first = await engine(state).assemble(session, history(9_000), { prompt: "" });
+  await engine(state).commit(session, "turn 3", turn(3));
+  const then = await engine(state).assemble(session, [...history(9_001), ...turn(3)], { prompt: "" });
+  expect(kept.map((each) => each.metadata["timestamp"])).toEqual([11, 20, 21, 30, 31]);
+  expect(then.messages.slice(0, first.messages.length)).toEqual(first.messages);
+  expect(first.messages[0]).toEqual({ role: "user", content: "(session bootstrap)", timestamp: 11 });
 });
 
 it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
