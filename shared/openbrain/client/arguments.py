@@ -1,4 +1,4 @@
-"""What the client's methods take, as typed keyword arguments."""
+"""Typed keyword arguments of the client's methods."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from openbrain.domain.memory import MemoryType, Scope
 
 
 class Filters(TypedDict):
-    """What narrows a recall or a list; a key left out is no limit."""
+    """Filters of a recall or a list; a key left out is no limit."""
 
     org: NotRequired[str]
     project: NotRequired[str]
@@ -32,7 +32,7 @@ class SubjectFilters(Filters):
     """The same, and what is about one person."""
 
     speaker: NotRequired[str | Sequence[str]]
-    """Who said it."""
+    """The speaker."""
     matching: NotRequired[str]
     """A text of it, or of its history, holds this."""
 
@@ -44,19 +44,19 @@ class Lifecycled(TypedDict):
     project: NotRequired[str]
     type: NotRequired[MemoryType | str | Sequence[MemoryType | str]]
     agent_id: NotRequired[str | Sequence[str]]
-    """Who wrote it."""
+    """The author."""
     source: NotRequired[str | Sequence[str]]
     tags: NotRequired[Sequence[str]]
     older_than_days: NotRequired[int]
 
 
 class Pruned(Lifecycled):
-    """What is archived: all that meets every limit given."""
+    """Selection to archive: all that meets every limit given."""
 
     max_confidence: NotRequired[float]
     max_effective_confidence: NotRequired[float]
     min_confidence: NotRequired[float]
-    """What is below goes."""
+    """The lower bound of what stays."""
     min_effective_confidence: NotRequired[float]
     unrecalled_days: NotRequired[int]
 
@@ -95,7 +95,7 @@ class Backfilled(Lifecycled):
 
 
 class Changes(TypedDict):
-    """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
+    """Changes of a memory; a key left out stays. `expires_at` None takes an expiry away."""
 
     content: NotRequired[str]
     title: NotRequired[str]
@@ -115,7 +115,7 @@ class Changes(TypedDict):
 
 
 class WorkspaceSettings(TypedDict):
-    """What a workspace may hold, None for any number; and what becomes of personal data there."""
+    """Quotas of a workspace, None for any number; and the handling of personal data there."""
 
     max_memories: NotRequired[int | None]
     """Of living memories."""
@@ -126,7 +126,7 @@ class WorkspaceSettings(TypedDict):
 
 
 class NewKey(TypedDict):
-    """What a new key may do; `orgs` left out is every org."""
+    """Rights of a new key; `orgs` left out is every org."""
 
     name: str
     permissions: Sequence[str]
@@ -141,7 +141,7 @@ class NewKey(TypedDict):
 
 
 class Again(TypedDict):
-    """What is to be written to an index again, and how; all left out: the whole index, anew."""
+    """Selection and way of a reindex; all left out: the whole index, anew."""
 
     in_place: NotRequired[bool]
     workspace_id: NotRequired[str]
@@ -159,7 +159,7 @@ class Again(TypedDict):
 
 
 class NewModel(TypedDict):
-    """How another embedding model is brought in."""
+    """Options of a change of the embedding model."""
 
     re_embed: NotRequired[bool]
     """Ask it again for vectors that are known."""

@@ -342,7 +342,7 @@ class OpenBrain(
                 pause = min(2 * pause, DELIVERY_PAUSE_S)
 
     async def health(self) -> Health:
-        """How the server is; an answer also when it is not well."""
+        """The server's health; an answer also when it is not well."""
         return await self._wire.ask(Health, "GET", "/v1/health", well=(200, 503))
 
     def _placed(self, body: dict[str, object]) -> dict[str, object]:
@@ -359,7 +359,7 @@ def _offer(offer: Offer) -> dict[str, object]:
 def _question(
     filters: Filters, *, top_k: int | None, explain: bool, keywords: Sequence[str], match: str
 ) -> dict[str, object]:
-    """What recall takes beside the query, as far as it was given."""
+    """Parameters of recall beside the query, as far as they were given."""
     author = filters.pop("author", None)
     beside: dict[str, object] = {"top_k": top_k, "explain": explain, "keywords": keywords, "match": match}
     if author:

@@ -25,7 +25,8 @@ KEEPS = {
     "PATCH": ("/v1/brain/memories/",),
     "DELETE": ("/v1/brain/forget/",),
 }
-"""What is worth sending later. All of it may come twice: under a key that is made once, or because twice is as once."""
+"""Requests worth sending later. All of them may come twice: under a key that is made once, or because twice is as
+once."""
 _TABLE = """CREATE TABLE IF NOT EXISTS writes (
     number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, failures INTEGER NOT NULL DEFAULT 0, refused TEXT
 )"""
@@ -58,7 +59,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose writes an outbox holds: no other workspace or agent is sent them, whatever key comes."""
+    """The owner of an outbox's writes: no other workspace or agent is sent them, whatever key comes."""
 
     key_hash: str
     """Of the key that they were written with."""
@@ -95,11 +96,11 @@ class Outbox:
             )
 
     def waiting(self) -> int:
-        """How many are to be sent."""
+        """The number of requests to be sent."""
         return self._count("refused IS NULL")
 
     def refused(self) -> int:
-        """How many the server would not take; they stay in the file, with the reason."""
+        """The number of requests that the server refused; they stay in the file, with the reason."""
         return self._count("refused IS NOT NULL")
 
     def first(self) -> tuple[int, Write] | None:

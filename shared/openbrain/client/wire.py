@@ -153,7 +153,7 @@ class Wire:
 
 
 def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "") -> dict[str, str]:
-    """What a write says beside its body, as far as it was given."""
+    """Headers of a write, as far as they were given."""
     headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
     return {name: value for name, value in headers.items() if value}
 

@@ -112,7 +112,7 @@ class Replays(Protocol):
         """Some that are not at their end."""
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
-        """Those of these queries."""
+        """The ones of these queries."""
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
         """It has come so far; None: it is at its end. One that took its place meanwhile stays as it is."""
@@ -162,7 +162,7 @@ class QueryWebhooks(Protocol):
     """At most one a standing query; it goes with its query."""
 
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
-        """Those of these queries."""
+        """The ones of these queries."""
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
         """Webhooks with messages behind their cursor whose next attempt is due, the longest due first; of

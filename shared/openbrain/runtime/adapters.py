@@ -181,7 +181,7 @@ def model_name(settings: Settings, name: str = "") -> str:
 
 
 def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
-    """Who counts requests: this process, or Redis for all replicas."""
+    """The counter of requests: this process, or Redis for all replicas."""
     if in_process:
         from openbrain.adapters.local.rates import LocalRates
 
@@ -192,7 +192,7 @@ def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
 
 
 def pressure(settings: Settings, store: Store) -> Pressure:
-    """What refuses writes while too much waits behind them."""
+    """Back-pressure: it refuses writes while too much waits behind them."""
     from openbrain.streams.redis.memory import StreamMemory
 
     memory = StreamMemory(settings.streams)
@@ -230,7 +230,7 @@ def close_to_others(settings: Settings) -> None:
 
 
 def need_room(settings: Settings) -> Callable[[int], None]:
-    """What embedded indexes ask before they write: `TryLater` on a full disk."""
+    """A check before embedded indexes write: `TryLater` on a full disk."""
     return disk_space(settings).for_index
 
 
@@ -259,7 +259,7 @@ def vector_name(settings: Settings) -> str:
 
 
 def wake(settings: Settings, *, in_process: bool) -> Wake:
-    """How a commit wakes the relay: within this process, or by a hint through Redis."""
+    """The wake-up of the relay by a commit: within this process, or by a hint through Redis."""
     if in_process:
         from openbrain.adapters.local.wake import LocalWake
 
@@ -270,7 +270,7 @@ def wake(settings: Settings, *, in_process: bool) -> Wake:
 
 
 def poster(settings: Settings, clock: Clock) -> Poster:
-    """What posts to webhooks."""
+    """The client that posts to webhooks."""
     from openbrain.adapters.network.webhook_poster import HttpPoster
 
     return HttpPoster(settings.webhooks, clock)
@@ -302,7 +302,7 @@ def chat_reasoner(settings: Settings) -> Reasoner:
 
 
 def prober(settings: Settings) -> Prober:
-    """What asks the declared probes."""
+    """The client for declared probes."""
     from openbrain.adapters.network.probes import Probes, checked_address
 
     for address in settings.vaults.probes.values():

@@ -1,4 +1,4 @@
-"""What every service's app.py does alike: shape the service, note failures on the truth, make the app when asked."""
+"""Common parts of every service's app.py: shape the service, note failures on the truth, make the app when asked."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -27,7 +27,8 @@ from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 
 class Container:
-    """What the services of a process share. `shared`: it runs every service, so embedded indexes are allowed."""
+    """Resources that the services of a process share. `shared`: it runs every service, so embedded indexes are
+    allowed."""
 
     def __init__(self, settings: Settings, *, shared: bool = False) -> None:
         self.settings = settings

@@ -93,7 +93,7 @@ class Leader:
         return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
 
     async def unready(self) -> dict[str, str]:
-        """What doesn't answer, by name, with the reason. A replica that waits for the lease is ready."""
+        """Dependencies that don't answer, by name, with the reason. A replica that waits for the lease is ready."""
         return await failing(self._checks)
 
     async def measure(self) -> None:

@@ -93,7 +93,7 @@ class Embedding(Group):
 
 
 class Recall(Group):
-    """How answers are put together."""
+    """Settings of recall."""
 
     text_weight: float = Field(0.65, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
     late_weight: float = Field(
@@ -180,7 +180,7 @@ class Secrets(Group):
 
 
 class Logs(Group):
-    """What is said."""
+    """Settings of logs."""
 
     level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
     json_lines: bool | None = Field(
@@ -279,7 +279,7 @@ _FOLDED = {
     "embedding": ("url", "model"),
     "server": ("wait_s",),
 }
-"""What original names stand for."""
+"""Meanings of original names."""
 
 
 class _FromFile(Settings):
@@ -304,7 +304,7 @@ class Loaded:
 
     settings: Settings
     environment: Settings
-    """What the environment alone says."""
+    """The settings of the environment alone."""
     file: Path | None
     in_file: frozenset[tuple[str, ...]]
     """Members of `Settings` that the file names."""

@@ -25,7 +25,8 @@ def settings_file(named: Path | None) -> Path | None:
 
 
 def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:
-    """What it says. `SetupError` names the line or the name that can't be used; `known`: names that there are."""
+    """The settings in the file. `SetupError` names the line or the name that can't be used; `known`: names that there
+    are."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""What every group of settings is made of."""
+"""The base of every group of settings."""
 
 from typing import Annotated, Any
 

@@ -20,7 +20,7 @@ PATIENCE_S = 0.25
 SPARING = 20
 """A look that takes long is taken so much more seldom: it costs the database a twentieth at most."""
 REMEMBERED_S = 60.0
-"""How long a failed write counts, where none follows."""
+"""Seconds for which a failed write counts, where none follows."""
 _log = structlog.get_logger(__name__)
 
 

@@ -1,4 +1,4 @@
-"""What a vault's file may hold. Beyond it a file is reported and left as it is."""
+"""Limits of a vault's file. Beyond them a file is reported and left as it is."""
 
 FILE_BYTES = 4 * 1024 * 1024
 FRONT_CHARS = 64 * 1024

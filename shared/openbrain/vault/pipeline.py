@@ -34,7 +34,7 @@ class Unheard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """What may take how long, microseconds."""
+    """Time limits, in microseconds."""
 
     late: int
     """From one tick to the next, and from one good tick to the next."""
@@ -55,7 +55,7 @@ class Finding:
 def findings(
     now: int, since: int, runs: Sequence[Run], unheard: Sequence[Unheard], patience: Patience
 ) -> list[Finding]:
-    """What is wrong at `now`. `since` is when the vault began to be kept: time counts from there before the first
+    """Problems at `now`. `since` is when the vault began to be kept: time counts from there before the first
     tick."""
     found: list[Finding] = []
     asked = max((run.requested_at for run in runs), default=since)

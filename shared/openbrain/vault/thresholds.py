@@ -10,7 +10,7 @@ class Thresholds:
     promote_heat: int = 7
     """Arcs at least so hot come to mind: they get a reference in frontal-lobe/conscious."""
     demote_heat: int = 5
-    """Those that are there go to frontal-lobe/unconscious below this heat."""
+    """Reference pages go to frontal-lobe/unconscious below this heat."""
     conscious_limit: int = 20
     unconscious_limit: int = 40
     graduate_heat: int = 1

@@ -1,4 +1,4 @@
-"""What is found in a vault's files."""
+"""Values found in a vault's files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What both Elasticsearch indexes share: connection, errors, filters, documents.
+"""Common parts of both Elasticsearch indexes: connection, errors, filters, documents.
 
 Works with servers of 8.19 and later and with clients 8.19 and 9.
 """
@@ -86,7 +86,7 @@ def passing(status: int, kind: str) -> bool:
 
 
 def refusal(error: ApiError) -> OpenBrainError:
-    """What an answer of the server means for us."""
+    """The error that a server's response stands for."""
     return refused(error.meta.status, str(error.error))
 
 
@@ -151,7 +151,7 @@ def common_document(entry: TextEntry | VectorEntry) -> dict[str, Any]:
 
 
 def tombstone_document(entry: Tombstone) -> dict[str, Any]:
-    """What refuses late writes: a document too, because a delete is forgotten after a minute."""
+    """A tombstone against late writes: a document too, because a delete is forgotten after a minute."""
     return {
         "memory_id": entry.memory_id,
         "revision": entry.revision,

@@ -122,7 +122,7 @@ class Generations(Generic[Entry]):
             await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
 
     async def _keep_aliases(self, index: str) -> None:
-        """Those that are missing; a plain name stands for what the alias stands for."""
+        """Add missing aliases; a plain name points where the alias points."""
         standing = await self._aliases()
         serving = next(iter(standing.get(self._alias, ())), index)
         missing = [name for name in (self._alias, *await self._own_names(standing)) if name not in standing]
@@ -222,7 +222,7 @@ class Generations(Generic[Entry]):
         return [each["hits"]["hits"] for each in answer["responses"]]
 
     async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
-        """What stands under the ids, without waiting for a refresh."""
+        """The stored states of these ids, without waiting for a refresh."""
         if not ids:
             return {}
         with translated():
@@ -232,7 +232,7 @@ class Generations(Generic[Entry]):
         return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
 
     async def sums(self, name: str) -> Mapping[int, Sum]:
-        """What stands in each bucket."""
+        """The totals of each bucket."""
         return await self._accounts.sums(self.index(name))
 
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
@@ -244,7 +244,7 @@ class Generations(Generic[Entry]):
         return await self._accounts.highest(self.index(name))
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """Those that stand since before this time."""
+        """Remove tombstones from before this time."""
         return await self._accounts.drop_tombstones(self.index(name), before)
 
     async def scrub(self, name: str, parts: Sequence[str] | None) -> Scrubbed:

@@ -1,4 +1,4 @@
-"""What the text index and the vector index on Elasticsearch have in common."""
+"""The base of the text index and the vector index on Elasticsearch."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Generic
@@ -17,7 +17,7 @@ class ElasticsearchIndex(Generic[Entry]):
         self._generations = generations
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
+        """The stored states of these ids."""
         return await self._generations.read(name, ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's

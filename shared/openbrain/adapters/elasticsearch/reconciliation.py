@@ -1,4 +1,4 @@
-"""What reconciliation asks of an Elasticsearch index: aggregations, and pages in the order of memories."""
+"""Reconciliation of an Elasticsearch index: aggregations, and pages in the order of memories."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any

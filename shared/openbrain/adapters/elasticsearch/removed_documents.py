@@ -1,4 +1,4 @@
-"""What Elasticsearch keeps of overwritten documents: in the translog until a flush, in segments until they are merged,
+"""Remains of overwritten documents in Elasticsearch: in the translog until a flush, in segments until they are merged,
 and through every merge while a retention lease says that a replica may still ask for them, which is for hours.
 """
 

@@ -1,4 +1,4 @@
-"""What is known of embedding models, in one table: prompts, window, dimensions, tokenizer.
+"""Embedding models, in one table: prompts, window, dimensions, tokenizer.
 
 A change of a prompt raises `prompt_version` of that model, a change of how texts are cut, or of the
 header before them, raises SPLITTER_VERSION: both
@@ -20,7 +20,7 @@ class Model:
     """One model. The defaults are safe for one that nobody knows."""
 
     token_limit: int = 256
-    """What it reads at once, special tokens included."""
+    """Tokens that it reads at once, special ones included."""
     dimensions: int = 0
     """0 where it depends on the tag: the model itself is asked."""
     query_prompt: str = ""

@@ -55,7 +55,7 @@ class SentenceModel:
     identity: ModelIdentity
     model: Model
     remedy: str
-    """What to do where the file is missing or another."""
+    """The advice where the file is missing or another."""
     pooled: Callable[["NDArray[Any]", "NDArray[Any]"], "NDArray[Any]"] = means
     """A row's vector, of its states and tokens."""
     batches: bool = True

@@ -108,7 +108,7 @@ def _windows(text: str, edges: Sequence[int], before: Sequence[int], room: int) 
 
 
 def _boundary(text: str, at: int) -> int:
-    """How good a place it is to cut: 4 a paragraph's end, 3 a line's, 2 a sentence's, 1 a word's, 0 none."""
+    """The rank of a place to cut: 4 a paragraph's end, 3 a line's, 2 a sentence's, 1 a word's, 0 none."""
     before = text[max(0, at - 8) : at]
     words = before.rstrip()
     gap = before[len(words) :]

@@ -1,4 +1,4 @@
-"""How far two words are apart, in the edits that people make. Pure."""
+"""The edit distance of two words, in the edits that people make. Pure."""
 
 from functools import lru_cache
 

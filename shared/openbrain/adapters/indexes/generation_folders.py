@@ -27,7 +27,7 @@ def remove_folder(path: Path) -> None:
 
 
 class DamagedError(Exception):
-    """What stands on the disk is not what was written: it is set aside, and made anew from the truth."""
+    """The files on the disk are not what was written: they are set aside, and made anew from the database."""
 
 
 def damaged(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""What every index does with a batch before it is written."""
+"""The revision fence: a batch as every index filters it before it writes."""
 
 from collections.abc import Iterable
 from typing import TypeVar

@@ -19,7 +19,7 @@ _EMPTY = bytes(_BLOCK)
 
 
 class Seal(Enum):
-    """What a look at it says."""
+    """The state of a seal."""
 
     WHOLE = "whole"
     BROKEN = "broken"

@@ -1,4 +1,4 @@
-"""What every vector index does with entries before it writes them, and with passages after it found them."""
+"""Preparation of entries for every vector index, and grouping of the passages found."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -48,7 +48,8 @@ class DatabaseClock:
         return at if self._ahead is None or at - self._asked_at >= FRESH else None
 
     def follow(self, reported: int, begun: int) -> None:
-        """What the server said between `begun` and now. A difference that the journey alone may explain is none."""
+        """Take over the server's time, read between `begun` and now. A difference that the journey alone may explain is
+        none."""
         at = self._steady()
         ahead, unsure = reported - (begun + at) // 2, (at - begun) // 2
         if self._ahead is None or abs(ahead - self._ahead) > unsure:

@@ -125,7 +125,7 @@ def unwritable(folder: Path, error: OSError) -> SetupError:
 
 @contextmanager
 def report_full_disk(folder: Path) -> Iterator[None]:
-    """Whatever fails within, because nothing more can be kept in the folder, is told as that and not as what failed."""
+    """Errors within that come of a full disk are raised as such."""
     try:
         yield
     except (OpenBrainError, OSError):

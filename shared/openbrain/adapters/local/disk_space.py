@@ -1,4 +1,4 @@
-"""How much room is left on the disks of what is embedded."""
+"""Free space on the disks of embedded parts."""
 
 import os
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class DiskSpace:
         self._reserve = reserve_mb * _MB
 
     def shortage(self) -> str:
-        """What lacks room for writes, in words; '' while there is enough."""
+        """A description of the disk without room for writes; '' while there is enough."""
         return self._less_than(1)
 
     def to_start(self) -> str:

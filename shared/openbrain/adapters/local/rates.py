@@ -18,7 +18,7 @@ class Bucket:
     at: int
 
     def fill(self, rate: Rate, now: int) -> None:
-        """What came in since; a clock that was set back gives nothing and takes nothing."""
+        """Add the tokens since the last call; a clock that was set back changes nothing."""
         passed = max(0, now - self.at) / MICROSECONDS
         self.tokens = min(float(rate.burst), self.tokens + passed * rate.per_minute / 60)
         self.at = now
@@ -54,7 +54,7 @@ class LocalRates:
         return bucket.allowance(rate, cost, granted=granted)
 
     def note(self, holder: str, tokens: float) -> None:
-        """What is known of a bucket from elsewhere."""
+        """Take over the state of a bucket from elsewhere."""
         self._buckets[holder] = Bucket(tokens, self._clock.now())
 
     async def close(self) -> None:

@@ -14,7 +14,7 @@ from openbrain.adapters.local.secret_rules import RULES, SecretRules
 from openbrain.ports.content import Finding, NamedText
 
 COMPONENT_ENTROPY: Final = 4.0
-"""What only counts beside another finding is masked with it from here on: the name of an account is none."""
+"""Entropy from which a finding that only counts beside another is masked too: the name of an account is none."""
 _SHORTEST: Final = 6
 _ASSIGNED_CHARS: Final = 12
 """Of a value without quotes that is no password: `secret: SHA-256` is none."""

@@ -8,7 +8,7 @@ FILE: Final = "transcripts.json"
 
 
 def answer(data_dir: Path) -> bool | None:
-    """What the user said; None where they were not asked yet."""
+    """The user's consent; None where they were not asked yet."""
     said = _read(data_dir).get("read")
     return said if isinstance(said, bool) else None
 

@@ -28,11 +28,11 @@ _VERSION_BEFORE = re.compile(
     r"(?:(?:version|release|rev|revision|build|firmware|ver)\W{0,3}|[=<>~^]=\s?)$", re.IGNORECASE
 )
 _VERSION_PART: Final = 20
-"""What has no part above it is read as a version."""
+"""A number without larger parts is read as a version."""
 _SIX = re.compile(
     r"(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:.]{2,40}(?<![:.])(?![\w:])|(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{0,34}::(?![\w:])"
 )
-"""What the internet routes begins with 2 or 3."""
+"""Routed addresses begin with 2 or 3."""
 _NOBODYS: Final = tuple(
     map(
         ip_network,

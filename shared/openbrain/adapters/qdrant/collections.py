@@ -26,7 +26,7 @@ _OPERATORS = frozenset(
         *("shard_number", "replication_factor", "write_consistency_factor", "strict_mode_config"),
     }
 )
-"""What an operator may say of a collection, in Qdrant's own words."""
+"""Settings of a collection that an operator may give, in Qdrant's own names."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 """No entry has this id."""
 
@@ -40,7 +40,7 @@ INDEXES: Mapping[str, Any] = {
     **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), _INTEGER),
 }
 FORMER_INDEX = "memory_id"
-"""What earlier versions indexed and no filter asks for. Where it stands, they wrote the tombstones too."""
+"""A field that earlier versions indexed and no filter uses. Where it stands, they wrote the tombstones too."""
 _log = structlog.get_logger(__name__)
 
 
@@ -168,8 +168,8 @@ class Collections:
         self._used.discard(generation)
 
     async def check(self) -> Checked:
-        """What only a right key is told; whether what this process uses still stands; and a write that changes
-        nothing where this process writes."""
+        """Check the key, by what only a right one may read; whether what this process uses still stands; and a write
+        that changes nothing where this process writes."""
         version = await self._version()
         with translated():
             collection = (await self._aliases()).get(self._alias)

@@ -28,7 +28,7 @@ _NO_DIGEST = models.IsEmptyCondition(is_empty=models.PayloadField(key="digest"))
 TOMBSTONES = models.Filter(
     must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="workspace_id")), _NO_DIGEST],
 )
-"""What says so is the missing digest; the workspace, which is missing too, has an index and so finds them."""
+"""The missing digest marks a tombstone; the workspace, which is missing too, has an index and so finds them."""
 WITH_VECTOR = models.Filter(must=[TOMBSTONES, models.HasVectorCondition(has_vector=VECTOR)])
 """Tombstones that still have what they stand for."""
 
@@ -59,12 +59,12 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
 
 
 def not_higher(revision: int) -> models.Filter:
-    """What may be replaced by an entry of this revision."""
+    """A filter for entries that this revision may replace."""
     return models.Filter(must=[models.FieldCondition(key="revision", range=models.Range(lte=revision))])
 
 
 def removed_among(ids: Sequence[str]) -> models.Filter:
-    """Those of these points that are tombstones when the server comes to them: what took the place of one is not."""
+    """A filter for points that are tombstones when the server comes to them: an entry in the place of one is none."""
     return models.Filter(must=[models.HasIdCondition(has_id=list(ids)), _NO_DIGEST])
 
 

@@ -1,4 +1,4 @@
-"""What reconciliation asks of a Qdrant collection, and the vectors that tombstones should not have."""
+"""Reconciliation of a Qdrant collection, and removal of vectors that tombstones should not have."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ class Accounts:
         self._client = client
 
     async def read(self, collection: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
+        """The stored states of these ids."""
         with translated():
             records = await self._client.retrieve(
                 collection,
@@ -95,7 +95,7 @@ class Accounts:
         return count
 
     async def left_vectors(self, collection: str, *, clear: bool) -> int:
-        """How many tombstones have one."""
+        """The number of tombstones that have one."""
         with translated():
             if clear:
                 return await clear_tombstones(self._client, collection)

@@ -130,7 +130,7 @@ class QdrantVectors:
         return await best_passages(ask, [search.limit for search in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
+        """The stored states of these ids."""
         return await self._accounts.read(await self._standing(name), ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:

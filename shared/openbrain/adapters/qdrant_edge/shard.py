@@ -72,7 +72,7 @@ _BUCKETS = 2**16
 _made = maker(Standing)
 _STANDING = ["revision", "mark", "memory_id"]
 _AHEAD = 60 * MICROSECONDS
-"""How far the next expiry is looked for."""
+"""The horizon of the search for the next expiry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Nearest:
     condition: Filter
     passages: int
     memories: int
-    """How many of different memories are enough."""
+    """The number of different memories that is enough."""
 
     def request(self) -> QueryRequest:
         """For the engine: ids and scores alone."""
@@ -188,7 +188,7 @@ class Shard:
             return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
 
     def standing(self, ids: Sequence[str]) -> dict[str, Standing]:
-        """What stands under the ids."""
+        """The stored states of these ids."""
         with engine():
             records = self._shard.retrieve(list(ids), True, False)
         return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
@@ -216,7 +216,7 @@ class Shard:
         return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), _text(following)
 
     def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
-        """What stands in these buckets among the next points, and where to go on."""
+        """Entries of these buckets among the next points, and where to go on."""
         asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
         with engine():
             found, following = self._shard.scroll(asked)
@@ -225,7 +225,7 @@ class Shard:
         return standing, _text(following)
 
     def drop_tombstones(self, before: int) -> int:
-        """What lives has no such time, so that none of it can be meant."""
+        """Remove old tombstones. Living entries have no such time."""
         old = Filter(must=[FieldCondition(key="removed_at", range=RangeFloat(lt=before))])
         with engine():
             count = self._shard.count(CountRequest(filter=old, exact=True))
@@ -261,7 +261,7 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
 
 
 def payload_of(entry: VectorEntry | Tombstone) -> dict[str, Any]:
-    """What stands beside the vector."""
+    """The payload beside the vector."""
     # Each value costs some 4 us: bucket and digest, which nothing asks for, are one.
     payload: dict[str, Any] = {"revision": entry.revision, "mark": entry.bucket}
     if entry.id != entry.memory_id:

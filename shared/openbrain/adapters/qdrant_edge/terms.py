@@ -1,4 +1,4 @@
-"""How the embedded vector index holds what filters ask for: one text of words instead of ten strings.
+"""Filterable fields in the embedded vector index: one text of words instead of ten strings.
 
 The engine takes a number of a payload in some 4 us, a text in 10, a list of eleven numbers in 45, and each index of a
 field costs more. So every keyword (field and value) is a word made of a hash, all of them stand in the one text
@@ -29,12 +29,12 @@ from openbrain.ports.index import Fields
 
 TERMS = "terms"
 ABSENT = {"expires_at": NEVER, "confidence": 1.0}
-"""What most entries hold, and what therefore stands in none: the highest value there is, so that a lower bound is the
+"""The value of most entries, which is therefore not written: the highest value there is, so that a lower bound is the
 contrary of what a point has."""
 _KEYWORDS = ("workspace_id", "audience", "org", "project", "agent_id", "memory_scope", "type", "source")
 _keywords = attrgetter(*_KEYWORDS)
 WORDS = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False)
-"""How `terms` is indexed: in memory, word by word as they are."""
+"""The index of `terms`: in memory, word by word as they are."""
 
 
 @lru_cache(maxsize=32_768)

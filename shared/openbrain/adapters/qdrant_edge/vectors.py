@@ -114,7 +114,7 @@ class QdrantEdgeVectors:
         return await best_passages(ask, [each.limit for each in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids. Searches go on in files that were removed: who reads learns of it."""
+        """The stored states of these ids. Searches go on in files that were removed: who reads learns of it."""
         if name in self._open and self._open[name].gone():
             raise IndexMissing(name)
         return self._shard(name).standing(list(dict.fromkeys(ids)))

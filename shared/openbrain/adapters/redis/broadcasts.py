@@ -39,7 +39,7 @@ class BroadcastStream:
         self._decode = BROADCAST.decoder()
 
     async def after(self, seq: int) -> Sequence[tuple[int, Broadcast | None]]:
-        """What stands behind `seq`, waiting for it at most `poll_s`; may be empty. TimeoutError for silence."""
+        """Broadcasts behind `seq`, waiting for one at most `poll_s`; may be empty. TimeoutError for silence."""
         wait_s = self._settings.tuning.poll_s
         # Silence is noticed sooner than by the socket's own limit.
         with _reachable():

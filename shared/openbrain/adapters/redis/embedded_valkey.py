@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 _LONGEST_SOCKET_PATH = 100
 _START_SECONDS = 30.0
 _LOOK_S = 0.2
-"""How often it is looked whether the server still runs."""
+"""The interval of checks whether the server still runs."""
 _AGAIN_S = 5.0
 """The pause after a start that failed."""
 _KEPT = "appendonlydir"

@@ -28,12 +28,12 @@ HANDFULS = 50
 _KEPT = 10_000
 _ANSWER_S = 0.25
 _PAUSE_S = 1.0
-"""How long Redis is left alone once it did not answer."""
+"""The pause after Redis did not answer."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """What this process has of one holder's bucket, and what it last saw there."""
+    """This process's share of one holder's bucket, and the state last seen there."""
 
     rate: Rate
     seen: Bucket

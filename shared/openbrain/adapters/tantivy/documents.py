@@ -54,7 +54,7 @@ def keyword(field: str, value: str) -> str:
 
 
 def memory_id(stored: Document) -> str:
-    """Whose entry a stored document is."""
+    """The memory of a stored document."""
     return bytes(stored.get_first("memory_id") or b"").decode()
 
 

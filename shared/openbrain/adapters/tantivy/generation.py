@@ -188,7 +188,7 @@ class Generation:
         return Reader(self._index.searcher(), self._fields, self._english)
 
     def read(self, ids: Sequence[str]) -> dict[str, Standing]:
-        """What stands under the ids."""
+        """The stored states of these ids."""
         searcher = self._index.searcher()
         known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
         addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
@@ -212,7 +212,7 @@ class Generation:
         return reconciliation.entry_marks(self._index.searcher(), self._fields)
 
     def drop_tombstones(self, before: int) -> int:
-        """Those that stand since before this time; nothing is written in between."""
+        """Remove tombstones from before this time; nothing is written in between."""
         with self._writing:
             ids = reconciliation.old_tombstones(self._index.searcher(), self._fields, before)
             if ids:

@@ -123,7 +123,7 @@ class TantivyText:
         return await asyncio.to_thread(self._marker.marks, query, texts)
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids. Searches go on in files that were removed: who reads learns of it."""
+        """The stored states of these ids. Searches go on in files that were removed: who reads learns of it."""
         generation = self._prepared(name).generation
         if generation.gone():
             raise IndexMissing(name)

@@ -1,4 +1,4 @@
-"""What is asked, as tantivy queries. No query syntax: a question is plain words, a filter is a tree of ours."""
+"""Questions and filters as tantivy queries. No query syntax: a question is plain words, a filter is a tree of ours."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What reconciliation asks of a searcher. The fast fields answer: no document is unpacked but for its owner."""
+"""Reconciliation by a searcher. The fast fields answer: no document is unpacked but for its owner."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -74,7 +74,7 @@ def old_tombstones(searcher: Searcher, fields: Schema, before: int) -> list[str]
 
 
 def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:
-    """What stands there."""
+    """The stored states."""
     columns = [numbers(searcher, name, list(places)) for name in ("revision", "bucket", "digest", "tombstone")]
     found = []
     for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):

@@ -1,4 +1,4 @@
-"""How a search scores memories: a long text by itself and by its best passage, half and half."""
+"""Scores of a search: a long text by itself and by its best passage, half and half."""
 
 from dataclasses import dataclass, field
 
@@ -29,7 +29,7 @@ class Scoring:
         return [Hit(owner, score) for owner, score in whole.items()]
 
     def _with_passages(self, whole: dict[str, float], question: Query, within: Query, limit: int) -> dict[str, float]:
-        """What is among the best on one side is looked up on the other."""
+        """Look up the best of one side on the other."""
         passages = self._scores(
             filtered(question, self._both(within, self._term("keyword", PASSAGE))), PASSAGES * limit
         )

@@ -18,7 +18,7 @@ _Scored = tuple[float, DocAddress]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What stood in a generation when it was made."""
+    """A snapshot of a generation."""
 
     searcher: Searcher
     fields: Schema

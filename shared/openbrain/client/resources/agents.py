@@ -1,4 +1,4 @@
-"""What agents have among themselves, and what one reads when it wakes up."""
+"""Messages, sessions and the context of agents."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -46,12 +46,12 @@ class NewSession(TypedDict):
     policy: NotRequired[Policy | str]
     days: NotRequired[int]
     agents: NotRequired[Sequence[str]]
-    """Who may join."""
+    """Agents that may join."""
     agent_id: NotRequired[str]
 
 
 class HandOver(TypedDict):
-    """What the next one should know."""
+    """Notes for the next agent."""
 
     summary: NotRequired[str]
     next_steps: NotRequired[Sequence[str]]
@@ -78,7 +78,7 @@ class Agents:
         max_memories: int | None = None,
         cursor: str | None = None,
     ) -> AgentContext:
-        """What that agent should know when it begins to work; `text` is to be put before its model as it is."""
+        """The context of an agent that begins to work; `text` is to be put before its model as it is."""
         query = {
             "org": org or self.org or None,
             "project": project,
@@ -172,7 +172,7 @@ class Agents:
     async def conversation(
         self, agent: str, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
     ) -> Conversation:
-        """What was written to and by another agent, newest first."""
+        """Messages to and from another agent, newest first."""
         query = {"agent": agent, "limit": limit, "cursor": cursor, "agent_id": agent_id}
         return await self._wire.ask(Conversation, "GET", f"{MESSAGES}/conversation", query=query)
 

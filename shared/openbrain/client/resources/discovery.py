@@ -63,7 +63,7 @@ class Discovery:
         project: str | None = None,
         limit: int | None = None,
     ) -> Brief:
-        """What was decided, what is stuck and what changed since then, or in the last 7 days; `limit` of each."""
+        """Decisions, blockers and changes since then, or of the last 7 days; `limit` of each."""
         query = {"since": since, "org": org or self.org or None, "project": project, "limit": limit}
         return await self._wire.ask(Brief, "GET", "/v1/brain/brief", query=query)
 

@@ -1,4 +1,4 @@
-"""What ends for good, and the operations that follow."""
+"""Erasure, and the operations that follow."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
@@ -11,7 +11,7 @@ from openbrain.contract.admin.operations import OperationAnswer, OperationList
 from openbrain.contract.brain.memories import BulkEnded, Ended
 
 LOOK_S = 10
-"""How long one request watches an operation."""
+"""The time that one request watches an operation."""
 
 
 class Erasures:

@@ -33,11 +33,11 @@ from openbrain.domain.signals.values import HaltScope, HaltState, Severity, Sign
 AMYGDALA = "/v1/amygdala"
 MEDIA = "text/event-stream"
 News = AmygdalaState | BroadcastAnswer | Skipped | None
-"""How things stand, a broadcast, numbers that are not for this key or kept no longer, or only that the server lives."""
+"""The present state, a broadcast, numbers that are not for this key or kept no longer, or only a heartbeat."""
 
 
 class NewSignal(TypedDict):
-    """What burns. `halt`: everyone stops; a nuclear one halts without it."""
+    """A signal to raise. `halt`: everyone stops; a nuclear one halts without it."""
 
     source: str
     severity: Severity | str
@@ -139,15 +139,15 @@ class Signals:
         return await self._wire.ask(HaltAnswer, "POST", path, body={"note": note} if note else {})
 
     async def amygdala(self, *, cursor: int | None = None, via: str = "poll", **place: Unpack[Place]) -> AmygdalaState:
-        """What burns now. With `cursor` (up to where all was handled) the agent counts as listening, by redis, sse or
-        poll."""
+        """Open signals and halts. With `cursor` (up to where all was handled) the agent counts as listening, by redis,
+        sse or poll."""
         query = {"cursor": cursor, "via": None if cursor is None else via, **place}
         return await self._wire.ask(AmygdalaState, "GET", f"{AMYGDALA}/state", query=query)
 
     async def broadcasts(
         self, after: int, *, limit: int | None = None, wait: int = 0, **place: Unpack[Place]
     ) -> BroadcastList:
-        """What was broadcast behind a number; with `wait`, once there is something or after so many seconds."""
+        """Broadcasts behind a number; with `wait`, once there is something or after so many seconds."""
         query = {"after": after, "limit": limit, "wait": wait or None, **place}
         return await self._wire.ask(BroadcastList, "GET", f"{AMYGDALA}/broadcasts", query=query)
 

@@ -103,7 +103,7 @@ class Thoughts:
         )
 
     async def thought_stats(self) -> ThoughtStats:
-        """How many, and of which sources."""
+        """Numbers of thoughts, by source."""
         return await self._wire.ask(ThoughtStats, "GET", "/v1/stats")
 
 

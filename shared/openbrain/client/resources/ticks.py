@@ -25,5 +25,5 @@ class Ticks:
         )
 
     async def tick(self, job_id: str, *, wait: int = 0) -> TickAnswer:
-        """How it stands, at once or when it has ended, after `wait` seconds at the latest."""
+        """The tick's state, at once or when it has ended, after `wait` seconds at the latest."""
         return await self._wire.ask(TickAnswer, "GET", f"/tick/{job_id}", query={"wait": wait or None})

@@ -28,7 +28,7 @@ class Vault:
     _wire: Wire
 
     async def feed(self) -> Feed:
-        """What sessions read at their start."""
+        """The files that sessions read at their start."""
         return await self._wire.ask(Feed, "GET", "/feed")
 
     async def alarm(self) -> Alarm:
@@ -102,7 +102,7 @@ class Vault:
         return await self._wire.ask(ArcDetail, "GET", f"/vault/arcs/{quote(arc_id, safe='')}")
 
     async def deep_health(self) -> DeepHealth:
-        """How the brain's parts are."""
+        """The health of the brain's parts."""
         return await self._wire.ask(DeepHealth, "GET", "/health/deep")
 
     async def pipeline_health(self) -> PipelineHealth:

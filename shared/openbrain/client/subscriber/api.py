@@ -1,4 +1,4 @@
-"""What a subscriber asks of the API, and of a stream beside it, however they are reached."""
+"""The API, and a stream beside it, as a subscriber needs them."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from openbrain.domain.signals.values import Halt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """How things stand when broadcast `seq` was the last."""
+    """The state when broadcast `seq` was the last."""
 
     seq: int
     signals: tuple[Broadcast, ...]
@@ -27,7 +27,7 @@ class Missed:
 
 
 News = Present | Missed | None
-"""What a stream says: how things stand, broadcasts, or only that it lives."""
+"""A message of a stream: the present state, broadcasts, or only a heartbeat."""
 
 
 Entry = tuple[int, Broadcast | None]
@@ -59,7 +59,7 @@ class Stream(Protocol):
     """The workspace's broadcasts by themselves. Reading raises `TryLater` while the server can't be reached."""
 
     async def after(self, seq: int) -> Sequence[Entry]:
-        """What stands behind `seq`, waiting for it a moment; may be empty."""
+        """Broadcasts behind `seq`, waiting for one a moment; may be empty."""
 
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""

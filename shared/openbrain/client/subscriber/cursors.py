@@ -41,7 +41,7 @@ class FileCursor:
         self._writing = threading.Lock()
 
     async def load(self) -> int | None:
-        """What a crash of the machine left unreadable counts as nothing kept: the present state is heard instead."""
+        """Read the cursor. An unreadable one, after a crash, counts as none: the present state is read instead."""
         return await asyncio.to_thread(self._load)
 
     async def save(self, seq: int) -> None:

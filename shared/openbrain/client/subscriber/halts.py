@@ -16,11 +16,11 @@ class Halts:
 
     @property
     def standing(self) -> tuple[Halt, ...]:
-        """Those that are open, by id."""
+        """Open halts, by id."""
         return tuple(sorted((halt for _, halt in self._known.values() if halt), key=lambda halt: halt.id))
 
     def heard(self, broadcast: Broadcast) -> None:
-        """What it says of its signal's halt, if there is one."""
+        """Take in the broadcast's halt, if there is one."""
         if broadcast.halt_id is None:
             return
         halt = halt_of(broadcast)

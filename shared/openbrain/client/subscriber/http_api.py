@@ -38,7 +38,7 @@ class HttpApi:
         return _present(state, [*state.signals, *rest])
 
     async def _others(self, state: AmygdalaState) -> list[SignalAnswer]:
-        """What is open beside those in the state."""
+        """Open signals beside those in the state."""
         present = {signal.id for signal in state.signals}
         others: list[SignalAnswer] = []
         page = await self._brain.signals(state=sorted(OPEN_STATES))
@@ -86,7 +86,7 @@ class HttpApi:
 
 
 def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
-    """Those that this version knows; the number of another counts as heard."""
+    """Broadcasts that this version knows; the number of another counts as heard."""
     for event in events:
         data = event.get("data") or {}
         try:
@@ -122,7 +122,7 @@ def _halt(answer: HaltAnswer) -> Halt:
 
 
 def _newest(signal: SignalAnswer, halt: Halt | None) -> Broadcast:
-    """What is open, as its last broadcast would say it."""
+    """Open signals, as their last broadcasts would say them."""
     return Broadcast(
         seq=max(1, signal.seq),
         signal_id=signal.id,

@@ -24,7 +24,7 @@ class InboxApi(Protocol):
         """The highest number of the inbox."""
 
     def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
-        """What stands behind a number, then what comes; None: the server lives. Ends when the server does."""
+        """Messages behind a number, then new ones; None: a heartbeat. Ends when the server does."""
 
 
 class Inbox:

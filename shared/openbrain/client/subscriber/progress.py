@@ -25,7 +25,7 @@ class Progress:
         return True
 
     def complete(self, through: int) -> None:
-        """What was not heard up to here does not exist."""
+        """Count all numbers up to here as heard."""
         if through > self.done:
             self.done = through
             self.top = max(self.top, through)

@@ -1,4 +1,4 @@
-"""What one agent has heard, by whichever way it came."""
+"""Broadcasts that one agent has received, from any source."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -64,7 +64,7 @@ class ReceivedSignals:
         return self._moved.wait()
 
     def halts_of(self, broadcast: Broadcast) -> None:
-        """What it says of a halt, before anything else."""
+        """Take in the broadcast's halt, before anything else."""
         if broadcast.halt_id is not None:
             self.halts.heard(broadcast)
             self._tell()
@@ -90,7 +90,7 @@ class ReceivedSignals:
         await self.complete(page.through)
 
     async def present(self, state: Present, known: int | None) -> None:
-        """How things stand. `known`: how far was heard when the question was asked; None: nothing ever was."""
+        """Take in the present state. `known`: the number heard when it was asked for; None: nothing yet."""
         self.contact()
         rewound = known is not None and state.seq < known
         self.halts.present(state.seq, state.halts, rewound=rewound)
@@ -104,7 +104,7 @@ class ReceivedSignals:
             await self._tell_lacking(state.seq)
 
     async def _tell_lacking(self, through: int) -> None:
-        """What the state alone knows of, then that all up to here is told."""
+        """Pass on what only the state holds, then count all up to here as heard."""
         for seq in sorted(seq for seq in self._lacking if seq <= through):
             await self.queue.put((self._lacking.pop(seq), None))
         await self.queue.put((None, self.progress.done))

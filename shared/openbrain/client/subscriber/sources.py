@@ -19,7 +19,7 @@ _ACKNOWLEDGE_MAX_S = 10.0
 _SPREAD_S = 0.5
 """Within which it begins: hearing goes before answering, on both sides."""
 _GAP_S = 1.0
-"""How long what came waits for what is missing before it."""
+"""The wait of a received broadcast for missing ones before it."""
 Loop = Callable[[], Coroutine[Any, Any, NoReturn]]
 
 
@@ -38,7 +38,7 @@ class Listening:
         self._filling: asyncio.Task[None] | None = None
 
     def loops(self) -> list[Loop]:
-        """What to run beside each other."""
+        """The loops to run beside each other."""
         reading = [] if self._stream is None else [partial(self._read, self._stream)]
         return [self._look_now_and_then, self._follow_api, self._acknowledge, *reading]
 
@@ -153,7 +153,7 @@ class Listening:
             self._called.set()
 
     async def _fill_before(self, seq: int) -> None:
-        """What is missing is heard first, where it is soon to be had."""
+        """Fetch missing broadcasts first, where they come soon."""
         # Not given up where it takes longer: HTTP clients don't take it well.
         if self._filling is None or self._filling.done():
             self._filling = asyncio.create_task(self._refill(seq - 1))
@@ -199,7 +199,7 @@ class Listening:
 
 
 def heeded(task: asyncio.Task[None]) -> None:
-    """Whoever waited for it has gone on; it is tried again by others."""
+    """Ended when its waiter has gone on; it is tried again by others."""
     if not task.cancelled():
         task.exception()
 

@@ -27,7 +27,7 @@ Handler = Callable[[Broadcast], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How a subscriber stands."""
+    """The state of a subscriber."""
 
     cursor: int
     """Every signal up to this number was heard."""

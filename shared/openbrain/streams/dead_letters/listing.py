@@ -71,7 +71,7 @@ class Page:
     """Some of a box."""
 
     letters: Sequence[DeadLetter]
-    """Those that are wanted; there may be none."""
+    """The wanted letters; there may be none."""
     last: str
     """Id within the box of the last that was looked at."""
 
@@ -139,7 +139,7 @@ async def discard(client: Redis, box: Box, entries: Sequence[str]) -> int:
 
 
 def letter(box: Box, entry: str, pairs: Mapping[bytes, bytes]) -> DeadLetter:
-    """What the entry of a dead-letter stream says. Nothing in it is trusted to be there."""
+    """A dead letter of a stream's entry. Nothing in it is trusted to be there."""
     about = {name: pairs.get(name.encode(), b"").decode(errors="replace") for name in _ABOUT}
     return DeadLetter(
         id=f"{box.name}.{entry}",

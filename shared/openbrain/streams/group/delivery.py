@@ -1,4 +1,4 @@
-"""What a handler is given, and what it may answer."""
+"""Deliveries to a handler, and its results."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     failures: int = 0
     """Failed attempts so far; a dependency that was down is none."""
     abandonments: int = 0
-    """How often a consumer vanished while it held the entry."""
+    """Number of consumers that vanished while they held the entry."""
 
     @property
     def raw(self) -> bytes | None:
@@ -48,7 +48,7 @@ class Delivery(NamedTuple, Generic[Data]):
 
     @property
     def abandonments(self) -> int:
-        """How often a consumer vanished while it held the entry."""
+        """Number of consumers that vanished while they held the entry."""
         return self.entry.abandonments
 
     @property

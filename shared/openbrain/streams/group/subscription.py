@@ -1,4 +1,4 @@
-"""What a service reads, declared."""
+"""Declared subscriptions of a service."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""How many entries a batch should hold: as many as are handled in the time that the settings allow."""
+"""Sizes of batches: as many entries as are handled in the time that the settings allow."""
 
 _FIRST, _LEAST = 64, 16
 """Before anything is known about the handler; and where it is slow: what is asked of a model at once pays there too."""
@@ -19,7 +19,7 @@ class AdaptiveBatch:
         """Entries to take at once, 1..most."""
         self._least, self._most, self._target_s = min(most, _LEAST), most, target_s
         self._seconds: dict[int, float] = {}
-        """What the last batch of about so many entries took; the numbers are powers of two."""
+        """Seconds of the last batch of about so many entries; the numbers are powers of two."""
 
     def handled(self, entries: int, seconds: float) -> None:
         """A batch of so many entries took so long."""

@@ -1,4 +1,4 @@
-"""What goes wrong in one loop: a growing pause between the tries, logged once."""
+"""Backoff of one loop: a growing pause between the tries, its error logged once."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,7 +7,7 @@ from openbrain.streams.redis.outage import PROCESS, Link, Outage
 
 
 class ErrorState:
-    """What goes wrong in one loop: says when it begins, changes and ends, and pauses between the tries."""
+    """The errors of one loop: logs when they begin, change and end, and pauses between the tries."""
 
     def __init__(
         self, loop: str, limit: float, sleep: Callable[[float], Awaitable[object]], outage: Outage = PROCESS

@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Consumer:
-    """What one process does with one stream for one group."""
+    """The work of one process on one stream for one group."""
 
     def __init__(
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
@@ -38,7 +38,8 @@ class Consumer:
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
         self.deferred = Deferred(runtime.breaker, runtime.settings.tuning.aside if subscription.degraded_handler else 0)
         self._settling: set[str] = set()
-        """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
+        """Entries whose settlement is on its way to Redis: a renewal that comes after it finds them gone, and that is
+        right."""
         self._yields = yields
         self._decode = subscription.spec.decoder()
         settings, labels = runtime.settings, (group.metric_stream, runtime.group)

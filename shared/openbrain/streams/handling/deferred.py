@@ -1,4 +1,4 @@
-"""What waits in hand for a dependency while entries that need none go on."""
+"""Deferred entries: they wait in hand for a dependency while entries that need none go on."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -33,13 +33,13 @@ class Deferred:
         return bool(self.waiting) and self._breaker.wait_s() == 0
 
     def capacity(self, wanted: int) -> int:
-        """How many of so many entries may be taken now."""
+        """The part of so many entries that may be taken now."""
         if self._breaker.wait_s() > 0 and not self.can_continue:
             return 0
         return max(0, min(wanted, self._most - len(self.waiting))) if self.waiting else wanted
 
     def first(self, count: int) -> list[Delivery[Any]]:
-        """Those that have waited longest; they stay until they are dropped."""
+        """The entries that have waited longest; they stay until they are dropped."""
         return list(islice(self.waiting.values(), count))
 
     def put(self, deliveries: Sequence[Delivery[Any]]) -> None:

@@ -105,7 +105,7 @@ class FailureLimit:
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
     def capacity(self, wanted: int) -> int:
-        """How many of so many entries that were parked or abandoned may be taken now, but for a probe."""
+        """The part of so many parked or abandoned entries that may be taken now, but for a probe."""
         return 0 if self.stopped else wanted
 
     def takes_new(self, most: int) -> bool:
@@ -120,7 +120,7 @@ class FailureLimit:
             self.kept[entry.id] = entry
 
     def take(self, count: int) -> list[Entry]:
-        """Those that come first; they are kept no more."""
+        """Take the first ones out."""
         taken = list(islice(self.kept.values(), count))
         self.drop(entry.id for entry in taken)
         return taken
@@ -135,7 +135,7 @@ class FailureLimit:
         return given
 
     def own_account(self, entries: Iterable[Entry]) -> set[str]:
-        """Those of these that failed here when most did, now that most don't: each answers for itself, once."""
+        """Entries that failed here when most did, now that most don't: each counts for itself, once."""
         own = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
         for entry in own:
             del self._given[entry]

@@ -1,4 +1,4 @@
-"""What a handler answers for each delivery: made of what failed, by memory; read by the stream layer."""
+"""A handler's result for each delivery: made of failures by memory; read by the stream layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the loops of one service share."""
+"""State that the loops of one service share."""
 
 import asyncio
 import os

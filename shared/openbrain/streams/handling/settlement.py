@@ -1,4 +1,4 @@
-"""How an entry ends: acknowledged, parked for another attempt, or a dead letter."""
+"""Settlement of an entry: acknowledged, parked for another attempt, or a dead letter."""
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any, TypeVar

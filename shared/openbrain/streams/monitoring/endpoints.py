@@ -16,7 +16,7 @@ _CHECK_S = 3.0
 
 
 class Watched(Protocol):
-    """What these routes ask of a service."""
+    """A service as these routes see it."""
 
     group: str
 
@@ -28,7 +28,7 @@ class Watched(Protocol):
         """The loops that stand still."""
 
     async def unready(self) -> dict[str, str]:
-        """What doesn't answer, with the reason."""
+        """Dependencies that don't answer, with the reason."""
 
     async def measure(self) -> None:
         """Bring gauges up to date."""

@@ -1,4 +1,4 @@
-"""How streams and groups stand, asked of the server and counted where it can't tell."""
+"""The state of streams and groups, asked of the server and counted where it can't tell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ async def look(
 
 
 async def span(client: Redis, stream: str, from_id: str, to_id: str) -> Span:
-    """What a stream (full name) keeps between two ids; '+' becomes the id of what is last now."""
+    """Entries that a stream (full name) keeps between two ids; '+' becomes the id of what is last now."""
     first = await ask(client, "XRANGE", stream, "-", "+", "COUNT", 1)
     last = await ask(client, "XREVRANGE", stream, "+", "-", "COUNT", 1)
     if not first or not last:

@@ -1,4 +1,4 @@
-"""Who may do what on the stream server: a Redis ACL file, made from the stream table.
+"""Rights on the stream server: a Redis ACL file, made from the stream table.
 
 A service reads the streams of its groups and writes dead letters; the housekeeper publishes; a producer appends to
 the one stream of its workspace; a subscriber reads the broadcast of its workspace. Nobody else exists.

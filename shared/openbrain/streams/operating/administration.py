@@ -20,7 +20,7 @@ from openbrain.streams.redis.keys import retry_states
 
 @contextmanager
 def answering(doing: str) -> Iterator[None]:
-    """What redis-py raises, as `TryLater`."""
+    """Raise errors of redis-py as `TryLater`."""
     try:
         yield
     except AWAY as error:
@@ -28,7 +28,7 @@ def answering(doing: str) -> Iterator[None]:
 
 
 class RedisStreams(Connecting):
-    """What operators ask."""
+    """Operators' view of streams."""
 
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
         known = every_stream(self._settings.bound_workspaces)

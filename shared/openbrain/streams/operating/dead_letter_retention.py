@@ -1,4 +1,4 @@
-"""How long dead letters stay and how much room they have: a warning comes before any is dropped."""
+"""Retention of dead letters by time and room: a warning comes before any is dropped."""
 
 import time
 from collections.abc import Callable, Sequence

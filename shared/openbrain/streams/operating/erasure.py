@@ -158,7 +158,7 @@ class StreamEraser:
                 yield name
 
     async def _ahead(self) -> int:
-        """How far the server's clock, which ids are made of, is ahead of ours, microseconds."""
+        """The lead of the server's clock, which ids are made of, over ours, in microseconds."""
         seconds, micros = await ask(self._client, "TIME")
         return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
 

@@ -1,4 +1,4 @@
-"""What operators do to streams: give again, revive, discard, bury. Every method may be repeated, and raises `TryLater`
+"""Operators' changes of streams: redeliver, revive, discard, bury. Every method may be repeated, and raises `TryLater`
 while the server does not answer."""
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ class Redelivery:
             return await replay.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
 
     async def unsettled(self, stream: str, group: str) -> int:
-        """How many entries of a replay the group has not settled; where that is none the replay is removed."""
+        """The number of a replay's entries that the group has not settled; with none the replay is removed."""
         with answering("the replay"):
             return await replay.drop_settled(self._client, self._full(stream), group)
 
@@ -51,7 +51,7 @@ class Redelivery:
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
-        """Those of these ids that there are."""
+        """The existing letters of these ids."""
         letters = []
         with answering("the work on dead letters"):
             for box, entries in self._by_box(names).items():

@@ -23,7 +23,7 @@ _ALL: Id = (2**64 - 1, 2**64 - 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trimmed:
-    """What was done to one stream."""
+    """The trim of one stream."""
 
     stream: str
     removed: int

@@ -35,7 +35,7 @@ def stream_of(workspace_id: str) -> str:
 
 
 def workspace_of(stream: str) -> str:
-    """Whose stream it is (named without the prefix); '' for one that is no broadcast's."""
+    """The workspace of a stream (named without the prefix); '' for one that is no broadcast's."""
     return stream.removeprefix(_FIRST) if stream.startswith(_FIRST) else ""
 
 

@@ -23,7 +23,7 @@ from openbrain.streams.reading.session import Session
 from openbrain.streams.redis.connection import without_login
 
 REPLICA = "replica"
-"""What the AsyncAPI document says for the consumer; each process reads under a name of its own."""
+"""The consumer's name in the AsyncAPI document; each process reads under a name of its own."""
 
 
 class _Stream(StreamSub):

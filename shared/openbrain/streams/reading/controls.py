@@ -1,4 +1,4 @@
-"""What operators want of a service, looked at now and then: whether it rests, and what it is to be given again."""
+"""Operators' controls of a service, polled: pauses and redeliveries."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -135,7 +135,8 @@ class Reader:
         self._since = None
 
     def _until_aside_is_due(self, block_ms: int) -> int:
-        """How long a read may block: what was set aside is tried as soon as it may be. Never 0, which is for ever."""
+        """The longest block of a read: deferred entries are tried as soon as they may be. Never 0, which is for
+        ever."""
         if not self.consumer.deferred.waiting:
             return block_ms
         return max(1, min(block_ms, ceil(self.runtime.breaker.wait_s() * 1000)))

@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Companion(endpoints.Watched, Protocol):
-    """What runs beside a service in its process."""
+    """A task beside a service in its process."""
 
     async def start(self) -> None: ...
 
@@ -135,11 +135,11 @@ class Service:
         return self._session is not None and self._session.runtime.paused
 
     def stuck(self) -> list[str]:
-        """What stands still though it should not; empty while all is well."""
+        """Loops that stand still though they should not; empty while all is well."""
         return [*(self._session.stuck() if self._session else ()), *self.broker.dead_tasks()]
 
     async def unready(self) -> dict[str, str]:
-        """What doesn't answer, by name, with the reason."""
+        """Dependencies that don't answer, by name, with the reason."""
         return await endpoints.failing({"redis": self._check_redis, "entries": self._check_entries, **self._checks})
 
     async def _check_redis(self) -> None:

@@ -18,10 +18,10 @@ from openbrain.settings import Streams
 
 R = TypeVar("R", bound=Redis)
 _TLS = {"redis+sentinel": frozenset[str](), "rediss+sentinel": frozenset({"ssl_ca_certs"})}
-"""What may follow in a URL."""
+"""Parameters of a URL."""
 
 AWAY = (RedisError, OSError)
-"""What redis-py raises when the server is down, busy or unwilling."""
+"""Errors of redis-py when the server is down, busy or unwilling."""
 
 
 def connect(settings: Streams) -> Redis:
@@ -90,7 +90,7 @@ def _driver() -> DriverInfo:
 
 
 def silence_s(settings: Streams) -> float:
-    """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
+    """The timeout of an answer: well over one blocking read, so that silence differs from an empty stream."""
     return max(settings.tuning.poll_s * 2.5, settings.tuning.poll_s + 2)
 
 
@@ -128,7 +128,7 @@ def without_login(url: str) -> str:
 
 
 def words(error: Exception) -> str:
-    """What the server or redis-py says, without the arguments that an answer may quote."""
+    """The message of the server or redis-py, without the arguments that it may quote."""
     return str(error).partition(", with args")[0][:200]
 
 

@@ -1,4 +1,4 @@
-"""How full the stream server is."""
+"""Memory of the stream server."""
 
 import asyncio
 

@@ -62,7 +62,7 @@ PROCESS = Outage()
 
 
 class Link:
-    """What one loop or client knows of the stream server."""
+    """The state of the stream server as one loop or client knows it."""
 
     def __init__(self, loop: str, outage: Outage = PROCESS) -> None:
         self.loop = loop

@@ -52,7 +52,7 @@ _COUNTED = 2000
 
 
 async def counted(client: Redis, stream: str, start: str | None, end: str) -> int:
-    """How many entries lie between two ids, counted on the server; none behind None. Raises what redis-py raises."""
+    """The number of entries between two ids, counted on the server; none behind None. Raises errors of redis-py."""
     total: int = 0
     while start:
         count, last = await _COUNT(client, (stream,), start, end, _COUNTED)

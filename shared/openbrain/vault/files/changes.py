@@ -1,4 +1,4 @@
-"""What a plan does to a vault's files, before it is done."""
+"""Planned changes of a vault's files."""
 
 import hashlib
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def sha256(data: bytes) -> str:
 
 
 def effective(changes: Iterable[Change]) -> list[Change]:
-    """Those that change something, by path. Invalid for a path that can't be written or is named twice."""
+    """Changes that change something, by path. Invalid for a path that can't be written or is named twice."""
     found: dict[str, Change] = {}
     for change in changes:
         if change.path.startswith(".") or "/." in checked(change.path):

@@ -46,7 +46,7 @@ class Draft:
         self._change(path, None)
 
     def changes(self) -> tuple[Change, ...]:
-        """What has to be done to the vault, by path; nothing where a file would be as it is."""
+        """Changes of the vault, by path; none where a file would be as it is."""
         made = (
             Change(path, self._before[path], after, self._time_of.get(path))
             for path, after in sorted(self._after.items())

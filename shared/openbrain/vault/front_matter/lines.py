@@ -109,7 +109,7 @@ def _takes(node: Node, indent: str, known: str | None) -> bool:
 
 
 def simple(text: str, *, lenient: bool = False) -> Node | None:
-    """What stands behind `key:` or `-`, where it is as simple as most are; None: ask YAML."""
+    """The value behind `key:` or `-`, where it is as simple as most are; None: ask YAML."""
     text = text.strip(" ")
     if not text or text.startswith("#"):
         return Scalar("")

@@ -82,7 +82,7 @@ def lay_beside(
 
 
 def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
-    """What lies beside becomes the file, or the file goes; `sync` makes it last. False, and the file stays, where it is
+    """Put the temporary file in place, or remove the file; `sync` makes it last. False, and the file stays, where it is
     not what was seen before."""
     with _named(folder, relative) as (parent, name):
         if _seen(parent, name) != before:

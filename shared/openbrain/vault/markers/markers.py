@@ -19,7 +19,7 @@ CLOSED_TYPES = frozenset({"lesson", "signal", "decision", "milestone", "inject",
 _OPENING = re.compile(r"<!--\s*@")
 _PAIR = re.compile(r"\s+([A-Za-z0-9_]+)=(?:\"([^\"]*)\"|([\w./:+@-]+))")
 _MARK = re.compile(r"<!--\s*@(?:(/?)([A-Za-z0-9_]+)((?:\s+[A-Za-z0-9_]+=(?:\"[^\"]*\"|[\w./:+@-]+))*)\s*-->)?")
-"""What opens a mark, and the whole of one that is as most are; any other is read piece by piece."""
+"""The opening of a mark, and the whole of one that is as most are; any other is read piece by piece."""
 _NAME = re.compile(r"(/?)([A-Za-z0-9_]+)(?=\s|-->)")
 _KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
 _BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")

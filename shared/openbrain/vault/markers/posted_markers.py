@@ -26,7 +26,7 @@ _ADR = re.compile(r"left/decisions/ADR-(\d{4,9})-[^/]*\.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """What an agent said: `type` is one of TYPES, `at` when it was first posted (microseconds)."""
+    """A posted marker: `type` is one of TYPES, `at` when it was first posted (microseconds)."""
 
     type: str
     content: str
@@ -35,7 +35,7 @@ class Post:
 
     @property
     def source(self) -> str:
-        """Who says it: one line, for people and for the identity of a signal."""
+        """Its author in one line, for people and for the identity of a signal."""
         return quotable_line(self.attrs.get("source", ""), 100).replace('"', "'") or "unknown"
 
     @property
@@ -83,7 +83,8 @@ def is_signal_page(path: str) -> bool:
 
 
 def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
-    """What puts it there, and whether a page was there before. Nothing (`before` is `after`) where it stands there."""
+    """The change that writes it, and whether a page was there before. Nothing (`before` is `after`) where it stands
+    there."""
     for name in (path, f"{path.removesuffix('.md')}-{_short(post)}.md"):
         try:
             text = folder.read(name)

@@ -1,5 +1,5 @@
-"""What may be copied out of a transcript into a vault: no credential that can be told by its form, nothing that acts
-there as a marker.
+"""Redaction of text copied from a transcript into a vault: no credential that can be told by its form, nothing that
+acts there as a marker.
 
 This is a net under people who paste keys, not a proof that none is left.
 """

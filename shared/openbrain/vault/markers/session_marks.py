@@ -1,4 +1,4 @@
-"""What an agent marked in its session: lessons, milestones, signals and decisions, each once.
+"""Marks of an agent in its session: lessons, milestones, signals and decisions, each once.
 
 Only blocks in what the assistant itself said count; what a tool returned or a person pasted does not.
 """

@@ -63,7 +63,7 @@ def lines(path: Path, *, longest: int = LINE_BYTES) -> Iterator[bytes]:
 
 
 def records(raw: Iterable[bytes]) -> Iterator[Record]:
-    """What can be read of these lines, in order."""
+    """The readable records of these lines, in order."""
     for line in raw:
         found = _object(line)
         if found is not None:

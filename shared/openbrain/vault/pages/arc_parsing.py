@@ -29,7 +29,7 @@ _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
 def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
-    """What the page at `path` says. Whatever can't be taken stands in `problems`; nothing raises."""
+    """The arc of the page at `path`. Unreadable parts stand in `problems`; nothing raises."""
     page = document.read(text, path)
     front, found = page.front, markers.parse(page.body, path, page.body_line)
     problems = [*page.problems, *found.problems]

@@ -119,7 +119,7 @@ class Arc(NamedTuple):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What could not be taken."""
+        """The unreadable parts."""
         return tuple(Problem(self.path, line, reason) for line, reason in self._part("problems"))
 
     def _part(self, name: str) -> list[Any]:

@@ -63,7 +63,7 @@ class Scan:
     digests: Mapping[str, str] = field(default_factory=dict, compare=False)
     """SHA-256 of these, in hex."""
     seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)
-    """How these were found, where whatever is found like this holds the same."""
+    """States of these files; a file in the same state holds the same."""
 
 
 def state_file(data_dir: Path, workspace_id: str, root: Path) -> Path:

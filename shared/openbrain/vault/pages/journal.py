@@ -45,7 +45,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done. `edited` are files that someone else changed meanwhile: they stay as they are."""
+    """The result. `edited` are files that someone else changed meanwhile: they stay as they are."""
 
     written: int = 0
     removed: int = 0
@@ -55,7 +55,7 @@ class Applied:
 
 
 class Work(NamedTuple):
-    """What a journal holds. The changes of `moves` are not among `changes`."""
+    """The content of a journal. The changes of `moves` are not among `changes`."""
 
     changes: Sequence[Change]
     moves: Sequence[Move]
@@ -210,21 +210,21 @@ def _sync_names(folder: Folder, paths: Sequence[str], pool: ThreadPoolExecutor) 
 
 
 class _Ready(NamedTuple):
-    """What is there before a change, and the new content beside it; None for no file."""
+    """The file before a change, and the new content beside it; None for no file."""
 
     before: Seen | None
     laid: Entry | None
 
 
 class _Now(Enum):
-    """What stands where a change is to be made."""
+    """The state of a place where a change is to be made."""
 
     DONE = "done before a kill"
     OTHER = "somebody else's"
 
 
 def _prepared(folder: Folder, change: Change, mtime_ns: int | None, known: Known, *, flush: bool) -> _Ready | _Now:
-    """What is there before the change, whose content lies beside it from now on."""
+    """Lay the change's content beside the file; the state before it."""
     try:
         before = atomic_writes.seen(folder, change.path)
         if change.path not in known or known[change.path] != before:

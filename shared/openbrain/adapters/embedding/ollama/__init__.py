@@ -40,7 +40,7 @@ class Ollama:
         self._keep_alive = keep_alive
         self._identity: ModelIdentity | None = None
         self.halved = 0
-        """How many inputs were longer than the model's window, and embedded in parts."""
+        """The number of inputs that were longer than the model's window, and embedded in parts."""
 
     async def identity(self) -> ModelIdentity:
         if self._identity is None:

@@ -85,7 +85,7 @@ def _deliver(
 
 
 def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:
-    """Those that are still so. Their rows stay as they are until this transaction ends."""
+    """Ids of memories that are still so. Their rows stay as they are until this transaction ends."""
     unexpired = or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
     found: set[str] = set()
     for some in chunks(sorted(revisions)):
@@ -96,7 +96,7 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
 
 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
-    """Those that are not removed, and whose key is open. A key that was replaced hands its queries on."""
+    """Ids of queries that are not removed, and whose key is open. A key that was replaced hands its queries on."""
     keys: dict[str, str] = {}
     for some in chunks(sorted(queries)):
         table = standing_queries.c

@@ -62,7 +62,7 @@ def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:
 
 
 def _open(connection: Connection, ids: Sequence[str], now: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-    """Those of open keys; the others wait, so that they hold up nobody."""
+    """Webhooks of open keys; the others wait, so that they hold up nobody."""
     standing = of_open_keys(connection, ids, now)
     if closed := sorted(set(ids) - standing):
         later = update(standing_webhooks).where(standing_webhooks.c.id.in_(closed))

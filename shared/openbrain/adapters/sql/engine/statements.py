@@ -1,4 +1,4 @@
-"""What the two databases say differently, for the statements that run too often to be compiled each time."""
+"""SQL that differs between the two databases, for statements that run too often to be compiled each time."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ def database_now(connection: Connection) -> ColumnElement[int]:
 
 
 def slot(connection: Connection) -> str:
-    """How the driver marks one bound value."""
+    """The driver's mark of one bound value."""
     return "?" if is_sqlite(connection) else "%s"
 
 

@@ -1,4 +1,4 @@
-"""What each generation of an index should hold, added up by the database itself.
+"""Expected entries of each generation of an index, added up by the database itself.
 
 `ids.digest` and `ids.bucket` are said here once more in SQL: a test holds them against each other.
 """
@@ -83,7 +83,7 @@ def _hashed(generation: Generation) -> str:
 
 
 def _lines(connection: Connection, generation: Generation, where: str, span: Mapping[str, Any]) -> Sequence[bytes]:
-    """What is hashed. SQLite has no such hash, and calling ours for each row takes it longer than handing all lines
+    """The lines to hash. SQLite has no such hash, and calling ours for each row takes it longer than handing all lines
     over as one text."""
     line = _LINE.format(number=_NUMBERED[generation.kind])
     end = f"|{generation.builder}"

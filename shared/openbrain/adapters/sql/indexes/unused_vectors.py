@@ -48,7 +48,7 @@ async def drop(database: Database, inputs: Collection[str], of: Collection[str] 
 
 
 async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
-    """Those that have a vector."""
+    """Inputs that have a vector."""
     found = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
     return frozenset(item for some in found for item in some)
 

@@ -23,8 +23,8 @@ def add_embeddings(
     *,
     replace: bool = False,
 ) -> None:
-    """Those already there stay, for the same input gives the same vector; unless they are to be replaced. Token states
-    that are given replace others. Marks of `unused_vectors` are taken off."""
+    """Save embeddings. Existing ones stay, for the same input gives the same vector; unless they are to be replaced.
+    Token states that are given replace others. Marks of `unused_vectors` are taken off."""
     rows = [
         (input_hash, model, to_bytes(vector), states.get(input_hash), now)
         for input_hash, vector in sorted(vectors.items())

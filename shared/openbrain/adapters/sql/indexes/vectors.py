@@ -144,7 +144,7 @@ class Lacking(NamedTuple):
 
 
 def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> Lacking | None:
-    """Those among the next rows; None behind the last row."""
+    """Memories without an embedding among the next rows; None behind the last row."""
     end = expected_entries.walk(connection, after, LOOKED)
     if end is None:
         return None
@@ -215,7 +215,7 @@ def _require(connection: Connection, hashes: Collection[str], model: str, now: i
 
 
 def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) -> None:
-    """What was embedded while its memory was erased, or its workspace removed, leaves no vector behind."""
+    """Remove vectors that were made while their memory was erased, or its workspace removed."""
     if not late:
         return
     standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([item.memory_id for item in late]))

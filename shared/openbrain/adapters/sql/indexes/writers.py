@@ -1,4 +1,4 @@
-"""Who writes the indexes, and which generations each writer knows. The database's clock says how long that counts."""
+"""Writers of the indexes, and the generations that each knows. The database's clock says how long that counts."""
 
 from collections.abc import Mapping, Sequence
 

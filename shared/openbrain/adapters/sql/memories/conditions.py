@@ -37,8 +37,8 @@ from openbrain.domain.memory import MemoryType, Scope
 LIVING = and_(
     memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), func.coalesce(memories.c.reason, "") == ""
 )
-"""What nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no planner
-prefers its index, by which it would read all that lives for each page of a walk by id."""
+"""Rows that nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no
+planner prefers its index, by which it would read all that lives for each page of a walk by id."""
 
 _KEYWORDS = {name: memories.c[name] for name in (*KEYWORD_FIELDS, "speaker") if name != "tags"}
 _PLAIN = tuple(memories.c[name] for name in ("content", "title", "source", "speaker"))

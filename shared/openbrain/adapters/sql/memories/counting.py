@@ -11,7 +11,7 @@ from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.index import Count
 
 _Group = tuple[tuple[Sequence[str], ...], int]
-"""What rows hold in each field, and how many do."""
+"""The values of rows in each field, and their numbers."""
 
 
 def counted(

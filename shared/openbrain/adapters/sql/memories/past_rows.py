@@ -23,7 +23,7 @@ _CHANGES = ("updated", "confirmed", "feedback", "restored")
 _PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
 
 Line = tuple[str, Mapping[str, Any]]
-"""What was done, and what stood before it."""
+"""A change, and the values before it."""
 
 
 def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:

@@ -27,7 +27,7 @@ _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
 
 DEGRADED_SCAN = 20_000
-"""How many of the newest visible memories a keyword search looks at."""
+"""The number of newest visible memories that a keyword search looks at."""
 SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
 """Searches that look through rows. Every recall does while no index answers: unbounded they keep a server that is only
 slow from ever answering again."""
@@ -53,7 +53,7 @@ class SqlMemories:
         return {memory.id: memory for memory in memories}
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """What this process wrote a moment ago is not read again."""
+        """Rows to index; what this process wrote a moment ago is not read again."""
         kept = self._recent.among(ids)
         if not kept:
             return await self.rows(ids)

@@ -41,12 +41,12 @@ class RecentRows:
             del self._rows[next(iter(self._rows))]
 
     def among(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Those that are kept."""
+        """The rows of these ids that are kept."""
         self._wanted = True
         return {id_: row for id_ in ids if (row := self._rows.get(id_)) is not None}
 
     def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
-        """What was kept and has moved on is kept no longer."""
+        """Drop rows that have moved on."""
         for memory_id, row in kept.items():
             if (current := now.get(memory_id)) is None or (current.revision, current.updated_at) != (
                 row.revision,

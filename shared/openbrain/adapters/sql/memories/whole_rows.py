@@ -21,7 +21,7 @@ _NAMES = ", ".join(MEMORY_COLUMNS)
 
 
 def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
-    """What to select."""
+    """The columns to select."""
     return _EACH if is_sqlite(connection) else _PACKED
 
 

@@ -1,4 +1,4 @@
-"""What Alembic runs: on the connection, and inside the lock, that `schema_commands` made."""
+"""The script that Alembic runs: on the connection, and inside the lock, that `schema_commands` made."""
 
 from alembic import context
 

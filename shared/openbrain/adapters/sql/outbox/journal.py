@@ -1,4 +1,4 @@
-"""What a transaction says about itself: audit lines and events, gathered while it runs and written at its end."""
+"""The journal of a transaction: audit lines and events, gathered while it runs and written at its end."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -56,7 +56,7 @@ class Journal:
             self._match(after)
 
     def cleaned(self, after: Memory, origin: Origin, note: str) -> None:
-        """What it said was put right, in its history too: the audit keeps none of it."""
+        """A cleaned row; its history is cleaned too, and the audit keeps nothing of the former text."""
         self._line(after, "cleaned", origin, note=note)
         if after.ended:
             return

@@ -20,7 +20,7 @@ _COLUMNS = "memory_id, workspace_id, revision, model, due_at"
 
 
 def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) -> None:
-    """Those of workspaces that have standing queries."""
+    """Queue the memories of workspaces that have standing queries."""
     named = tuple({memory.workspace_id for memory in memories})
     if not named:
         return

@@ -98,7 +98,7 @@ def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
 
 
 def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
-    """What can't wait, and the highest id that there was before we looked."""
+    """Urgent rows, and the highest id that there was before the read."""
     top = connection.scalar(select(func.max(outbox.c.id))) or 0
     rows = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
     return [OutboxEntry(*row) for row in rows], top

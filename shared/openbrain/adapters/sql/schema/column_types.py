@@ -81,7 +81,7 @@ def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: An
 
 
 def metadata_value(document: ColumnElement[Any], key: str) -> ColumnElement[Any]:
-    """What a pair of the metadata with this key would hold. The key is letters, digits and -_. alone."""
+    """The value that a pair of the metadata with this key would hold. The key is letters, digits and -_. alone."""
     return _MetadataValue(document, literal(f'$."{key}"'))
 
 

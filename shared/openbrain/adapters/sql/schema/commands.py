@@ -28,7 +28,7 @@ from openbrain.domain.errors import SetupError, TryLater
 
 HEAD = "head"
 _UPGRADE_S = 600.0
-"""How long an upgrade waits for one that runs elsewhere."""
+"""The wait of an upgrade for one that runs elsewhere."""
 _ANSWER_S = 10.0
 _POLL_S = 0.2
 
@@ -59,7 +59,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> tuple[str, ...]:
-    """What is wrong, each with what to do. `TryLater` where the database can't be reached."""
+    """Problems, each with what to do. `TryLater` where the database can't be reached."""
     with _connection(url, _ANSWER_S) as connection:
         return checked(connection)[2]
 

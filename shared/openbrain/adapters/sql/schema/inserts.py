@@ -19,7 +19,7 @@ _NOT_YET = {
     *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
     *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
 }
-"""What no memory has when it is new: the table's defaults say so for less than values do."""
+"""Columns without a value in a new memory: the table's defaults cost less than values do."""
 _NEW_COLUMNS = tuple(name for name in INSERT_COLUMNS if name not in _NOT_YET)
 _new = itemgetter(*(INSERT_COLUMNS.index(name) for name in _NEW_COLUMNS))
 _ID, _CONTENT = _NEW_COLUMNS.index("id"), _NEW_COLUMNS.index("content")

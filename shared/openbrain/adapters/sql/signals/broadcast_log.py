@@ -1,4 +1,4 @@
-"""What a transaction tells of a workspace's signals: lines of the audit and broadcasts, numbered without gaps.
+"""The log of a workspace's signals in a transaction: lines of the audit and broadcasts, numbered without gaps.
 
 Whoever changes a signal or a halt makes one of these first: it holds the workspace's row, so that changes happen one
 after another and each sees what the last one left.

@@ -1,4 +1,4 @@
-"""What was broadcast, and who listens."""
+"""Broadcasts and their listeners."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What people and agents say of signals and halts."""
+"""Changes of signals and halts by people and agents."""
 
 from collections.abc import Sequence
 from dataclasses import replace

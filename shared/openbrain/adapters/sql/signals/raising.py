@@ -228,7 +228,7 @@ def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str,
 
 
 def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
-    """Those that these may add to, by identity."""
+    """Open signals that these raises may add to, by identity."""
     wanted = {name for each in raises for name in (identity(each), storm_identity(each))}
     by_identity: dict[str, Signal] = {}
     for some in chunks(sorted(open_key(workspace_id, each) for each in wanted)):

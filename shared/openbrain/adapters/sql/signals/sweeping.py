@@ -1,4 +1,4 @@
-"""What time does to signals and halts, what is removed at last, and numbers after a restore."""
+"""Changes of signals and halts by time, their removal at last, and numbers after a restore."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

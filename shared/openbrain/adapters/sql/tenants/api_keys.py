@@ -34,7 +34,7 @@ class SqlApiKeys:
         await self._database.write(lambda connection: _create_key(connection, key, secret_hash))
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """Whatever its state; none of a workspace that is being deleted."""
+        """In any state; none of a workspace that is being deleted."""
         statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash, ~_CLOSED)
         row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
         return None if row is None else _key(row)
@@ -51,7 +51,7 @@ class SqlApiKeys:
         return await self._database.read(open_ids)
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
-        """Whatever its state."""
+        """In any state."""
         return await self._database.read(lambda connection: _one_key(connection, workspace_id, key_id))
 
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:

@@ -1,4 +1,4 @@
-"""What is stored already is cleaned: rows, their history, and what a workspace keeps beside them."""
+"""Cleaning of stored rows: themselves, their history, and what a workspace keeps beside them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -30,7 +30,7 @@ _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revis
 def land(
     connection: Connection, workspace_id: str, items: Sequence[Item], now: int, *, keep_ids: bool = False
 ) -> list[Landed]:
-    """What became of each."""
+    """The outcome for each."""
     return Landing(connection, workspace_id, now, keep_ids=keep_ids or _alone(connection, workspace_id)).land(items)
 
 

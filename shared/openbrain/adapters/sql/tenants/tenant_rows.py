@@ -41,7 +41,7 @@ _OWNER = {
     column.table: (column, owner) for owner in (memories, signals, halts, webhooks) for column in _OWNED[owner.name]
 }
 _REST = (api_keys, idempotency_keys, recall_feedback, recalls, operations, workspace_usage, *OTHERS)
-"""What is left when its memories are gone, and their history with them."""
+"""The rows that are left when its memories and their history are gone."""
 _AT_ONCE = 100
 """Owners whose rows are looked for in one statement."""
 
@@ -79,14 +79,14 @@ def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
 
 
 class _Piece:
-    """What one transaction removes."""
+    """The rows that one transaction removes."""
 
     def __init__(self, connection: Connection, limit: int) -> None:
         self._connection, self._limit = connection, limit
         self.gone: Counter[str] = Counter()
 
     def remove_owners(self, table: Table, mine: ColumnElement[bool]) -> None:
-        """What they own goes first."""
+        """Remove the owners' rows first."""
         some = select(table.c.id).where(mine).limit(_AT_ONCE)
         while self._left() and (ids := self._connection.scalars(some).all()):
             for column in _OWNED[table.name]:

@@ -1,4 +1,4 @@
-"""What clients wrote into a vault. Rows past their time go with the next request of their workspace."""
+"""Clients' writes to a vault. Rows past their time go with the next request of their workspace."""
 
 from sqlalchemy import Connection, and_, delete, select
 from sqlalchemy.sql.elements import ColumnElement

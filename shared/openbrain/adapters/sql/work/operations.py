@@ -24,7 +24,7 @@ ERROR_CHARS = 1000
 LAST_PURGE = "last purge"
 """Among the leases, for it is one word that all replicas see; nobody takes it."""
 PAUSE = MICROSECONDS
-"""How long one that waits for others is left alone."""
+"""The pause of an operation that waits for others."""
 _NEWEST = (table.c.created_at.desc(), table.c.id.desc())
 OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
@@ -144,7 +144,7 @@ def one(connection: Connection, workspace_id: str, operation_id: str) -> Operati
 
 
 def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
-    """Those of a kind that have not ended."""
+    """Operations of a kind that have not ended."""
     query = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
     return [_operation(row) for row in connection.execute(query).mappings()]
 

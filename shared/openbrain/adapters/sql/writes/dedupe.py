@@ -49,7 +49,7 @@ def release(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def keep_keys(connection: Connection, rows: Sequence[Memory]) -> None:
-    """What was just archived behind others holds its key again, where nobody else has it by now."""
+    """Give rows just archived behind others their keys again, where nobody else has them by now."""
     keys = {row.id: dedupe_key(row) for row in rows}
     taken = locked_reads.holders(connection, list(keys.values()))
     for memory_id, key in keys.items():

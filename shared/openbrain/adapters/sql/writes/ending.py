@@ -1,4 +1,4 @@
-"""How a memory leaves recall, whatever the reason."""
+"""Ending of memories: they leave recall, for any reason."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.writes import Origin
 
 SYSTEM_ACTOR = Origin(actor="openbrain")
-"""Who does what nobody asked for."""
+"""The author of changes that nobody asked for."""
 
 
 def end(

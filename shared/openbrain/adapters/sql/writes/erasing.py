@@ -52,7 +52,7 @@ BLANK = {
     "reason": Reason.ERASED.value,
     "revision": memories.c.revision + 1,
 }
-"""What is left says whose it was and when it ended, and who may be told so."""
+"""Blank values of an erased row: the rest says whose it was, when it ended and who may see that."""
 
 
 def purge_id(memory_id: str) -> str:

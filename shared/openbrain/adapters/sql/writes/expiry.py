@@ -1,4 +1,4 @@
-"""What time does to memories and idempotency keys; and when a session's memories end that say nothing of it
+"""Expiry of memories and idempotency keys; and when a session's memories end that say nothing of it
 themselves: by the policy that it was started with."""
 
 from collections.abc import Sequence

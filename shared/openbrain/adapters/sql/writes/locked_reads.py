@@ -24,7 +24,7 @@ def by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def holders(connection: Connection, keys: Sequence[str]) -> dict[str, Memory]:
-    """Who holds these duplicate keys."""
+    """The memories that hold these duplicate keys."""
     if not keys:
         return {}
     query = select(memories.c.dedupe_key, *_COLUMNS).where(memories.c.dedupe_key.in_(keys))

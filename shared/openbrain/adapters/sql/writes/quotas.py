@@ -1,4 +1,4 @@
-"""What a workspace may hold: living memories, and the bytes of their contents in UTF-8.
+"""Quotas of a workspace: living memories, and the bytes of their contents in UTF-8.
 
 Only a workspace with a quota has a row in `workspace_usage`; its writers take turns at that row, so the count is exact.
 Other processes learn of a new quota within `FRESH`: until `SETTLED` after it was set the memories themselves are
@@ -156,7 +156,7 @@ def release(connection: Connection, rows: Sequence[Memory]) -> None:
 
 
 def used_by(connection: Connection, workspace_id: str, now: int) -> Usage:
-    """What a workspace with a quota holds; nobody else changes it before this transaction ends."""
+    """The use of a workspace with a quota; nobody else changes it before this transaction ends."""
     this = workspace_usage.c.workspace_id == workspace_id
     row = connection.execute(select(workspace_usage).where(this).with_for_update()).one_or_none()
     if row is not None and row.counted_at >= 0:
@@ -202,7 +202,7 @@ def size(memory: Memory) -> int:
 
 
 def total(some: Sequence[Memory]) -> Usage:
-    """What these take while they live."""
+    """The use of these memories while they live."""
     return Usage(len(some), sum(size(item) for item in some))
 
 

@@ -44,7 +44,7 @@ def sees(viewer: Viewer, memory: Memory, now: int) -> bool:
 
 
 def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
-    """What to tell who would change a memory that was superseded, or that left otherwise."""
+    """The error for a change of a memory that was superseded, or that ended otherwise."""
     head = locked_reads.head(connection, old.id)
     if head is None or not sees(viewer, head, now):
         reason = old.reason or Reason.EXPIRED

@@ -1,4 +1,4 @@
-"""What users do to memories: one transaction each."""
+"""Users' writes to memories: one transaction each."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,7 +33,7 @@ from openbrain.ports.store.writes import (
 )
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
-"""What a value that no column takes raises, here or in a driver."""
+"""Errors that a value which no column takes raises, here or in a driver."""
 _RACES = 5
 
 

@@ -1,1 +1,1 @@
-"""What operators do: keys and workspaces, indexes, models, streams."""
+"""Operators' methods: keys and workspaces, indexes, models, streams."""

@@ -70,5 +70,5 @@ class Access:
         return await self._wire.ask(KeyRevoked, "DELETE", f"{KEYS}/{quote(key_id, safe='')}", query=query)
 
     async def whoami(self) -> Whoami:
-        """Who the key is, and what it may."""
+        """The key's identity and rights."""
         return await self._wire.ask(Whoami, "GET", "/v1/whoami")

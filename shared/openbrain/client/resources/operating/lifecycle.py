@@ -49,7 +49,7 @@ class Lifecycles:
         return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
 
     async def policies(self) -> PoliciesAnswer:
-        """What the workspace decided about the life of its memories."""
+        """The workspace's policies on the life of its memories."""
         return await self._wire.ask(PoliciesAnswer, "GET", "/v1/admin/lifecycle")
 
     async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
@@ -57,7 +57,7 @@ class Lifecycles:
         return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
 
     async def retention(self) -> RetentionAnswer:
-        """What leaves the workspace after how many days."""
+        """The workspace's days of retention."""
         return await self._wire.ask(RetentionAnswer, "GET", "/v1/admin/retention")
 
     async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:

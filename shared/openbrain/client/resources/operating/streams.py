@@ -29,7 +29,7 @@ class Streams:
     _wire: Wire
 
     async def streams(self, stream: str = "") -> StreamList:
-        """How each stream, or one, and each of its groups stands."""
+        """The state of each stream, or one, and of its groups."""
         return await self._wire.ask(StreamList, "GET", f"{ADMIN}/streams", query={"stream": stream or None})
 
     async def metrics(self) -> str:

@@ -26,7 +26,7 @@ _LOCK_WAITS = 3
 _CONNECT_S = 5.0
 _RECYCLE_S = 1800
 _ANSWER_S = 30.0
-"""How much longer than a lock wait a transaction may take before its connection counts as dead."""
+"""The time beyond a lock wait after which a transaction's connection counts as dead."""
 _TIME = f"SELECT {NOW_MARIADB}"
 _SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
@@ -129,7 +129,7 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
 
 
 def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
-    """What every connection asks for; the same for the blocking driver."""
+    """The arguments of every connection; the same for the blocking driver."""
     # Less than the whole wait: a transaction that begins anew lets go of what it holds, and others get on.
     seconds = max(1, round(lock_wait_s / _LOCK_WAITS))
     session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {seconds}"

@@ -1,4 +1,4 @@
-"""What MariaDB's own files keep of deleted rows, by its settings: part of the result of an erasure."""
+"""Remains of deleted rows in MariaDB's own files, by its settings: part of the result of an erasure."""
 
 from sqlalchemy import Connection
 

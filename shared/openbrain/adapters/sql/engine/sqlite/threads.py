@@ -103,7 +103,7 @@ class _Own:
         self._connection: Connection | None = None
 
     def outcome(self, job: _Job[T]) -> Callable[[], None] | None:
-        """What tells the job's result; None where nobody waits any more for one that had not begun."""
+        """The callback with the job's result; None where nobody waits any more for one that had not begun."""
         if job.result.cancelled():
             return None
         try:
