@@ -39,8 +39,8 @@ MODULES = (
     "lifecycle.tripled",
     "lifecycle.lifecycle",
     "tick",
-    "tools_start",
-    "hook_start",
+    "agents.tools_start",
+    "agents.hook_start",
 )
 
 
