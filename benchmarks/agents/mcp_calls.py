@@ -25,6 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mcp-memories", type=int, default=500)
     parser.add_argument("--mcp-calls", type=int, default=2_000)
     parser.add_argument("--mcp-repeats", type=int, default=3)
+    parser.add_argument("--mcp-tools", default="recall,remember", help="which of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace) -> Report:
         with system.client() as client:
             keys = [_key(client, f"agent-{number}") for number in range(options.mcp_agents)]
             _filled(client, options.mcp_memories)
-        rows = [row for call in CALLS for row in _compared(system, keys, call, options)]
+        chosen = [call for call in CALLS if call.name in options.mcp_tools.split(",")]
+        rows = [row for call in chosen for row in _compared(system, keys, call, options)]
     return Report(NAME, tuple(rows), (f"{options.mcp_agents} agents at once, {options.mcp_calls} calls a round",))
 
 

@@ -6,7 +6,7 @@ before it and no white space after it. Names (org, project, agent, tags) are kep
 
 import asyncio
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,9 @@ from openbrain.usecases.auth import Actor
 from openbrain.usecases.content.admission import look_at, texts_of
 
 HOUR = 3600 * MICROSECONDS
-_AT_A_STRETCH = 64
-"""Offers prepared before the loop may turn to others: about 3 ms."""
+_AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
+"""Offers prepared before the loop may turn to others, and characters of theirs: about 3 ms. A thread would not do, for
+what looks for secrets holds the interpreter while it looks."""
 _memory, _write = maker(Memory), maker(Write)
 
 
@@ -190,13 +191,25 @@ async def remember(
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
     await content_policy.ready()
     prepared: list[Write | OpenBrainError] = []
-    for start in range(0, len(offers), _AT_A_STRETCH):
-        if start:
+    for stretch in _stretches(offers):
+        if prepared:
             await asyncio.sleep(0)
-        prepared += _prepare_all(offers[start : start + _AT_A_STRETCH], clock, content_policy)
+        prepared += _prepare_all(stretch, clock, content_policy)
     new = [each for each in prepared if isinstance(each, Write)]
     stored = iter(await writes.remember(new) if new else ())
     return [next(stored) if isinstance(each, Write) else Outcome(Status.REFUSED, error=each) for each in prepared]
+
+
+def _stretches(offers: Sequence[Offer]) -> Iterator[Sequence[Offer]]:
+    start, characters = 0, 0
+    for end, offer in enumerate(offers):
+        more = len(offer.submission.content)
+        if end > start and (end - start == _AT_A_STRETCH or characters + more > _STRETCH_CHARS):
+            yield offers[start:end]
+            start, characters = end, 0
+        characters += more
+    if start < len(offers):
+        yield offers[start:]
 
 
 def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentPolicy) -> list[Write | OpenBrainError]:

@@ -1,8 +1,9 @@
 """From what is offered to what is stored."""
 
+import asyncio
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -263,3 +264,26 @@ async def test_many_are_looked_at_together_and_become_what_each_would(odd: dict[
             expected.append(None)
     assert [each.memory.content if each.memory else None for each in outcomes] == expected
     assert [each.memory.content for each in kept.writes] == [each for each in expected if each is not None]
+
+
+async def test_long_ones_leave_the_loop_to_others_between_them() -> None:
+    contents = [f"{number} {'as long as a page ' * 1_000}" for number in range(6)]
+    offers = [
+        Offer(submission=Submission(content=each, type=MemoryType.FACT), actor=actor(), origin=Origin(actor="ada"))
+        for each in contents
+    ]
+    turns, kept = 0, Kept()
+
+    async def beside() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    others = asyncio.create_task(beside())
+    await asyncio.sleep(0)
+    outcomes = await remember(offers, writes=cast(Any, kept), clock=FakeClock(), content_policy=DetectingPolicy())
+    others.cancel()
+
+    assert len(outcomes) == len(offers)
+    assert turns >= len(offers) - 1
