@@ -145,7 +145,7 @@ def _forget_matching(
             as_json(matching) if json else shown(matching, what)
             return
         shown(matching, what)
-        if not matching.count:
+        if not (matching.count or matching.beside):
             return
         confirmed(f"{'Erase' if erase else 'Forget'} {matching.count} memories?")
     ended = to.ask(lambda brain: _ended(brain, filters, reason=reason, erase=erase))

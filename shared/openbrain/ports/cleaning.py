@@ -57,5 +57,8 @@ class Cleansing(Protocol):
         """Clean what the workspace keeps beside memories: messages, questions, reasons of feedback,
         signals; how many rows it is, or would be."""
 
+    async def beside(self, workspace_id: str, text: str) -> int:
+        """How many rows of these say this, whatever the case of its letters."""
+
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         """Of tags, and of projects."""

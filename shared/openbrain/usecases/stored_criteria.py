@@ -15,6 +15,14 @@ def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str
     return {"viewer": asdict(viewer), "criteria": asdict(criteria), **({WHOLE: True} if whole else {})}
 
 
+def struck_out(stored: Mapping[str, Any]) -> str:
+    """The text that an erasure of all of a workspace also strikes out beside memories; '' where a memory must match
+    more than that."""
+    criteria = Criteria.of(stored["criteria"])
+    alone = Criteria(says=criteria.says, only_project=criteria.only_project)
+    return criteria.says if stored.get(WHOLE) and criteria == alone else ""
+
+
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:
     """The condition that `kept` stored. Raises `KeyError` or `ValueError` where the values are not of that form."""
     viewer = dict(stored["viewer"])

@@ -265,6 +265,42 @@ async def test_no_admin_but_the_operators_ends_a_workspace_and_theirs_stays(brai
         refused(await operator.delete(f"{WORKSPACES}/w9", params={"confirm": "w9"}), 404)
 
 
+async def test_a_text_is_struck_out_of_messages_and_signals_of_the_workspace_alone(brain: Brain) -> None:
+    app, everyone, anna = brain.app(), frozenset(Permission), "anna@example.com"
+    body = {"matching": anna, "whole": True, "erase": True}
+
+    async def told(client: httpx.AsyncClient) -> None:
+        """A message to eve, and a signal."""
+        message = {"to": "eve", "subject": "Anna", "content": f"write to {anna.title()} today"}
+        assert (await client.post("/v1/messages/send", json=message)).is_success
+        signal = {"source": "mail", "severity": "info", "title": f"bounced: {anna}"}
+        assert (await client.post("/v1/amygdala/signals", json=signal)).is_success
+
+    async def said(workspace: str) -> str:
+        async with http(app, await brain.key(workspace, agent="eve")) as eve:
+            inbox = await eve.get("/v1/messages/inbox")
+            return inbox.text + (await eve.get("/v1/amygdala/signals")).text
+
+    async with (
+        http(app, await brain.key("w1", permissions=everyone, agent="root")) as admin,
+        http(app, await brain.key("w2", permissions=everyone, agent="root")) as foreign,
+    ):
+        await told(admin)
+        await told(foreign)
+        looked = (await admin.post(FORGET_ALL, json=body)).json()
+        narrower = (await admin.post(FORGET_ALL, json={**body, "project": "shop"})).json()
+        before = await said("w1")
+        async with at_work(brain):
+            begun = await admin.post(FORGET_ALL, json={**body, "dry_run": False}, headers={"prefer": "wait=20"})
+
+    assert (looked["count"], looked["beside"], narrower["beside"]) == (0, 2, 0)
+    assert before.lower().count(anna) == 4, "each answer holds its data twice"
+    assert begun.json()["operation"]["result"] == {"erased": 0, "beside": 2}
+    assert anna not in (await said("w1")).lower()
+    assert "write to [erased] today" in await said("w1")
+    assert (await said("w2")).lower().count(anna) == 4
+
+
 async def test_an_admin_erases_all_about_one_person_and_others_what_they_see(brain: Brain) -> None:
     everyone, anna = frozenset(Permission), "anna@example.com"
     async with http(brain.app(), await brain.key("w1", permissions=everyone, agent="root", act_as=("*",))) as admin:

@@ -1,6 +1,8 @@
 """Operation `forget`: end everything that a filter matches, as the one who asked for it sees it."""
 
+import re
 import uuid
+from functools import partial
 
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
@@ -8,6 +10,8 @@ from openbrain.ports.store.store import Store
 from openbrain.ports.store.writes import PURGE, Bulk, Origin
 from openbrain.usecases import stored_criteria
 
+ERASED = "[erased]"
+"""In the place of a text that was struck out."""
 CHUNK = 200
 """Memories of one transaction."""
 REACHED = "reached"
@@ -41,9 +45,14 @@ class Forgetting:
         if reached is not None:
             # What matches only since it was changed: once more from the newest on.
             return Progress(done=done, total=total, result={past: done})
+        result = {past: total}
         if erase:
+            if text := stored_criteria.struck_out(stored):
+                struck = re.compile(re.escape(text), re.IGNORECASE)
+                clean = partial(struck.sub, ERASED)
+                result["beside"] = await self._store.cleansing.clean_others(operation, clean, dry_run=False)
             await self._purge_after(operation)
-        return Progress(done=total, total=total, result={past: total}, finished=True)
+        return Progress(done=total, total=total, result=result, finished=True)
 
     async def _purge_after(self, operation: Operation) -> None:
         """The files hold the filter too: they are cleaned after this operation has ended."""

@@ -323,4 +323,9 @@ class BulkEnded(Answer):
     erase: bool
     count: int
     sample: tuple[str, ...] = Field(description="Ids of the newest of them.")
+    beside: int = Field(
+        0,
+        description="Messages, questions, signals and halts that say it too: where the whole workspace is erased by "
+        "`matching` alone, the text is struck out of them.",
+    )
     operation: OperationAnswer | None

@@ -100,13 +100,16 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     living = await call.api.store.writes.measure_living(condition, ended=body.whole)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
     bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole)
+    struck_out = stored_criteria.struck_out(criteria) if body.erase else ""
+    beside = await call.api.store.cleansing.beside(call.actor.workspace_id, struck_out) if struck_out else 0
     plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,
         "count": living.rows,
         "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
+        "beside": beside,
     }
-    if body.dry_run or not living.rows:
+    if body.dry_run or not (living.rows or beside):
         return respond({**plan, "operation": None}, plan)
     more = {"made_by": living.newest, "erase": body.erase, "reason": body.reason or ""}
     operation = Operation(

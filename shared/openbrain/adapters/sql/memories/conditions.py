@@ -145,15 +145,16 @@ def _says(text: str) -> ColumnElement[bool]:
     plain = text.lower()
     quoted = orjson.dumps(plain).decode()[1:-1]
     past = memory_history.c
-    mentioned = or_(_holds(past.note, plain), _holds(past.before, quoted), _holds(past.after, quoted))
+    mentioned = or_(holds_text(past.note, plain), holds_text(past.before, quoted), holds_text(past.after, quoted))
     return or_(
-        *(_holds(column, plain) for column in _PLAIN),
-        *(_holds(column, quoted) for column in _JSON),
+        *(holds_text(column, plain) for column in _PLAIN),
+        *(holds_text(column, quoted) for column in _JSON),
         exists().where(past.memory_id == memories.c.id, mentioned).correlate(memories),
     )
 
 
-def _holds(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
+def holds_text(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
+    """Whatever the case of the column's letters; `text` is lower case."""
     return func.instr(_Lowered(column), text) > 0
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, select, update
+from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import compiled, holds_text
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.agent_tables import messages, standing_queries
@@ -86,6 +86,9 @@ class SqlCleansing:
                 if after is None:
                     break
         return changed
+
+    async def beside(self, workspace_id: str, text: str) -> int:
+        return await self._database.read(lambda connection: _beside(connection, workspace_id, text.lower()))
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         return await self._database.read(lambda connection: _spellings(connection, workspace_id))
@@ -229,6 +232,16 @@ def _clean_table(
             this = [key == value for key, value in zip(keys, row[: len(keys)], strict=True)]
             connection.execute(update(table).where(*this).values(new))
     return changed, tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
+
+
+def _beside(connection: Connection, workspace_id: str, text: str) -> int:
+    counts = (
+        select(func.count())
+        .select_from(table)
+        .where(table.c.workspace_id == workspace_id, or_(*(holds_text(table.c[name], text) for name in names)))
+        for table, names in _BESIDE
+    )
+    return sum(connection.scalar(query) or 0 for query in counts)
 
 
 def _behind(keys: Sequence[Column[Any]], after: tuple[Any, ...]) -> Any:
