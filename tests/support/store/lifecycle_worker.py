@@ -2,12 +2,13 @@
 
 from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import PRUNE, UNDO
+from openbrain.ports.lifecycle import PRUNE, REFILE, UNDO
 from openbrain.ports.store.store import Store
 from openbrain.runtime.container import Container
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.handlers.lifecycle.job import LifecycleStep, RowByRow
 from openbrain_housekeeper.handlers.lifecycle.prune import prune
+from openbrain_housekeeper.handlers.lifecycle.refile import refile
 from openbrain_housekeeper.handlers.lifecycle.undo import Undoing
 from openbrain_housekeeper.jobs.operations import Step, Worker
 from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
@@ -28,6 +29,7 @@ def worker(store: Store, clock: Clock, holder: str = "test") -> Worker:
     jobs = RowByRow(store.lifecycle, lambda operation: prune(operation, HALF_LIFE_DAYS))
     steps: dict[str, Step] = {
         PRUNE: LifecycleStep(jobs, store.lifecycle, store.outbox, clock),
+        REFILE: LifecycleStep(RowByRow(store.lifecycle, refile), store.lifecycle, store.outbox, clock),
         UNDO: Undoing(store.lifecycle, store.outbox, clock),
     }
     return Worker(store.operations, steps, holder, pace_s=0)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.contract.admin.lifecycle import PruneBody
+from openbrain.contract.admin.lifecycle import LifecycleBody, PruneBody, RefileBody
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
-from openbrain.ports.lifecycle import PRUNE, kept
+from openbrain.ports.lifecycle import PRUNE, REFILE
 from openbrain.ports.store.operations import Operation
 from tests.support.store.fixtures import START, FakeClock, memory, origin, row, viewer, write
 from tests.support.store.lifecycle_worker import worker
@@ -51,10 +51,16 @@ HOLD = '[{"project":"trial","only_project":true}]'
 
 async def pruned(store: SqlStore, clock: FakeClock, number: int, limits: Mapping[str, Any], **more: Any) -> set[str]:
     """The ids that a run tells."""
-    body = PruneBody(older_than_days=more.pop("older_than_days"), **limits, **more)
-    request = {**kept(body.selection("w1", clock.now())), "rule": body.rule(), "dry_run": body.dry_run}
+    return await ran(store, clock, number, PRUNE, PruneBody(**limits, **more))
+
+
+async def ran(store: SqlStore, clock: FakeClock, number: int, kind: str, body: LifecycleBody) -> set[str]:
     asked = Operation(
-        id=f"0198f3a2-5c1e-7b6d-9a55-{number:012x}", workspace_id="w1", kind=PRUNE, actor="ada", request=request
+        id=f"0198f3a2-5c1e-7b6d-9a55-{number:012x}",
+        workspace_id="w1",
+        kind=kind,
+        actor="ada",
+        request=body.request("w1", clock.now()),
     )
     await store.operations.start_operation(asked)
     one = worker(store, clock)
@@ -91,6 +97,24 @@ async def test_pruning_touches_what_is_selected_alone(database: Database) -> Non
                 assert each.project != "trial"
                 assert "pinned" not in each.tags
                 assert NOW - each.created_at >= days * DAY
+        await unwidened(rows, days)
+
+    async def unwidened(rows: list[Memory], days: int) -> None:
+        """Filing elsewhere keeps to the same walls, and lets nobody see more."""
+        before = {each.id: await row(database, each.id) for each in rows}
+        moved = await ran(
+            store, clock, next(turns), REFILE, RefileBody(older_than_days=days, to_project="new", dry_run=False)
+        )
+        for id_, old in before.items():
+            now = await row(database, id_)
+            if id_ not in moved:
+                assert now == old
+                continue
+            assert (old.workspace_id, old.reason, now.project) == ("w1", None, "new")
+            assert old.project not in {"trial", "new"}
+            assert "pinned" not in old.tags
+            assert NOW - old.created_at >= days * DAY
+            assert (now.audience, now.org, now.content) == (old.audience, old.org, old.content)
 
     @settings(max_examples=25)
     @given(MEMORIES, LIMITS, st.integers(1, 200), CONFIDENCES)
