@@ -35,6 +35,7 @@ from openbrain_tick.vaults import Vaults
 
 CHANGED = 20
 BARE_S = 0.2
+WRITTEN, PAGE = 500, b"." * 3000
 WORKSPACE = "default"
 
 
@@ -113,6 +114,19 @@ def cpu_bare(root: Path) -> float:
     return spent / passes
 
 
+def cpu_written(folder: Path) -> float:
+    """Seconds of one file that is made, written and takes the place of another, as the mean of many. Disks differ in it
+    by an order of magnitude, and a first tick does it for every third page."""
+    folder.mkdir()
+    for number in range(WRITTEN):
+        (folder / f"{number}.md").write_bytes(PAGE)
+    began = time.process_time()
+    for number in range(WRITTEN):
+        (folder / f"{number}.new").write_bytes(PAGE)
+        os.rename(folder / f"{number}.new", folder / f"{number}.md")  # noqa: PTH104 - nothing but the call
+    return (time.process_time() - began) / WRITTEN
+
+
 async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
     """All figures of a new vault, in a process that runs as a service does."""
     root, clock = base / "vault", SteppingClock()
@@ -156,6 +170,7 @@ async def figures_of(service: TickService, root: Path, repeats: int, rules: floa
         await service.tick()
     await service.container.store.close()
     once = {"first": first, "first_bare": beside, "rules": rules, "peak_mb": peak_mb(), "plain_mb": plain}
+    once["written"] = cpu_written(root.parent / "written")
     return {**figures, **{name: [value] for name, value in once.items()}}
 
 
