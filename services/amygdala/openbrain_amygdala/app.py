@@ -83,7 +83,7 @@ def _foreign(name: str) -> StreamSpec:
 
 
 def periodic_jobs(container: Container) -> Leader:
-    """What time does to signals, and what is posted to webhooks: by one replica."""
+    """Changes of signals by time, and posts to webhooks: by one replica."""
     signals, webhooks = container.settings.signals, container.settings.webhooks
     kept = Kept(
         broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),

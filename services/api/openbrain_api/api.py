@@ -1,4 +1,4 @@
-"""What handlers may reach. It is made once, of a process's adapters; nothing is global."""
+"""The resources of handlers. It is made once, of a process's adapters; nothing is global."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What does not answer: asked at most once a second, whoever asks us."""
+"""Health of dependencies: checked at most once a second, whoever asks."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ class Checks:
         self._lock = asyncio.Lock()
 
     async def failing(self) -> Failing:
-        """What does not answer, with the reason; services where all is well are absent."""
+        """Failing services, with the reason; healthy ones are absent."""
         async with self._lock:
             if (known := self._known.get()) is not None:
                 return known

@@ -47,7 +47,7 @@ RELAYED = (
     table.LIFECYCLE_COMPLETED,
     *(table.BROADCAST, table.TICK_REQUESTED, table.TICK_COMPLETED),
 )
-"""What stands in the outbox."""
+"""The kinds of rows in the outbox."""
 
 
 def housekeeper(container: Container, project_text: Project | None = None) -> Leader:

@@ -54,7 +54,7 @@ def text_service(container: Container) -> Service:
 
 
 def vector_service(container: Container) -> Service:
-    """What was embedded and what ended, into the vector index."""
+    """The service that writes embedded and ended memories into the vector index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
         return await project_vector(ids, store=container.store, index=container.vectors, generations=generations)

@@ -1,4 +1,4 @@
-"""What a tick tells of itself. Members and phases are named as the original's; `diff` is a dry run's alone."""
+"""The report of a tick. Members and phases are named as the original's; `diff` is a dry run's alone."""
 
 import difflib
 import time
@@ -52,7 +52,7 @@ class Report:
         }
 
     def problems(self, found: Sequence[Problem]) -> None:
-        """What could not be taken: file, line, reason."""
+        """Unreadable parts: file, line, reason."""
         once = list(dict.fromkeys(found))
         self.more["problem_count"] = len(once)
         self.more["problems"] = [
@@ -79,7 +79,7 @@ def stats(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def diff(changes: Sequence[Change], read: Callable[[str], str]) -> str:
-    """What would be written, as a unified diff of up to DIFF_CHARS; what does not fit is counted."""
+    """The planned changes as a unified diff of up to DIFF_CHARS; the rest is counted."""
     parts: list[str] = []
     used = 0
     for number, change in enumerate(changes):

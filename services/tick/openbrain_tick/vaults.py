@@ -18,7 +18,7 @@ class Vault:
     index: Index
     thresholds: Thresholds
     wait_s: float
-    """How long a tick waits to be the one writer."""
+    """Seconds that a tick waits to be the one writer."""
 
 
 class Vaults:

@@ -1,1 +1,1 @@
-"""What becomes of a signal's events: plain functions of (message, ports)."""
+"""Handlers of a signal's events: plain functions of (message, ports)."""

@@ -1,4 +1,4 @@
-"""What agents without HTTP say of signals: seen, stopped, over, listening."""
+"""Acknowledgements by agents without HTTP: seen, stopped, over, listening."""
 
 from collections import defaultdict
 from collections.abc import Sequence

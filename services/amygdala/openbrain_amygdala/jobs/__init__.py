@@ -1,1 +1,1 @@
-"""What time does to signals, and posts to webhooks: one file a periodic job."""
+"""Changes of signals by time, and posts to webhooks: one file a periodic job."""

@@ -1,4 +1,4 @@
-"""What time does to signals, as one round: it says how much it did."""
+"""A round of changes of signals by time, and its counts."""
 
 from dataclasses import asdict, dataclass
 
@@ -8,7 +8,7 @@ from openbrain.ports.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """How long, microseconds."""
+    """Retention, microseconds."""
 
     broadcasts: int
     signals: int

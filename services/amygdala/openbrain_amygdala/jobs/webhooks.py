@@ -29,7 +29,7 @@ class Posting:
     backoff_s: Sequence[float]
 
     async def __call__(self, webhook: Webhook) -> int:
-        """How many were delivered. Ends at the first that was not taken: the order is kept."""
+        """The number of delivered ones. Ends at the first that was not taken: the order is kept."""
         delivered, passed = 0, webhook.cursor
         attempts = webhook.attempts
         for row in await self.store.broadcasts.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):

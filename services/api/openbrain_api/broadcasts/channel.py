@@ -17,7 +17,7 @@ PAGE = 200
 KEPT = 500
 KEPT_BYTES = 2 * 1024 * 1024
 LINGER_S = 10.0
-"""How long is read on for who comes back."""
+"""Seconds of reading on for a client that comes back."""
 _PAUSE_S = 0.25
 _log = structlog.get_logger(__name__)
 
@@ -53,7 +53,7 @@ class Listener:
 
 
 class Channel:
-    """What a workspace has broadcast lately. The stream server says it first; the truth is asked for what is missing,
+    """Recent broadcasts of a workspace. The stream server says it first; the truth is asked for what is missing,
     and every `look_s` while nothing comes, so that a stream server that is down, or lost everything, costs that long.
 
     `top`: the highest number that there is. `recent`: what stands before it, as far as it is known.
@@ -107,7 +107,8 @@ class Channel:
         self.left_at = time.monotonic()
 
     async def after(self, seq: int) -> Sequence[EncodedBroadcast]:
-        """What follows `seq`, in order, a page at most. `TryLater` where only the truth knows, and does not answer."""
+        """Broadcasts behind `seq`, in order, a page at most. `TryLater` where only the truth knows, and does not
+        answer."""
         if seq >= self.top:
             return ()
         if self._kept and self._kept[0].seq <= seq + 1:

@@ -43,7 +43,7 @@ class EncodedBroadcast:
 
 
 class Unreadable(Exception):
-    """What stands in the stream is no broadcast of ours."""
+    """The entry of the stream is no broadcast of ours."""
 
 
 def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
@@ -75,7 +75,7 @@ def frame(name: str, data: bytes, seq: int | None = None) -> bytes:
 
 
 def retry(milliseconds: int) -> bytes:
-    """How long a client waits before it comes back."""
+    """The client's pause before it comes back."""
     return b"retry: %d\n\n" % milliseconds
 
 
@@ -85,7 +85,7 @@ def may_hear(viewer: Viewer, org: str) -> bool:
 
 
 def frames(viewer: Viewer, broadcasts: Iterable[EncodedBroadcast]) -> bytes:
-    """What a client is sent of these; of the others it is told the numbers, so that none is missing."""
+    """The frames of a client; of the other broadcasts it gets the numbers, so that none is missing."""
     parts: list[bytes] = []
     hidden: list[int] = []
     for broadcast in broadcasts:

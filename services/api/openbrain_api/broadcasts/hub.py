@@ -36,7 +36,7 @@ class Hub:
 
     @property
     def listening(self) -> int:
-        """How many listen."""
+        """The number of listeners."""
         return sum(len(channel.listeners) for channel in self._channels.values())
 
     def admit(self, listener: Listener) -> None:
@@ -78,7 +78,7 @@ class Hub:
             return made
 
     async def present(self, viewer: Viewer) -> Present:
-        """What burns, for who begins to listen: read after he asked, so that no halt that is acknowledged is missing.
+        """Open signals for a new listener: read after its request, so that no acknowledged halt is missing.
         Those who ask while an answer is read share the next."""
         return await self._present.call(replace(viewer, agent_id="", session_id=""), viewer.agent_id)
 

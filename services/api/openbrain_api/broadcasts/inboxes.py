@@ -78,7 +78,7 @@ async def inbox_events(
     seconds: float | None,
     heartbeat_s: float,
 ) -> AsyncGenerator[bytes, None]:
-    """What stands behind the number `cursor`, then what comes, and heartbeats meanwhile. `read`: the next behind a
+    """Messages behind the number `cursor`, then new ones, and heartbeats meanwhile. `read`: the next behind a
     number, none where there are none."""
     yield retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
     with beating(seconds, heartbeat_s, gone) as clock:

@@ -1,4 +1,4 @@
-"""Who listens, written for many at once."""
+"""Listeners, saved for many at once."""
 
 import asyncio
 import contextlib

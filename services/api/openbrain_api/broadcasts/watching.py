@@ -19,7 +19,7 @@ _BACK_MS = (500, 1500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """What a client wants to hear, and how."""
+    """A client's choice of broadcasts, and their form."""
 
     hub: Hub
     viewer: Viewer
@@ -113,7 +113,7 @@ def beating(seconds: float | None, heartbeat_s: float, gone: Listener) -> Iterat
 
 
 def _encoded(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
-    """What was kept no longer is told as skipped: the state, which came first, knows what became of it."""
+    """Broadcasts past their retention are sent as skipped: the state, which came first, covers them."""
     lost = news[0].seq - cursor - 1
     before = skipped(cursor + 1, cursor + lost) if lost > 0 else b""
     return before + frames(viewer, news)

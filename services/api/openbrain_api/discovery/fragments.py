@@ -1,4 +1,4 @@
-"""What is shown of a long text around the words that were found. Pure: text is cut, never changed."""
+"""Fragments of a long text around the words that were found. Pure: text is cut, never changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ MOST = 3
 CHARS = 200
 _BEFORE = 60
 _EDGE = 20
-"""How far a cut may move to fall between words."""
+"""The distance by which a cut may move to fall between words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
 
 
 def shares(lengths: Sequence[int], total: int) -> list[int]:
-    """How much of each is looked at when `total` is looked at together: the short ones whole, the long ones alike."""
+    """The share of each text within `total`: the short ones whole, the long ones alike."""
     given = [0] * len(lengths)
     for left, index in enumerate(sorted(range(len(lengths)), key=lengths.__getitem__)):
         given[index] = min(lengths[index], total // (len(lengths) - left))

@@ -1,4 +1,4 @@
-"""What a search is asked, and what it answers."""
+"""A search's question and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Search:
 
     @property
     def rank(self) -> int:
-        """How many came before this page."""
+        """The number of hits before this page."""
         return self.cursor.place.rank if self.cursor else 0
 
 

@@ -38,7 +38,7 @@ class Authenticator:
         """When it was last said of an address (microseconds)."""
 
     async def actor(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> Actor:
-        """Whoever holds the header's key. `Unauthorised`; `WrongKeys` where too many came from there, with the
+        """The holder of the header's key. `Unauthorised`; `WrongKeys` where too many came from there, with the
         X-RateLimit headers."""
         if not self._rate.per_minute or not authorization:
             return await self._keyring.actor(authorization)

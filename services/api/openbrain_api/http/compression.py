@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from openbrain_api.http.refused import Refused
 
 PART_BYTES = 256 * 1024
-"""What one step of unpacking gives at most: a small body may hold a very large one."""
+"""Most bytes of one step of unpacking: a small body may hold a very large one."""
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5
 _LONG = 128 * 1024

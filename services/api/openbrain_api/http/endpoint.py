@@ -166,7 +166,7 @@ def _wrong(allowed: str) -> Response:
 
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
-    """What every other path answers."""
+    """The response of every other path."""
     extra_headers = [(b"x-request-id", parsing.request_id(parsing.headers_of(scope["headers"])))]
     await write(problem_from(no_such_route()), send, head=scope["method"] == "HEAD", extra_headers=extra_headers)
 

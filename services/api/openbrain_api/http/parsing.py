@@ -210,7 +210,7 @@ def expected_versions(headers: Headers) -> frozenset[str] | None:
 
 
 def matching_tag(headers: Headers, entity_tag: str) -> str | None:
-    """What the client has of this already, by `If-None-Match`: the tag of the plain body, or where it takes it of the
+    """The tag that the client has already, by `If-None-Match`: the tag of the plain body, or where it takes it of the
     packed one."""
     given = headers.get(b"if-none-match")
     if given is None:

@@ -1,4 +1,4 @@
-"""How often a key may ask, and the headers that tell it."""
+"""Rates of requests by key, and their headers."""
 
 import math
 

@@ -44,13 +44,13 @@ class Response:
     media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: AsyncIterator[bytes] | None = None
-    """What follows `body`, written as it comes; where it fails, the answer ends without its end."""
+    """The parts behind `body`, written as they come; where it fails, the answer ends without its end."""
     gone: Callable[[], None] | None = None
     """Of an answer that may stay silent for long: called when nobody reads it any more."""
 
 
 Content = BaseModel | Mapping[str, object]
-"""What a handler answers with: a model of the contract, or its members where building the model costs too much."""
+"""A handler's response: a model of the contract, or its members where building the model costs too much."""
 
 
 def respond(
@@ -142,7 +142,7 @@ def problem_from(error: Exception, stored: Stored | None = None) -> Response:
 
 
 def allowed_methods(allowed: str) -> Response:
-    """What can be done here."""
+    """The methods allowed here."""
     return Response(204, b"", "", {"allow": allowed})
 
 

@@ -37,7 +37,7 @@ class Call(Generic[B, Q]):
     """The body as it arrives, in parts of any size, of a route that takes one so."""
 
     async def viewer(self, session_id: str | None, actor: Actor | None = None) -> Viewer:
-        """Whose eyes it reads with, in the session that it names. What it changes must be the agent's own."""
+        """The reader of the request, in the session that it names. What it changes must be the agent's own."""
         return await self.api.session_agents.of((actor or self.actor).viewer(session_id or ""))
 
 
@@ -78,7 +78,7 @@ class Route:
     cost: int = 1
     """Of the key's requests a minute."""
     weigh: Callable[[Any], int] | None = None
-    """What a body costs in all, where that depends on it: what is above `cost` is taken once it is read."""
+    """The cost of a body, where that depends on it: what is above `cost` is taken once it is read."""
     body_bytes: int = limits.ONE_BODY_BYTES
     """The largest body, decompressed."""
     stores: bool = False
@@ -96,7 +96,7 @@ class Route:
     """The body is a form with these fields, as the original's clients send; a name that ends in [] is of files. The
     handler reads it from `stream`."""
     media: str = JSON
-    """What a success without `response` is written in."""
+    """The media type of a success without `response`."""
 
     def __call__(self, handler: Handler) -> "Route":
         """The route of this handler."""

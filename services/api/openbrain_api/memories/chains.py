@@ -21,7 +21,7 @@ class Behind:
     """Of one memory."""
 
     depth: int = 0
-    """How many it supersedes, at most 50."""
+    """The number of memories that it supersedes, at most 50."""
     parent: str | None = None
     """None also where the one who asks may not see it."""
 

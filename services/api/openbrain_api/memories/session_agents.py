@@ -1,4 +1,4 @@
-"""Who is of a session: they see what the others keep in it."""
+"""Agents of a session: they see each other's memories in it."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ _SIZE = 4096
 
 
 class SessionAgents:
-    """Who is of a session, as of a second ago at most."""
+    """The agents of a session, as of a second ago at most."""
 
     def __init__(self, sessions: Sessions, clock: Clock) -> None:
         self._sessions, self._clock = sessions, clock

@@ -97,7 +97,7 @@ def _media(body: type[BaseModel], schema: Json) -> Json:
 
 
 def _ndjson() -> Json:
-    """What a line may be; OpenAPI 3.1 has no word for it."""
+    """The schema of a line; OpenAPI 3.1 has no word for it."""
     lines = {"oneOf": [{"$ref": REF.format(model=line.__name__)} for line in LINES]}
     return {"schema": {"type": "string", "description": "One JSON object a line.", "x-line-schema": lines}}
 
@@ -225,7 +225,7 @@ def _problems(route: Route) -> Json:
 
 
 def _headers(route: Route, status: int) -> Json:
-    """What an answer of this status carries beside its body."""
+    """Headers of a response of this status."""
     whole, text = {"type": "integer", "minimum": 0}, {"type": "string"}
     headers: Json = {"X-Request-Id": {"description": "The caller's own, or a new one.", "schema": text}}
     if route.needs_key and status not in (401, 405):

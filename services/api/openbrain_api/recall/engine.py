@@ -41,7 +41,7 @@ _WORDS = 32
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What came of one question in one round."""
+    """The outcome of one question in one round."""
 
     hits: IndexHits
     fused: Scores

@@ -1,4 +1,4 @@
-"""How the score and the place of each memory came about. Pure."""
+"""Explanation of each memory's score and place. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 

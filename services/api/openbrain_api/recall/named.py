@@ -31,5 +31,5 @@ async def named(
 
 
 def lifted(scores: Scores, hits: Sequence[Hit] | None, lift: float) -> Scores:
-    """What a name in the question adds to the score of a memory, also where no index found it."""
+    """The lift of a name in the question for a memory's score, also where no index found it."""
     return {**scores, **{hit.memory_id: scores.get(hit.memory_id, 0.0) + lift for hit in hits or ()}}

@@ -28,7 +28,7 @@ class RankedMemory:
 
 
 def bucket(top: float, score: float, width: float) -> int:
-    """How many widths `score` lies below `top`: 0 for the best."""
+    """The bucket: widths by which `score` lies below `top`, 0 for the best."""
     return int((top - score) / width + _ROUNDING)
 
 

@@ -1,4 +1,4 @@
-"""What a recall is asked, and what it answers."""
+"""A recall's question and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from openbrain_api.recall.comparing.time_words import TimeSpan
 from openbrain_api.recall.order import RankedMemory
 
 KEYWORD_BOOST = 0.3
-"""What keywords add when the request names no boost of its own."""
+"""The boost of keywords when the request names none."""
 LISTED_BOOST = 1.5
-"""What a score is multiplied by where one of the boost words is found (the original's form)."""
+"""The factor of a score where one of the boost words is found (the original's form)."""
 
 
 class Match(StrEnum):
-    """What makes a memory an answer."""
+    """A memory as an answer, with its reasons."""
 
     MEANING = "meaning"
     NAMES = "names"

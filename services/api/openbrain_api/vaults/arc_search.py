@@ -29,7 +29,7 @@ class _Read:
 
 
 def search(folder: Folder, query: ArcsQuery) -> tuple[list[ArcAnswer], bool]:
-    """Those that hold at least one word, rare words counting more, and whether all were looked at."""
+    """Arcs that hold at least one word, rare words counting more, and whether all were read."""
     words = _words(query.q)
     if not words:
         raise Invalid("q", "give at least one word")

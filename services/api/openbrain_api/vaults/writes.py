@@ -21,11 +21,11 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a request does to the vault; `changes` may be nothing where all stands there already."""
+    """A request's changes of the vault; none where all stands there already."""
 
     changes: Sequence[Change]
     response: dict[str, Any]
-    """What its answer says of them."""
+    """The response about them."""
 
 
 @dataclass(frozen=True, slots=True)

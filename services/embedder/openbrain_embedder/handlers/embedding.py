@@ -177,7 +177,7 @@ async def _embed_missing(
 
 
 class _Saving:
-    """What is embedded and not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
+    """Embeddings that are not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
 
     def __init__(self, cache: Vectors, model: str, clock: Clock, *, replace: bool = False) -> None:
         self._cache, self._model, self._clock, self._replace = cache, model, clock, replace

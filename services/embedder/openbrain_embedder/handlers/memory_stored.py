@@ -59,7 +59,7 @@ class Embedding:
         return failures
 
     async def imported(self, events: Events) -> Failures:
-        """What `known` is to the stream of low priority: what is for the serving model does not wait for another."""
+        """As `known`, for the stream of low priority: work for the serving model does not wait for another."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}
@@ -84,7 +84,7 @@ class Embedding:
         return failures
 
     async def _announce(self, events: Events, failures: Failures, written: Sequence[Generation]) -> None:
-        """What is done for the generation that serves is to be done for those of other models, once for each model."""
+        """Announce what was done for the serving generation for those of other models, once for each model."""
         others = {item.model: item for item in written if item.model != written[0].model}
         ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
         done = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in failures]
@@ -145,7 +145,7 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _parted(events: Events) -> tuple[Events, Mapping[str, list[CloudEvent[Any]]]]:
-    """Those that name no generation, and the others by the one they name. What is embedded already is not for us."""
+    """Deliveries without a generation, and the others by generation. Embedded ones are left out."""
     for_all: list[CloudEvent[Any]] = []
     by_name: defaultdict[str, list[CloudEvent[Any]]] = defaultdict(list)
     for event in events:

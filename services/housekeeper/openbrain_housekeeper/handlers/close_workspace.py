@@ -18,7 +18,7 @@ REACHED = "reached"
 again by each step."""
 OPEN = frozenset(status for status in OperationStatus if not status.ended)
 SETTLE_S = 5.0
-"""How long after its end a workspace may still be written to, by a process that has just looked it up."""
+"""Seconds after its end in which a workspace may still be written to, by a process that has just looked it up."""
 
 
 class Streams(Protocol):

@@ -1,4 +1,4 @@
-"""What is particular to a reindex that brings in another embedding model."""
+"""Parts of a reindex that brings in another embedding model."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from openbrain.ports.store.store import Store
 MODEL = "model"
 """Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
 ON_THEIR_WAY = 256
-"""What is live meanwhile is announced for the new model too: so many entries may always be on their way."""
+"""Entries that may always be on their way: live memories are announced for the new model meanwhile."""
 MOST_LACKING = 10_000
 """Memories without vectors that one comparison counts."""
 PAGE = 1000

@@ -23,11 +23,11 @@ PATIENCE = 3600 * MICROSECONDS
 WRITTEN_AGAIN = 500
 """Entries of an index that are written anew in one step."""
 ROUNDS = 20
-"""How often an index is asked whether it is clean."""
+"""Number of checks whether an index is clean."""
 
 
 class StreamFiles(Protocol):
-    """What a purge needs of the streams."""
+    """The streams as a purge needs them."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 
@@ -35,7 +35,7 @@ class StreamFiles(Protocol):
 
 
 class Index(Protocol):
-    """What a purge needs of an index."""
+    """An index as a purge needs it."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed: ...
 
@@ -78,7 +78,7 @@ class Purging:
     async def _phase(
         self, name: str, phase: Callable[[Operation], Awaitable[object]], operation: Operation
     ) -> object | None:
-        """What is done to whole indexes and files is done once for all purges that wait for it."""
+        """A step on whole indexes and files, done once for all purges that wait for it."""
         young = self._clock.now() - operation.created_at < PATIENCE
         if name not in OWN and young and await self._store.operations.followed(operation):
             return LEFT
@@ -137,7 +137,7 @@ class _Cleaning:
         self._rounds = self._written = 0
 
     async def step(self, name: str) -> dict[str, Any] | None:
-        """What was done, once it is; None while there is more to do."""
+        """The result, once done; None while there is more to do."""
         if self._again and self._project is not None:
             some, self._again = self._again[:WRITTEN_AGAIN], self._again[WRITTEN_AGAIN:]
             await self._project(some)

@@ -37,7 +37,7 @@ PAGE = 1000
 BEHIND = 4000
 """Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
 ROUNDS = 5
-"""How often what differs is announced again before it counts as failed."""
+"""Number of times that a difference is announced again before it counts as failed."""
 SHOWN = 5
 """Ids in a message."""
 LEFT = "left"
@@ -231,7 +231,7 @@ class Reindexing:
         return replace(_next(operation, "compare", rounds=rounds, compared_at=now, **again), waits=True)
 
     async def _all_announced(self, operation: Operation) -> Progress:
-        """What was announced until `since` is in the stream by now, so that reading it shows whether it is done."""
+        """Whether all announced until `since` is in the stream, so that reading it shows whether it is done."""
         oldest = await self._store.outbox.unpublished_since()
         if oldest is not None and oldest <= operation.result["since"]:
             raise TryLater("what was announced is not published yet")
@@ -253,7 +253,7 @@ class Reindexing:
         return _next(operation, "clear")
 
     async def _clear(self, operation: Operation) -> Progress:
-        """What this version can't write can't answer again: nothing may lie on in it."""
+        """Clear what this version can't write: nothing may lie on in it."""
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
         for item in await self._store.generations.generations(generation.kind):
@@ -264,7 +264,7 @@ class Reindexing:
         return _next(operation, "complete")
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
-        """What changed while the index that served could not be written is there, but was never noted so."""
+        """Mark rows that changed while the serving index could not be written: they are there, but unmarked."""
         async for unmarked in reconcile.unmarked(
             self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
         ):

@@ -1,4 +1,4 @@
-"""What the operation of a reindex is about, and what it announces."""
+"""The request of a reindex, and its announcements."""
 
 from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import REINDEX as STREAM

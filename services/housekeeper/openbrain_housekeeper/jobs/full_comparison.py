@@ -22,7 +22,7 @@ class Everything:
         self._comparing_digests = False
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)
-        """How long to wait after a round that ended nothing."""
+        """The pause after a round that ended nothing."""
         self._begun = False
 
     async def round(self) -> int:

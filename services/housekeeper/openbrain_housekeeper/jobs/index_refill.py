@@ -23,7 +23,7 @@ SHORT_S = 0.02
 WAIT_S = 0.2
 """While nothing is to be done but wait."""
 EPOCH_S = 300.0
-"""How often an index gets its next epoch: what is restored from before that is told from what stood."""
+"""Interval of an index's epochs: what is restored from before that is told from what stood."""
 SPAN = 5_000
 """Rows whose marks one statement takes back."""
 Prepare = Mapping[IndexKind, Callable[[Generation], Awaitable[object]]]
@@ -43,7 +43,7 @@ class IndexRefill:
         """When each got its epoch."""
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = LOOK_S
-        """How long to wait after the last round."""
+        """The pause after the last round."""
 
     async def round(self) -> int:
         """1 after a piece of work; an error begins it anew."""

@@ -21,7 +21,7 @@ ends the operation as failed, unless its kind must come to its end."""
 HOLD_S = 15.0
 """A dead worker's operation is taken up by another after this long."""
 PACE_S = 0.5
-"""How long small steps follow each other before their progress is written down."""
+"""Interval at which the progress of small steps is saved."""
 WAITS_FOR = "waits_for"
 """Member of a result: why nothing can be done now."""
 CleanUp = Callable[[Operation], Awaitable[None]]

@@ -13,7 +13,7 @@ from openbrain.usecases.tick_schedule import last_slot
 PAGE = 200
 """Documents read at once."""
 MISSED = DAY
-"""What was due longer ago, while no housekeeper ran, waits for its next time."""
+"""Lateness from which a due job waits for its next time, where no housekeeper ran."""
 _SLOTS = uuid.UUID("4d6c2f0e-5b8e-4a55-9d6b-0a4c7e0b6f11")
 _log = structlog.get_logger(__name__)
 

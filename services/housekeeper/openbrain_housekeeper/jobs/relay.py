@@ -24,7 +24,7 @@ Settle = Callable[[OutboxEntry], Awaitable[None]]
 
 
 class BroadcastStreams(Protocol):
-    """What sees to broadcasts beside the outbox."""
+    """The writer of broadcasts beside the outbox."""
 
     lock: asyncio.Lock
     """Held by whoever publishes broadcasts."""

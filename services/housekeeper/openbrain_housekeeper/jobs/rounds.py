@@ -1,4 +1,4 @@
-"""What jobs have in common: the size of a round, the wait after it, and the relay woken by its events."""
+"""Common parts of jobs: the size of a round, the wait after it, and the relay woken by its events."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

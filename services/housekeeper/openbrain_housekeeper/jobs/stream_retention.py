@@ -33,7 +33,7 @@ class StreamRetention:
         return await self.round(outside) + await broadcasting.trim(await store.time())
 
     async def round(self, outside: Sequence[OutsideGroup]) -> int:
-        """How many entries went. Raises what redis-py raises."""
+        """The number of removed entries. Raises errors of redis-py."""
         client, settings = self._client, self._settings
         streams = waited_for(plan(settings), settings, outside)
         removed = sum(report.removed for report in await trim(client, streams, settings.retention_s))

@@ -26,7 +26,7 @@ class Marks:
         self._after = ""
 
     async def round(self) -> int:
-        """How many were announced."""
+        """The number of announced rows."""
         announced = 0
         for _ in range(LOOKS):
             until = await self._own.store.expected_entries.walk(self._after, WALKED)

@@ -35,7 +35,7 @@ class VaultCheck:
     since: int | None = None
 
     async def round(self) -> int:
-        """How many signals were raised or resolved."""
+        """The number of signals raised or resolved."""
         if not self.workspaces:
             return 0
         created = {workspace.id: workspace.created_at for workspace in await self.store.workspaces.workspaces()}
@@ -44,7 +44,7 @@ class VaultCheck:
         )
 
     async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
-        """What is wrong in one."""
+        """The problems of one vault."""
         ticks = await self.store.ticks.ticks(workspace_id, TICKS)
         runs = [
             Run(

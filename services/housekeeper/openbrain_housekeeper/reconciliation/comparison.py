@@ -24,7 +24,7 @@ REMEMBERED = 10_000
 AT_ONCE = 5_000
 """Announced before it is waited until they have been taken: the outbox stays short."""
 PATIENCE = 60 * MICROSECONDS
-"""How long that is waited for; what differs after that counts as queued."""
+"""The longest wait for that; later differences count as queued."""
 FEW = 16
 """An index of no more entries than these is compared whatever they are of."""
 SAMPLED = 1_000
@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is to be done. Times in microseconds."""
+    """The request. Times in microseconds."""
 
     full: bool = False
     """Compare every row and entry, also where the sums agree."""
@@ -47,14 +47,14 @@ class Asked:
     patient: bool = True
     """Look once more at what changed just now, after the grace time; else that is left for the next time."""
     grace: int = 60 * MICROSECONDS
-    """What changed so lately is on its way by itself."""
+    """Age below which a change is on its way by itself."""
     retention: int = 7 * 86_400 * MICROSECONDS
     """Tombstones that stand for longer are removed: no stream holds an event from before them."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found in one generation."""
+    """Counts of one generation."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""What may be announced again: nothing that is merely queued."""
+"""Rows that may be announced again: nothing that is merely queued."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

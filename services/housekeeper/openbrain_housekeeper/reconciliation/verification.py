@@ -25,14 +25,14 @@ Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
 
 
 class Verifier:
-    """What a verification works with."""
+    """The resources of a verification."""
 
     def __init__(self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, asked: Asked) -> None:
         """`asked`: what the duty does; an operation's own words replace parts of it."""
         self.store, self.indexes, self.quiescent, self.clock, self.asked = store, indexes, quiescent, clock, asked
 
     async def generations(self) -> Sequence[Generation]:
-        """Those that are compared: what is being built is compared by who builds it."""
+        """The compared generations: one being built is compared by its reindex."""
         return [
             generation for generation in await self.store.generations.generations() if generation.status in _COMPARED
         ]
@@ -64,7 +64,7 @@ class Verification:
         return sum(tally.rows for tally in self._tallies)
 
     def summary(self) -> dict[str, Any]:
-        """What was found by now."""
+        """The findings so far."""
         differences = sum(tally.faults.total() for tally in self._tallies)
         return {
             "equal": not differences,

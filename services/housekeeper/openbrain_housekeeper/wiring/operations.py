@@ -54,7 +54,7 @@ def worker(
 
 
 def erasing_steps(container: Container, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
-    """What ends many memories, or all of a workspace."""
+    """Steps that end many memories, or all of a workspace."""
     store, clock = container.store, container.clock
     indexes: Indexes = {
         "text": (lambda: container.text, lambda: store.generations.written(IndexKind.TEXT)),

@@ -63,7 +63,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
 
 
 def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
-    """What it does by itself. Embedded indexes are compared by the process that they belong to."""
+    """Jobs of reconciliation. Embedded indexes are compared by the process that they belong to."""
     settings, wake = container.settings.housekeeping, container.wake
     every_s = settings.tuning.reconcile_every_s
 

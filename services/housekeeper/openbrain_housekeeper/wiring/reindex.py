@@ -1,4 +1,4 @@
-"""What a reindex builds: the next generation of each index, wired."""
+"""Wiring of a reindex: the next generation of each index."""
 
 from collections.abc import Sequence
 from functools import partial

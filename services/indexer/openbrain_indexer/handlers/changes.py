@@ -42,7 +42,7 @@ async def project_changed(
 
 
 def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now: int) -> None:
-    """How long after its commit each change is found; of reindexing that says nothing."""
+    """Measure the delay from commit to index; for reindexing it says nothing."""
     for delivery in batch:
         event, fields = delivery.event, vars(delivery.event.data)
         live = fields.get("generation") is None and fields.get("change") not in _NOT_LIVE

@@ -14,7 +14,7 @@ _fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(Vec
 
 
 def fields(memory: Memory) -> Fields:
-    """What filters ask of an entry."""
+    """Filterable fields of an entry."""
     return _fields(
         workspace_id=memory.workspace_id,
         org=memory.org,

@@ -20,7 +20,7 @@ from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.store import Store
 
 ROUNDS = 5
-"""How often a row that changes under the projector is read again before its entry is tried later."""
+"""Number of reads of a row that changes meanwhile, before its entry is tried later."""
 
 TURN = 64
 """Rows made into entries between two turns of the event loop: about 2 ms."""
@@ -36,7 +36,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Writable(Protocol[Entry_contra]):
-    """What is asked of an index here; both ports have it."""
+    """An index as the projection needs it; both ports have it."""
 
     builder: str
     at_once: int

@@ -48,7 +48,7 @@ async def project_vector(
 async def _vector_entries(
     rows: Sequence[Memory], model: str, vectors: Vectors, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
-    """What generations of this model should hold, and the rows that this makes whole."""
+    """Entries of this model's generations, and the rows that they complete."""
     standing = [row.id for row in rows if not row.ended and row.wants_vector]
     passages = await vectors.passages(standing, model) if standing else {}
     entries: list[VectorEntry | Tombstone] = []

@@ -17,7 +17,7 @@ from openbrain_tick.world import World
 
 
 async def clear_signals(made: AppliedAnswer, vault: Vault, store: Store, now_us: int, world: World) -> None:
-    """What the model cleared in pages ends in the store too, and leaves the feed."""
+    """Signals that the model cleared in pages end in the store too, and leave the feed."""
     notes = {
         world.rows[name]: change.reason or "cleared by the tick"
         for place, change in made.accepted.signals.items()

@@ -89,7 +89,7 @@ def _is_marked(arc: Arc) -> bool:
 
 
 def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
-    """What the pages say. Nothing of one that was merged into another: its marks went along."""
+    """The markers of the pages. None of a page merged into another: its markers went along."""
     found: dict[tuple[str, str], Marked] = {}
     refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
@@ -114,7 +114,7 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
 # The same from tick to tick, where one page of many was edited.
 @lru_cache(maxsize=65_536)
 def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
-    """Those of an arc, and type and line of others that are too long."""
+    """The markers of an arc, and type and line of others that are too long."""
     found: list[Marked] = []
     long: list[tuple[str, int]] = []
     for marker in markers_of(detail, MEMORY_TYPES):

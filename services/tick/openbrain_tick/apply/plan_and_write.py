@@ -63,7 +63,7 @@ async def _is_torn(vault: Vault) -> bool:
 
 
 async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: Written) -> bool:
-    """What is removed goes last, but for pages that go elsewhere: a writer killed between two groups leaves pages
+    """Write the changes. Removals go last, but for pages that move: a writer killed between two groups leaves pages
     twice, and the next tick does the rest."""
     moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
     changes = sorted(

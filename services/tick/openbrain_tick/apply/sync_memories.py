@@ -32,7 +32,7 @@ FEW: Final = 20
 
 @dataclass(slots=True)
 class SyncedMemories:
-    """What was done, as numbers of memories."""
+    """Counts of changed memories."""
 
     submitted: int = 0
     superseded: int = 0
@@ -129,7 +129,7 @@ class _Run:
             self.done.superseded += 1
 
     async def submit(self, new: Sequence[Marked]) -> None:
-        """Those that are there already, whoever said them, are those."""
+        """Store new markers. A memory that says the same already, by anyone, is theirs."""
         for start in range(0, len(new), BATCH):
             some = new[start : start + BATCH]
             rows = []

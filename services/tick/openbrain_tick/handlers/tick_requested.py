@@ -21,7 +21,7 @@ from openbrain.ports.store.vault import TickJob, Ticks
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
 AGAIN_FOR_S = 3600.0
-"""What waiting may mend is tried again for so long. The pauses double, so that these are seven tries at most."""
+"""Time for which temporary failures are tried again. The pauses double, so that these are seven tries at most."""
 _NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")
 _log = structlog.get_logger(__name__)
 
@@ -45,7 +45,7 @@ async def handle_all(
     holder: str,
     hold_s: float = HOLD_S,
 ) -> list[Exception | None]:
-    """Those of different workspaces side by side, of one workspace one after the other."""
+    """Handle requests of different workspaces side by side, of one workspace one after the other."""
     locks: dict[str, asyncio.Lock] = {}
 
     async def one(delivery: Requested) -> Exception | None:
@@ -114,7 +114,7 @@ async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception |
 
 
 def _reason(failure: Exception, job: TickJob) -> str:
-    """What is written down of it: no contents."""
+    """The stored reason: no contents."""
     if isinstance(failure, OpenBrainError):
         _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(failure))
         return str(failure) or type(failure).__name__

@@ -1,1 +1,1 @@
-"""What a tick reads before it plans: signals, incidents, probes, transcripts."""
+"""Input of a tick's plan: signals, incidents, probes, transcripts."""

@@ -1,4 +1,4 @@
-"""What the incidents of a vault need of the truth."""
+"""Open incidents of a vault, from the database."""
 
 from collections.abc import Iterable
 

@@ -71,7 +71,7 @@ def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Rai
 # The same from tick to tick.
 @lru_cache(maxsize=4 * RAISES)
 def _said(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
-    """What a mark raises, but for when; None where it can't be."""
+    """The raise of a mark, but for its time; None where it can't be one."""
     source = cleaned_line(source)[:255]
     content = redacted(cleaned(content).strip())
     title = content.partition("\n")[0].strip()[:255] or source
@@ -90,7 +90,7 @@ def _said(workspace_id: str, severity: str, source: str, content: str, project: 
 
 
 async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
-    """What everyone of the workspace should see first."""
+    """The alarm that everyone of the workspace should see first."""
     return alarm_of(await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), ALARMS))
 
 

@@ -1,1 +1,1 @@
-"""What a tick is about to do: pure phases that edit a plan, one after the other. Nothing is written."""
+"""The plan of a tick: pure phases edit it, one after the other. Nothing is written."""

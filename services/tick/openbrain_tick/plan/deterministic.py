@@ -22,7 +22,7 @@ from openbrain_tick.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What stands after the pass."""
+    """The state after the pass."""
 
     signals: Sequence[Standing]
     injects: Sequence[InjectMark]
@@ -39,7 +39,7 @@ def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
 
 
 def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Kept:
-    """What is made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
+    """Plan files made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
     `alarm`: what stands in the truth."""
     promote(plan)
     shown, blocks = standing(plan, probes), injects(plan)

@@ -46,7 +46,7 @@ class _Value(BaseModel):
 
 
 class UsedTool(_Value):
-    """How often a tool was called."""
+    """A tool and its number of calls."""
 
     name: str
     count: Count
@@ -82,7 +82,7 @@ class Window(_Value):
 
 
 class Filter(_Value):
-    """What else was asked for."""
+    """Other filters of sessions."""
 
     project: str | None = None
     min_turns: int = 5
@@ -178,7 +178,7 @@ class _Counting:
 
 
 def bundle(sessions: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:
-    """Those that overlap the window and have turns enough."""
+    """The sessions that overlap the window and have turns enough."""
     kept = [
         item
         for item in sessions

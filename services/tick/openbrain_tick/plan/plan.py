@@ -1,4 +1,4 @@
-"""What a tick is about to do: the vault as it would be, and what to tell of it. No disk is touched."""
+"""A plan: the vault as it would be, and its report. No disk is touched."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Plan:
     problems: list[Problem] = field(default_factory=list)
 
     def arcs(self) -> list[Arc]:
-        """Those that have heat: arcs that are not merged into others."""
+        """Arcs that have heat: the ones that are not merged into others."""
         return [arc for arc in self.pages.values() if arc.ranked and not arc.merged]
 
     def edit(

@@ -1,1 +1,1 @@
-"""What was written is looked for on the disk."""
+"""Verification: written items are looked for on the disk."""

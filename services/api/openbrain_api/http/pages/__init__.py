@@ -1,4 +1,4 @@
-"""What a browser is shown: a start page, and the API's document as a page. Static files of our own."""
+"""Pages for a browser: a start page, and the API's document as a page. Static files of our own."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -35,7 +35,7 @@ async def docs(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/docs/page.css", public=True, media=CSS)
 async def style(call: Call[Nothing, Nothing]) -> Response:
-    """How both look."""
+    """The style of both."""
     return _file(call, "page.css", CSS)
 
 

@@ -1,1 +1,1 @@
-"""What an agent reads when it wakes up: gathered, fitted into a budget, written between marks."""
+"""The context of an agent that wakes up: gathered, fitted into a budget, written between marks."""

@@ -13,7 +13,7 @@ WHOLE = (Section.ALARMS, Section.HAND_OVER)
 
 @dataclass(slots=True)
 class _Page:
-    """What was chosen so far: places in the list of all items, and the tokens and memories that are left."""
+    """The items chosen so far: places in the list of all items, and the tokens and memories that are left."""
 
     tokens: int
     memories: int

@@ -1,4 +1,4 @@
-"""What a context is made of, in its order; nothing twice."""
+"""The items of a context, in its order; nothing twice."""
 
 import asyncio
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
 
 
 async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, now: int) -> Memory | None:
-    """What the last session of the project left and the viewer sees; without a project, what the agent's own last one
+    """The last visible hand-over of the project's sessions; without a project, what the agent's own last one
     did."""
     ids = await store.sessions.hand_overs(viewer, org, project, HAND_OVERS)
     rows = await store.memories.rows(ids)
@@ -91,7 +91,7 @@ class _Memories:
         return await self._surest(mine)
 
     async def conventions(self) -> Sequence[Memory]:
-        """What all share, and the project's own rules."""
+        """Shared conventions, and the project's own."""
         found = list(await self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES)))
         if project := self._query.project:
             own = Criteria(scopes=(Scope.PROJECT,), project=project, types=_RULES)

@@ -13,7 +13,7 @@ from openbrain_api.memories.chains import Behind
 FIRST_PAGE = 50
 PAGE = 250
 PAGE_BYTES = 1024 * 1024
-"""What a page should hold: memories may be long."""
+"""The size of a page: memories may be long."""
 HISTORY_ROWS = 250
 
 

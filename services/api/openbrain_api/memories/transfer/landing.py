@@ -24,7 +24,7 @@ from openbrain_api.api import Api
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
 Refused = tuple[int, OpenBrainError]
 NOTED_EVERY = 2 * MICROSECONDS
-"""How long an import may go on before it is written down how far it is."""
+"""The interval at which an import saves its progress."""
 
 
 class Importer(Protocol):
@@ -37,12 +37,12 @@ class Importer(Protocol):
         """That was all."""
 
     def counts(self) -> Mapping[str, object]:
-        """What was stored so far."""
+        """Counts of stored memories so far."""
 
 
 @dataclass(kw_only=True)
 class _Counting:
-    """What both ways share."""
+    """The common part of both ways."""
 
     api: Api
     actor: Actor
@@ -218,7 +218,7 @@ class SubmissionImport(_Counting):
         return replace(write, memory=replace(write.memory, id=transfer_id(holder, line.id)))
 
     async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
-        """Those of which the one who sends them sees nothing here, dead or alive."""
+        """The ids of which the sender sees nothing here, living or ended."""
         ids = [memory_id for _, given, write in writes for memory_id in (given, write.memory.id)]
         rows = await self.api.store.memories.rows(ids)
         return [

@@ -1,4 +1,4 @@
-"""How near a memory is to a question, as a number that means the same for every question; and when nothing is near.
+"""Similarity of a memory to a question, comparable between questions; and when nothing is near.
 
 Measured on the conversations that recall was tuned on, with questions that nobody can answer beside those that have an
 answer: see docs/decisions/recall-similarity.md.
@@ -19,16 +19,16 @@ CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.5, 0.05, 0.1
 """Where the best of an answer is not even so near, nobody remembers (balanced): at most; of one memory; and what it
 rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
 SHARE_OF_BEST = 0.65
-"""What is less near than this share of the best is left out (balanced). Turns of a session are not: a short one is
+"""Hits below this share of the best are left out (balanced). Turns of a session are not: a short one is
 found by those around it."""
 FEW = 5
 """An answer of no more hits is not cut so: a person or model sees at a glance which of them is meant."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
-"""What is shown of an exact answer is so near, and not further behind the best."""
+"""Hits of an exact answer are so near, and not further behind the best."""
 
 
 class Precision(StrEnum):
-    """What an answer is for."""
+    """The purpose of an answer."""
 
     EXACT = "exact"
     BALANCED = "balanced"
@@ -43,7 +43,7 @@ def similarity(words: frozenset[str], memory: Memory, near: float | None) -> flo
 
 
 def floor(compared: int) -> float:
-    """What the best of so many must reach, or nobody remembers."""
+    """The similarity that the best of so many must reach; else there is no hit."""
     return min(CLOSE, CLOSE_OF_ONE + CLOSE_BY_NUMBER * math.log(max(compared, 1)))
 
 
@@ -56,7 +56,7 @@ def close(
     certain: bool,
     wanted: frozenset[str] = frozenset(),
 ) -> Sequence[RankedMemory]:
-    """Those to be shown, of the best of `compared`. `least` stands for the floors of `precision`; where not all is
+    """The hits to be shown, of the best of `compared`. `least` stands for the floors of `precision`; where not all is
     known (`certain`: an index did not answer, or a memory has no token states) there are no floors but that one, nor
     for what is `wanted`: ids of memories with their name in the question, or a keyword of the request."""
     top = max((_known(hit) for hit in hits), default=0.0)
@@ -87,7 +87,7 @@ def _known(hit: RankedMemory) -> float:
 
 
 def held_words(words: frozenset[str], memory: Memory) -> frozenset[str]:
-    """Those that stand in it, or in what is said of it."""
+    """The words that occur in it, or in its names and tags."""
     there = frozenset(WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
     return frozenset(word for word in words if holds(there, word))
 

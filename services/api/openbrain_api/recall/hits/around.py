@@ -1,4 +1,4 @@
-"""What was said before and after a hit, in its session."""
+"""Turns before and after a hit, in its session."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ class Folding:
         self._outlines: dict[str, Outline] = {}
 
     def fold(self, hits: Sequence[RankedMemory]) -> list[RankedMemory]:
-        """Those that say something new, in the same order, each with the ids of those that don't."""
+        """The hits that say something new, in the same order, each with the ids of its echoes."""
         shown: list[str] = []
         leaders: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
         echoes: defaultdict[str, list[str]] = defaultdict(list)

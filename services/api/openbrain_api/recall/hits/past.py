@@ -1,4 +1,4 @@
-"""What was remembered at an earlier time, searched in the database: slower than an index, and exact.
+"""Recall of an earlier time, searched in the database: slower than an index, and exact.
 
 Words alone count. They are compared with the memories as they read then, so that a later edit or end makes no
 difference.
@@ -102,7 +102,7 @@ class PastRecaller:
 
 
 def _by_words(words: frozenset[str], memories: Collection[Memory]) -> Sequence[Hit]:
-    """Those that hold any of the words, by the rarity of those that they hold."""
+    """Memories that hold any of the words, by the rarity of the words."""
     held = {memory.id: held_words(words, memory) for memory in memories}
     counts = Counter(word for some in held.values() for word in some)
     rarity = {word: math.log(1 + len(held) / count) for word, count in counts.items()}

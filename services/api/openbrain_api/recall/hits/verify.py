@@ -21,7 +21,7 @@ LONGEST = 50
 
 
 class Candidates:
-    """What one question found, best first, and how much of it stands.
+    """The candidates of one question, best first, and their verified part.
 
     Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
     come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted. What
@@ -94,7 +94,8 @@ class Candidates:
         return memory if memory.alive(self._now) and self._sees(memory) else None
 
     def _first_part(self) -> int:
-        """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
+        """The number of candidates that matter where none is dead: the wanted ones, and the rest of the last one's
+        bucket."""
         ranked, wanted = self._ranked, self._wanted
         if len(ranked) <= wanted or self._question.reads_content or self._times:
             return len(ranked)

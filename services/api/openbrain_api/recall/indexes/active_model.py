@@ -70,7 +70,7 @@ class ActiveModel:
         return LoadedModel(generation, embedder)
 
     async def check(self) -> Checked:
-        """How the model of the serving generation is; one that is not to be had, or is another now, is a problem."""
+        """Check the model of the serving generation; a missing or changed one is a problem."""
         try:
             generation = await self._serving.get(IndexKind.VECTOR)
         except TryLater:  # the database's trouble is told under its own name

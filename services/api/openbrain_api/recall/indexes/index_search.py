@@ -32,7 +32,7 @@ HitLists = Sequence[Sequence[Hit] | None]
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """What the indexes are asked for one question: at most `limit` memories from each of `names`."""
+    """The query to the indexes for one question: at most `limit` memories from each of `names`."""
 
     text: str
     condition: AllOf
@@ -46,13 +46,13 @@ _SearchIndex = Callable[[Sequence[IndexQuery], float], Awaitable[HitLists]]
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """What each index answered; None where it did not, or was not asked."""
+    """The hits of each index; None where it did not answer, or was not asked."""
 
     text: Sequence[Hit] | None
     vectors: Sequence[Hit] | None
     searched: tuple[str, ...] = BOTH
     partial: frozenset[str] = frozenset()
-    """Those that lost what they held and are being filled again."""
+    """Indexes that lost their entries and are being filled again."""
     tokens: TokenQuestion | None = None
     """The question for late interaction; None where no model makes token states, or vectors were not asked for."""
 
@@ -131,7 +131,7 @@ class Indexes:
         return await self._text.hold_names(query, names)
 
     async def by_names(self, by_question: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
-        """What the text index found by names alone, as answers."""
+        """The text index's hits by names alone, as answers."""
         lost = await self._lost() if by_question else frozenset()
         return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in by_question]
 

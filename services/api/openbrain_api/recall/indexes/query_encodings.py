@@ -10,7 +10,7 @@ from openbrain.usecases.indexes.encoding import Encoder
 
 Encodings = Mapping[str, QueryEncoding]
 IDLE_S = 60.0
-"""How long they are kept while no question comes."""
+"""Their lifetime while no question comes."""
 
 
 class QueryEncodings:

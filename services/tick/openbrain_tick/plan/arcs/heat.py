@@ -1,4 +1,4 @@
-"""How warm an arc is: 0 to 10, from its age, its sessions and what came of it."""
+"""Heat of an arc: 0 to 10, from its age, its sessions and their results."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def older(arc: Arc, now_us: int, days: int) -> bool:
 
 
 def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter[str]:
-    """How many young arcs were replayed from an arc, by its id."""
+    """The number of young arcs replayed from an arc, by its id."""
     found: Counter[str] = Counter()
     for arc in arcs:
         if arc.replayed_from and age_days(arc, now_us) < thresholds.replay_days:

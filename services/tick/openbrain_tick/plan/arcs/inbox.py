@@ -1,4 +1,4 @@
-"""What was put into raw/inbox goes to the folder of its first known tag."""
+"""The inbox: pages in raw/inbox go to the folder of their first known tag."""
 
 from collections.abc import Sequence
 from typing import Final

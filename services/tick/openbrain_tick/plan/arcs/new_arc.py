@@ -55,7 +55,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """What the first prompt says, else the last one, else where it was."""
+        """The title, from the first prompt, else the last one, else the folder."""
         return quotable_title(self._line, TITLE_CHARS)
 
     @property

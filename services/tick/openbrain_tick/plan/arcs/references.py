@@ -1,4 +1,4 @@
-"""What is in mind: small files in frontal-lobe that point at arcs. The arcs stay where they are."""
+"""References: small files in frontal-lobe that point at arcs. The arcs stay where they are."""
 
 import json
 import re

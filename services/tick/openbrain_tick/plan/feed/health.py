@@ -1,4 +1,4 @@
-"""How well the vault is kept: a score from 1 to 10 that the same vault always gets, and its course over time."""
+"""Health of the vault: a score from 1 to 10 that the same vault always gets, and its course over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What pages ask to be put before agents, while it is fresh."""
+"""Injections that pages ask for, while they are fresh."""
 
 from openbrain.vault.pages.arcs import Arc, InjectMark
 from openbrain_tick.plan.arcs.heat import older

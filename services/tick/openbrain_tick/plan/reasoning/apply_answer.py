@@ -17,7 +17,7 @@ from openbrain_tick.world import World
 
 @dataclass(frozen=True, slots=True)
 class AppliedAnswer:
-    """What was accepted, and what became of it."""
+    """The accepted items, and their outcome."""
 
     accepted: Answer
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""What a model's answer leaves in the feed: the operator's intent, and what the last tick changed."""
+"""The feed's report of a model's answer: the operator's intent, and what the last tick changed."""
 
 from typing import Final
 

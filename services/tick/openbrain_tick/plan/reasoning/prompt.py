@@ -1,4 +1,4 @@
-"""What a model is told of a vault, within a budget of characters.
+"""The prompt: a vault within a budget of characters.
 
 Everything in it comes from pages, so all of it is redacted, on single lines, and announced as data: a page that gives
 orders is quoted, and what comes of them is judged as anything else.

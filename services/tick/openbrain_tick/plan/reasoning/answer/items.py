@@ -141,7 +141,7 @@ Placed = TypeVar("Placed", bound=Item)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What could be read. Each item stands under its place in the model's answer, as `edges[3]`."""
+    """The readable items. Each item stands under its place in the model's answer, as `edges[3]`."""
 
     edges: Mapping[str, Edge]
     merges: Mapping[str, Merge]

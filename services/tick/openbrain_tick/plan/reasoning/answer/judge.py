@@ -25,7 +25,7 @@ MERGES, SPLITS = 20, 5
 """That one answer may cause: so many people can still look through."""
 SUMMARY_CHARS = 400
 _SEVERITIES = SEVERITIES[:-1]
-"""What a model may give, rising. The highest of all halts the fleet: that is for people."""
+"""Severities that a model may give, rising. The highest of all halts the fleet: that is for people."""
 
 Taken = TypeVar("Taken", bound=Item)
 
@@ -38,7 +38,7 @@ class _Bench:
     refused: list[Refused] = field(default_factory=list)
 
     def each(self, items: Mapping[str, Taken], judge: Callable[[Taken], Taken | str]) -> dict[str, Taken]:
-        """Those that `judge` gives back, as it gives them; a text from it is why not."""
+        """Items as `judge` returns them; a text from it is the reason of a refusal."""
         taken: dict[str, Taken] = {}
         for place, item in items.items():
             verdict = judge(item)
@@ -55,7 +55,7 @@ class _Bench:
 
 
 def judge(answer: Answer, known: Known) -> Answer:
-    """What of it is to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
+    """The items to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
     bench = _Bench(known, list(answer.refused))
     merges = bench.each(answer.merges, _merges(bench))
     absorbed = {merge.absorb for merge in merges.values()}

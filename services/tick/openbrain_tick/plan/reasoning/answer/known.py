@@ -1,4 +1,4 @@
-"""What a model's answer is held against: the vault as it was when the model was asked."""
+"""The reference for a model's answer: the vault as it was when the model was asked."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ import re
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _CLOSES = {"{": "}", "[": "]"}
 _OUTSIDE = (["{"], ["{", "["])
-"""What is open where no item is."""
+"""Brackets that are open outside of items."""
 
 
 def close_truncated(text: str) -> str:
