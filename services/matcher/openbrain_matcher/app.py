@@ -54,7 +54,7 @@ def service(container: Container) -> Service:
 
 
 def periodic_jobs(container: Container) -> Leader:
-    """What no event brings: by one replica."""
+    """Jobs without an event: by one replica."""
     store, clock, webhooks = container.store, container.clock, container.settings.webhooks
     books = Books(store.standing_queries, clock)
 

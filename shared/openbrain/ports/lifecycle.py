@@ -1,4 +1,4 @@
-"""What ages, doubles or clutters is found and put right: the part of the store that lifecycle operations work with.
+"""The life of memories (age, duplicates, filing): the part of the store that lifecycle operations work with.
 
 A job (`prune`, …) looks at subjects and decides changes, by the rows alone: that is a dry run. What it then does is the
 same decision once more, on the same rows under lock, in the transaction that writes them. Every change is kept with
@@ -42,7 +42,7 @@ class Action(StrEnum):
     ARCHIVED = "archived"
     REWRITTEN = "rewritten"
     CLEANED = "cleaned"
-    """What it said before is kept nowhere, so that nothing takes it back."""
+    """The former text is kept nowhere, so that nothing takes it back."""
 
 
 class Use(NamedTuple):
@@ -101,14 +101,14 @@ class Selection:
         return AllOf((everything(self.workspace_id, self.criteria), AtLeast("expires_at", self.at + 1)))
 
 
-class Dealt(NamedTuple):
+class GroupResult(NamedTuple):
     """Outcome for a group of subjects."""
 
     changes: Sequence[Change]
     held: int
-    """How many a legal hold keeps, or a pin: they were not decided on."""
+    """The number kept by a legal hold, or a pin: they were not decided on."""
     conflicts: int = 0
-    """How many changes can't be made: a living memory says the same in that place, or the workspace is full."""
+    """Number of changes that can't be made: a living memory says the same in that place, or the workspace is full."""
 
 
 class Undone(StrEnum):
@@ -136,10 +136,12 @@ class Lifecycle(Protocol):
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         """Oldest first; `after` lists those that follow."""
 
-    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
-        """What `deal` would do now; a full workspace is not foreseen."""
+    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
+        """Preview of `apply`; a full workspace is not foreseen."""
 
-    async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+    async def apply(
+        self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide
+    ) -> GroupResult:
         """Decide about those of these that still live and are of the selection, and do it, in one transaction. Nothing
         where the operation does not run any more: what comes late from a worker that was given up changes nothing."""
 
@@ -179,7 +181,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyDocument:
-    """What a workspace has decided about the life of its memories."""
+    """A workspace's policies on the life of its memories."""
 
     workspace_id: str
     given: Mapping[str, Any]

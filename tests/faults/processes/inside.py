@@ -71,8 +71,8 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "after the delete-mark": (_DELETE, "after"),
     },
     "lifecycle": {
-        "in the transaction": (f"{_LIFECYCLE}:dealing.deal", "after"),
-        "after the commit": (f"{_LIFECYCLE}:SqlLifecycle.deal", "after"),
+        "in the transaction": (f"{_LIFECYCLE}:applying.apply", "after"),
+        "after the commit": (f"{_LIFECYCLE}:SqlLifecycle.apply", "after"),
         "in the transaction of an undo": (f"{_LIFECYCLE}:undoing.undo", "after"),
         "after the commit of an undo": (f"{_LIFECYCLE}:SqlLifecycle.undo", "after"),
         "in the transaction of a cleaning": (f"{_CLEANING}:_clean", "after"),

@@ -299,8 +299,8 @@ def _left_behind(generation: Generation, by: Generation) -> bool:
 
 
 def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
-    """What was lacking in the round before, too. The rest has come since, whatever time it tells: one who writes may
-    have a slow clock, and what he stores all the time is on its way into both."""
+    """The entries that were missing in the round before, too. The rest has come since, whatever time it tells: one who
+    writes may have a slow clock, and what he stores all the time is on its way into both."""
     return left if len(before) >= MOST_LEFT else [item for item in left if item in before]
 
 

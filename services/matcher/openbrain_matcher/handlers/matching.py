@@ -16,7 +16,7 @@ from openbrain_matcher.matching.books import Books
 
 
 async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int) -> int:
-    """How many matches were delivered. Of a memory that changed since only the queue is cleared: what changed it has
+    """Deliver matches; their number. Of a memory that changed since only the queue is cleared: what changed it has
     it matched again."""
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
     for memory in memories:
@@ -64,7 +64,7 @@ async def _found(
 
 
 def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book) -> Sequence[Match]:
-    """What a memory matches, by its vectors where they are those of its revision."""
+    """The matches of a memory, by its vectors where they are of its revision."""
     vectors = passages.vectors if passages is not None and passages.revision == row.revision else ()
     return [
         Match(

@@ -1,1 +1,1 @@
-"""What nobody asks for: memories whose event was lost are matched, and queries get their vectors."""
+"""Periodic jobs: memories whose event was lost are matched, and queries get their vectors."""

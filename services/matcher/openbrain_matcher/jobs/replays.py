@@ -17,7 +17,7 @@ AT_ONCE = 10
 
 
 async def replay(store: Store, clock: Clock) -> int:
-    """How many were gone on with, one page each."""
+    """Go on with replays, one page each; their number."""
     found = await store.replays.replays(AT_ONCE)
     for each in found:
         await _go_on(each, store, clock.now())

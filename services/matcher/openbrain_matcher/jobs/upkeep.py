@@ -22,7 +22,7 @@ ROUND = 100
 
 
 async def match_queued(store: Store, books: Books, clock: Clock) -> int:
-    """How many were due, of the next few."""
+    """Match the next few that are due; their number."""
     due = await store.matches.queued(clock.now(), ROUND)
     if due:
         await match(due, store=store, books=books, now=clock.now())
@@ -30,7 +30,7 @@ async def match_queued(store: Store, books: Books, clock: Clock) -> int:
 
 
 async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int:
-    """How many got one, by the models of all vector generations that are written. What came before a query had its
+    """Embed queries, by the models of all vector generations that are written. What came before a query had its
     first one is looked at again."""
     made = 0
     for generation in await store.generations.written(IndexKind.VECTOR):
@@ -52,7 +52,7 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
 
 
 async def _embedded(queries: Sequence[str], embedder: Embedder, dimensions: int) -> Sequence["array[float]"]:
-    """What the model refuses is near nothing: its words are still looked for."""
+    """Embed one text. A refused one is near nothing: its words are still looked for."""
     try:
         return await embedder.embed_queries(queries)
     except NeverRetry:

@@ -32,7 +32,7 @@ class Posting:
     backoff_s: Sequence[float]
 
     async def __call__(self, query: StandingQuery, webhook: QueryWebhook) -> int:
-        """How many were posted. Ends at the first that is to be tried again: the order is kept."""
+        """Post messages; their number. Ends at the first that is to be tried again: the order is kept."""
         # Asked before the inbox is read: what comes in between is behind it.
         last = await last_number(self.store.messages, query.viewer)
         rows = await self.store.messages.inbox(query.viewer, PAGE, webhook.cursor)
@@ -50,7 +50,7 @@ class Posting:
         return posted
 
     async def _post(self, query: StandingQuery, webhook: QueryWebhook, row: Message) -> QueryWebhook:
-        """How far it is then. What it may see is asked right before it is sent."""
+        """Post a page; the cursor then. Visibility is checked right before a message is sent."""
         now = self.clock.now()
         (message,) = await shown_messages(self.store.memories, query.viewer, [row], now)
         try:

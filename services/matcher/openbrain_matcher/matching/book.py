@@ -60,7 +60,7 @@ class Book:
             self.seq = max(self.seq, query.change_seq)
 
     def find(self, memory: Memory, passages: Sequence["array[float]"], model: str) -> Sequence[Found]:
-        """Those that match this memory and may see it. `passages`: its vectors by this model, none where there are
+        """Queries that match this memory and may see it. `passages`: its vectors by this model, none where there are
         none. The caller has looked whether it is alive."""
         scores = self._near(passages, model)
         text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))

@@ -93,7 +93,7 @@ def _line(stripping: Stripping, line: HistoryText, found: Counter[str]) -> Histo
     return HistoryText(line.id, before, after, note or "")
 
 
-def told(found: Mapping[str, int]) -> str:
+def summary(found: Mapping[str, int]) -> str:
     """For people: `2 email in content, 1 phone in history`."""
     parts = [(place.partition(": "), number) for place, number in sorted(found.items())]
     return ", ".join(f"{number} {kind} in {place}" for (place, _, kind), number in parts)

@@ -54,8 +54,8 @@ async def test_what_is_decided_is_what_is_done_told_and_undone(
 
     looked_at = await store.lifecycle.look(selection, ids, archive_all)
     untouched = await row(database, one.id)
-    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
-    again = await store.lifecycle.deal(operation, selection, ids, archive_all)
+    done = await store.lifecycle.apply(operation, selection, ids, archive_all)
+    again = await store.lifecycle.apply(operation, selection, ids, archive_all)
     archived = await row(database, one.id)
 
     assert untouched == one
@@ -102,7 +102,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
             Change(memory_id=first.id, action=Action.REWRITTEN, why="joined", after=after, use=Use(7, None, 2, 1)),
         ]
 
-    done = await store.lifecycle.deal(operation, selection, [best.id, other.id], merge)
+    done = await store.lifecycle.apply(operation, selection, [best.id, other.id], merge)
     now = await row(database, best.id)
 
     assert [change.action for change in done.changes] == [Action.REWRITTEN, Action.ARCHIVED]
@@ -135,7 +135,7 @@ async def test_what_is_said_again_is_told_of_what_stands_for_it(store: SqlStore,
         (outcome,) = await store.writes.remember([write(other.content, now=clock.now())])
         return outcome
 
-    await store.lifecycle.deal(operation, selected(clock), [best.id, other.id], behind)
+    await store.lifecycle.apply(operation, selected(clock), [best.id, other.id], behind)
     clock.advance(1000)
     known = await again()
     apart = await stored(store.writes, other.content, project="elsewhere")
@@ -165,7 +165,7 @@ async def test_what_can_not_be_rewritten_keeps_what_it_would_have_stood_for(
             Change(memory_id=two.id, action=Action.ARCHIVED, why="the same", into=one.id),
         ]
 
-    done = await store.lifecycle.deal(operation, selected(clock), [one.id, two.id], collide)
+    done = await store.lifecycle.apply(operation, selected(clock), [one.id, two.id], collide)
 
     assert done.changes == []
     assert [await row(database, each.id) for each in (one, two)] == [one, two]
@@ -183,7 +183,7 @@ async def test_nothing_but_what_is_selected_is_touched(store: SqlStore, database
     operation = await running(store, clock)
     selection = replace(selected(clock, project="shop", only_project=True), made_by=clock.now() - DAY)
 
-    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
+    done = await store.lifecycle.apply(operation, selection, ids, archive_all)
 
     assert await store.lifecycle.count(selection) == 0
     assert [change.memory_id for change in done.changes] == [old.id]
@@ -197,7 +197,7 @@ async def test_a_legal_hold_keeps_what_it_is_about(store: SqlStore, database: Da
     operation, selection, ids = await running(store, clock), selected(clock), [held.id, free.id]
 
     looked_at = await store.lifecycle.look(selection, ids, archive_all)
-    done = await store.lifecycle.deal(operation, selection, ids, archive_all)
+    done = await store.lifecycle.apply(operation, selection, ids, archive_all)
 
     assert looked_at == done
     assert ([change.memory_id for change in done.changes], done.held) == ([free.id], 1)
@@ -212,9 +212,9 @@ async def test_an_operation_that_has_ended_changes_nothing_more(
     await store.operations.hold_operation("me", 30, {PRUNE})
     await store.operations.cancel_operation("w1", operation.id)
 
-    late = await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    late = await store.lifecycle.apply(operation, selected(clock), [one.id], archive_all)
     await store.operations.end_operation(operation.id, "me", OperationStatus.CANCELLED)
-    later = await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    later = await store.lifecycle.apply(operation, selected(clock), [one.id], archive_all)
 
     assert late.changes == later.changes == ()
     assert await row(database, one.id) == one
@@ -226,7 +226,7 @@ async def test_what_was_done_to_it_since_is_left_by_an_undo(
     texts = ("taken", "erased", "restored", "forgotten")
     made = {text: await stored(store.writes, text) for text in texts}
     operation = await running(store, clock)
-    await store.lifecycle.deal(operation, selected(clock), [each.id for each in made.values()], archive_all)
+    await store.lifecycle.apply(operation, selected(clock), [each.id for each in made.values()], archive_all)
     ada = viewer(), origin()
     await store.writes.remember([write("taken")])
     await store.writes.erase(made["erased"].id, *ada, "")
@@ -245,7 +245,7 @@ async def test_what_was_done_to_it_since_is_left_by_an_undo(
 async def test_a_full_workspace_takes_nothing_back(store: SqlStore, database: Database, clock: FakeClock) -> None:
     one = await stored(store.writes, "one")
     operation = await running(store, clock)
-    await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    await store.lifecycle.apply(operation, selected(clock), [one.id], archive_all)
     await stored(store.writes, "another")
     await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=0, max_memories=1))
 
@@ -260,7 +260,7 @@ async def test_another_workspace_undoes_nothing_and_in_time_nobody(
 ) -> None:
     one = await stored(store.writes, "one")
     operation = await running(store, clock)
-    await store.lifecycle.deal(operation, selected(clock), [one.id], archive_all)
+    await store.lifecycle.apply(operation, selected(clock), [one.id], archive_all)
     foreign = replace(await running(store, clock, UNDO), workspace_id="w2")
 
     await all_undone(store, foreign, operation)

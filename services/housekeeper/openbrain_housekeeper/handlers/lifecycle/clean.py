@@ -20,7 +20,7 @@ from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
-from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, told, total
+from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, summary, total
 from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES, announce_end
 
 PAGE = 100
@@ -102,7 +102,8 @@ class Cleaning:
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
 
     async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        """What was submitted lies on as it was given: what was masked when it was stored, what nobody could take."""
+        """Clean submissions in the streams, which lie on as they were given: also ones masked when stored, and refused
+        ones."""
         stripping = await self.stripping(operation)
         if stripping and not operation.request["dry_run"]:
             holds = lambda texts: any(each.holds(texts) for each in stripping)  # noqa: E731 - two lines say no more
@@ -153,7 +154,7 @@ class Cleaning:
 def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
     """The report of a dry run so far, with these."""
     examples = list(result.get(EXAMPLE_LIST, ()))
-    examples += [_example(each.said.memory.id, told(each.found)) for each in cleaned[: EXAMPLES - len(examples)]]
+    examples += [_example(each.said.memory.id, summary(each.found)) for each in cleaned[: EXAMPLES - len(examples)]]
     found = Counter(result.get("found", {})) + total(cleaned)
     number = result.get("cleaned", 0) + len(cleaned)
     return {**result, "cleaned": number, "found": dict(sorted(found.items())), EXAMPLE_LIST: examples}

@@ -22,7 +22,7 @@ NEIGHBOURS: Final = 16
 MOST: Final = 1000
 """Memories of one cluster that are worked on together; of more, the next run takes what is left."""
 REMEMBERED: Final = 4
-"""Operations whose vectors are kept between looking and dealing."""
+"""Operations whose vectors are kept between preview and change."""
 Linked = Callable[[Placed, Placed], bool]
 """Symmetric, by what the two say and are."""
 AT_A_TIME = 10

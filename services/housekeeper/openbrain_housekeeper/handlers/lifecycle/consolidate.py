@@ -25,7 +25,7 @@ MOST_SOURCES: Final = 50
 Star = Sequence[Memory]
 """A memory, and those that it takes in."""
 Texts = Mapping[frozenset[str], str]
-"""What a model made of sources, by the hashes of their contents."""
+"""A model's texts of sources, by the hashes of their contents."""
 
 
 class Consolidate:

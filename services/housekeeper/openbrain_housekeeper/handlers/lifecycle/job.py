@@ -1,4 +1,4 @@
-"""The way of every lifecycle operation: what a job finds, group by group, looked at (a dry run) or dealt with.
+"""The way of every lifecycle operation: what a job finds, group by group, previewed (a dry run) or changed.
 
 A further job is a class with `find` and `decide` in a file of its own, or a rule for `RowByRow`; its kind stands in
 `ports.lifecycle.JOBS` and in `wiring.lifecycle`, its route starts an operation whose request holds `kept(selection)`,
@@ -62,12 +62,12 @@ class RowByRow:
 
 
 async def next_page(lifecycle: Lifecycle, selection: Selection, cursor: Any) -> Sequence[Subject]:
-    """What follows the cursor, for `found_in`."""
+    """The page behind the cursor, for `found_in`."""
     return await lifecycle.page(selection, PAGE, None if cursor is None else (int(cursor[0]), str(cursor[1])))
 
 
 def found_in(page: Sequence[Subject], decide: Decide) -> Found:
-    """What is to be changed of a page, as one group."""
+    """The memories of a page to be changed, as one group."""
     ids = [change.memory_id for change in decide(page)]
     last = page[-1].memory if len(page) == PAGE else None
     return Found([ids] if ids else [], len(page), None if last is None else [last.created_at, last.id])
@@ -87,29 +87,29 @@ class LifecycleStep:
         found = await self._job.find(operation, selection, report.get(CURSOR))
         report = _with_noted(report, found.noted)
         for group in found.groups:
-            report = await self._dealt(operation, selection, group, report)
+            report = await self._changed_group(operation, selection, group, report)
         done = operation.done + found.seen
         if found.cursor is not None:
             return Progress(done=done, total=operation.total, result={**report, CURSOR: found.cursor})
         report = await self._ended(operation, report)
         return Progress(done=done, total=done, result=report, finished=True)
 
-    async def _dealt(
+    async def _changed_group(
         self, operation: Operation, selection: Selection, group: Sequence[str], report: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         decide = self._job.decide(operation)
         if operation.request["dry_run"]:
-            dealt = await self._lifecycle.look(selection, group, decide)
+            result = await self._lifecycle.look(selection, group, decide)
         else:
-            dealt = await self._lifecycle.deal(operation, selection, group, decide)
+            result = await self._lifecycle.apply(operation, selection, group, decide)
         counted = dict(report)
-        for name, number in (("held", dealt.held), ("conflicts", dealt.conflicts)):
+        for name, number in (("held", result.held), ("conflicts", result.conflicts)):
             if number:
                 counted[name] = counted.get(name, 0) + number
-        for change in dealt.changes:
+        for change in result.changes:
             counted[change.action.value] = counted.get(change.action.value, 0) + 1
         room = EXAMPLES - len(counted.get(EXAMPLE_LIST, ()))
-        return {**counted, EXAMPLE_LIST: [*counted.get(EXAMPLE_LIST, ()), *map(_shown, dealt.changes[:room])]}
+        return {**counted, EXAMPLE_LIST: [*counted.get(EXAMPLE_LIST, ()), *map(_shown, result.changes[:room])]}
 
     async def _ended(self, operation: Operation, report: Mapping[str, Any]) -> Mapping[str, Any]:
         """The report as it stays. What a killed worker did and did not write down stands in the store."""

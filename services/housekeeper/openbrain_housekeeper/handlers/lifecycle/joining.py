@@ -1,4 +1,4 @@
-"""What several memories have been used for and are called, as one that stands for all of them has it."""
+"""Use and names of several memories, joined for the one that stands for all of them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

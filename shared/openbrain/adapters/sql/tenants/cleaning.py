@@ -25,7 +25,7 @@ from openbrain.adapters.sql.schema.tables import (
     recall_feedback,
     recalls,
 )
-from openbrain.adapters.sql.tenants.lifecycle.dealing import NOTE_CHARS, note_of, origin_of, runs
+from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
@@ -38,7 +38,7 @@ from openbrain.ports.cleaning import Clean, Cleaned, CleanText, HistoryText, Sai
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
-from openbrain.usecases.content.cleaning import told
+from openbrain.usecases.content.cleaning import summary
 
 _PLACE = (memories.c.created_at, memories.c.id)
 _NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
@@ -148,7 +148,7 @@ def _clean(
 
 def _line(operation: Operation, memory: Memory, cleaned: Cleaned, now: int) -> tuple[Any, ...]:
     """Counts of findings by kind and place, for the report; never values."""
-    about = (operation.workspace_id, operation.id, memory.id, Action.CLEANED.value, told(cleaned.found)[:NOTE_CHARS])
+    about = (operation.workspace_id, operation.id, memory.id, Action.CLEANED.value, summary(cleaned.found)[:NOTE_CHARS])
     return (*about, memory.version, None, json_text({"found": cleaned.found}), now, "")
 
 
@@ -182,7 +182,7 @@ def _store(connection: Connection, operation: Operation, journal: Journal, said:
         recount(connection, row, after)
     blank = {"text_error": "", "vector_error": ""}
     connection.execute(update(memories).where(memories.c.id == row.id).values(**values | blank))
-    journal.cleaned(after, origin_of(operation), note_of(operation, told(cleaned.found)))
+    journal.cleaned(after, origin_of(operation), note_of(operation, summary(cleaned.found)))
     return after
 
 

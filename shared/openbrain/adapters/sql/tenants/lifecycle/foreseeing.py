@@ -6,18 +6,18 @@ from sqlalchemy import Connection, select
 
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.adapters.sql.tenants.lifecycle.dealing import possible, rewritten
+from openbrain.adapters.sql.tenants.lifecycle.applying import possible, rewritten
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.locked_reads import holders
-from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Selection, Subject
+from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selection, Subject
 
 
-def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide, now: int) -> Dealt:
+def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide, now: int) -> GroupResult:
     rows = [row for row in read_rows(connection, ids) if not row.ended]
-    dealt, subjects = decided(connection, selection, ids, rows, decide)
-    made = possible(dealt.changes, _refused(connection, dealt.changes, subjects, now))
-    return dealt._replace(changes=made, conflicts=len(dealt.changes) - len(made))
+    result, subjects = decided(connection, selection, ids, rows, decide)
+    made = possible(result.changes, _refused(connection, result.changes, subjects, now))
+    return result._replace(changes=made, conflicts=len(result.changes) - len(made))
 
 
 def _refused(

@@ -3,9 +3,19 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.tenants.lifecycle import dealing, foreseeing, subjects, undoing
+from openbrain.adapters.sql.tenants.lifecycle import applying, foreseeing, subjects, undoing
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Action, Change, ChangePlace, Dealt, Decide, Place, Selection, Subject, Undone
+from openbrain.ports.lifecycle import (
+    Action,
+    Change,
+    ChangePlace,
+    Decide,
+    GroupResult,
+    Place,
+    Selection,
+    Subject,
+    Undone,
+)
 from openbrain.ports.store.operations import Operation
 
 
@@ -21,24 +31,26 @@ class SqlLifecycle:
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         return await self._database.read(lambda connection: subjects.page(connection, selection, limit, after))
 
-    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
         now = self._clock.now()
         return await self._database.read(lambda connection: foreseeing.look(connection, selection, ids, decide, now))
 
-    async def deal(self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide) -> Dealt:
+    async def apply(
+        self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide
+    ) -> GroupResult:
         now = self._clock.now()
         return await self._database.write(
-            lambda connection: dealing.deal(connection, operation, selection, ids, decide, now)
+            lambda connection: applying.apply(connection, operation, selection, ids, decide, now)
         )
 
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
         return await self._database.read(lambda connection: subjects.orgs(connection, workspace_id, projects))
 
     async def counts(self, operation_id: str) -> Mapping[Action, int]:
-        return await self._database.read(lambda connection: dealing.counts(connection, operation_id))
+        return await self._database.read(lambda connection: applying.counts(connection, operation_id))
 
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
-        return await self._database.read(lambda connection: dealing.first(connection, operation_id, limit))
+        return await self._database.read(lambda connection: applying.first(connection, operation_id, limit))
 
     async def undo(
         self, operation: Operation, of: str, limit: int, after: ChangePlace | None = None

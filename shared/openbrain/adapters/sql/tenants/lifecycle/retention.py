@@ -1,4 +1,4 @@
-"""What leaves after its days, in the database."""
+"""Erasure after the days of retention, in the database."""
 
 from sqlalchemy import Connection, and_, func, not_, or_, select, update
 

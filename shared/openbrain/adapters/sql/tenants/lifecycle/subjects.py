@@ -11,7 +11,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import memories, memory_usage
 from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher
 from openbrain.domain.memory import Memory
-from openbrain.ports.lifecycle import PINNED, Action, Change, Dealt, Decide, Place, Selection, Subject, Use
+from openbrain.ports.lifecycle import PINNED, Action, Change, Decide, GroupResult, Place, Selection, Subject, Use
 
 _PLACE = (memories.c.created_at, memories.c.id)
 
@@ -38,8 +38,8 @@ def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -
 
 def decided(
     connection: Connection, selection: Selection, ids: Sequence[str], rows: Sequence[Memory], decide: Decide
-) -> tuple[Dealt, Mapping[str, Subject]]:
-    """What is to become of these rows, and the rows that it is about, by id."""
+) -> tuple[GroupResult, Mapping[str, Subject]]:
+    """The decisions on these rows, and the decided rows, by id."""
     selected = matcher(selection.condition())
     rows = [row for row in rows if selected(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
     kept = matcher(AnyOf((held(connection, selection.workspace_id), Equals("tags", PINNED))))
@@ -47,7 +47,9 @@ def decided(
     free = sorted((row for row in rows if not kept(row)), key=lambda row: place[row.id])
     subjects = with_use(connection, free)
     changes = sorted(decide(subjects), key=lambda change: change.action is Action.ARCHIVED)
-    return Dealt(_consistent(changes), len(rows) - len(free)), {subject.memory.id: subject for subject in subjects}
+    return GroupResult(_consistent(changes), len(rows) - len(free)), {
+        subject.memory.id: subject for subject in subjects
+    }
 
 
 def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:

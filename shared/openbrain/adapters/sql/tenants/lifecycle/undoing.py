@@ -13,7 +13,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as 
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
-from openbrain.adapters.sql.tenants.lifecycle.dealing import MERGED, note_of, origin_of, runs, set_use
+from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, note_of, origin_of, runs, set_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import make_way, store_edit
 from openbrain.adapters.sql.writes.erasing import locked

@@ -24,7 +24,7 @@ from openbrain.domain.errors import Conflict, QuotaExceeded
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import Change as Changed
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.lifecycle import Action, Change, Dealt, Decide, Selection, Subject, Use
+from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selection, Subject, Use
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Origin
 
@@ -34,15 +34,15 @@ NOTE_CHARS = 500
 _BOOKKEEPING = {"version", "revision", "updated_at", "dedupe_key"}
 
 
-def deal(
+def apply(
     connection: Connection, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide, now: int
-) -> Dealt:
+) -> GroupResult:
     if not runs(connection, operation):
-        return Dealt((), 0)
+        return GroupResult((), 0)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
-    dealt, subjects = decided(connection, selection, ids, rows, decide)
-    made = _Writer(connection, operation, subjects, now).write(dealt.changes)
-    return dealt._replace(changes=made, conflicts=len(dealt.changes) - len(made))
+    result, subjects = decided(connection, selection, ids, rows, decide)
+    made = _Writer(connection, operation, subjects, now).write(result.changes)
+    return result._replace(changes=made, conflicts=len(result.changes) - len(made))
 
 
 def possible(changes: Sequence[Change], refused: Sequence[Change]) -> Sequence[Change]:
