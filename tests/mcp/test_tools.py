@@ -28,7 +28,7 @@ async def test_tools_say_when_to_call_them_and_what_they_do(brain: Brain) -> Non
     reads = {name for name, told in hints.items() if told.read_only_hint}
     assert all(len(tool.description or "") > 40 and tool.title for tool in listed.values())
     assert {name for name, tool in listed.items() if tool.output_schema} == set(listed) - reads
-    assert {name for name, told in hints.items() if told.destructive_hint} == {"brain_forget"}
+    assert {name for name, told in hints.items() if told.destructive_hint} == {"brain_forget", "brain_unsubscribe"}
     assert {"brain_recall", "brain_list", "brain_get", "brain_search", "brain_signals", "brain_get_arc"} <= reads
 
 

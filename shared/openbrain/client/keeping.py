@@ -23,7 +23,8 @@ class KeepingWire(Wire):
 
     def __init__(self, outbox: Outbox, url: str, key: str = "", **options: Any) -> None:
         super().__init__(url, key, **options)
-        self._outbox, self._key_hash = outbox, hashlib.sha256(key.encode()).hexdigest()
+        self._outbox = outbox
+        self._owner = Owner(hashlib.sha256(key.encode()).hexdigest())
         self._turn = asyncio.Lock()
         self.kept = asyncio.Event()
         """Something waits."""
@@ -61,8 +62,8 @@ class KeepingWire(Wire):
         except (RateLimited, Halted):
             raise  # the server said so: the agent is to know
         except Unauthorised as error:
-            if self._outbox.owner() is None:
-                raise  # it was never a key of this server
+            if not self._owner.workspace_id:
+                raise  # the server never knew it
             raise self._keep(
                 write, "the key is not taken any more: put its successor in its place, then start this anew"
             ) from error
@@ -71,14 +72,13 @@ class KeepingWire(Wire):
 
     async def identify(self) -> bool:
         """Let the server say whose key it is, once a key; False while it can't."""
-        known = self._outbox.owner()
-        if known is not None and known.key_hash == self._key_hash:
+        if self._owner.workspace_id:
             return True
         try:
             who = await super().ask(Whoami, "GET", "/v1/whoami")
         except OpenBrainError:
             return False
-        self._outbox.give_to(Owner(self._key_hash, who.workspace_id, who.agent_id or ""))
+        self._owner = Owner(self._owner.key_hash, who.workspace_id, who.agent_id or "")
         return True
 
     async def deliver(self) -> bool:
@@ -86,6 +86,8 @@ class KeepingWire(Wire):
         async with self._turn:
             if not await self.identify():
                 return False
+            if self._outbox.waiting():
+                self._outbox.give_to(self._owner)
             with self._outbox.delivering() as ours:
                 while ours and (next_write := self._outbox.first()):
                     number, write = next_write
@@ -110,5 +112,7 @@ class KeepingWire(Wire):
 
     def _keep(self, write: Write, why: str) -> Kept:
         self._outbox.keep(write)
+        if self._outbox.owner() is None:
+            self._outbox.give_to(self._owner)
         self.kept.set()
         return Kept(why)

@@ -63,8 +63,16 @@ class Owner:
 
     key_hash: str
     """Of the key that they were written with."""
-    workspace_id: str
-    agent_id: str
+    workspace_id: str = ""
+    """'' where the server never said whose key it is."""
+    agent_id: str = ""
+
+    def same_as(self, other: "Owner") -> bool:
+        """By the key, or by what the server said of two."""
+        said = (self.workspace_id, self.agent_id)
+        return self.key_hash == other.key_hash or (
+            bool(self.workspace_id) and said == (other.workspace_id, other.agent_id)
+        )
 
 
 class Kept(TryLater):
@@ -130,7 +138,7 @@ class Outbox:
             database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
 
     def owner(self) -> Owner | None:
-        """None while the server has not said yet whose key it is."""
+        """None where nothing was ever kept."""
         if self._opened is None and not self._path.exists():
             return None
         row = self._database().execute("SELECT key_hash, workspace_id, agent_id FROM owner").fetchone()
@@ -140,8 +148,9 @@ class Outbox:
         """It is that one's from now on. What waits of another workspace or agent is set aside, and never sent."""
         before, database = self.owner(), self._database()
         with database:
-            if before is not None and (before.workspace_id, before.agent_id) != (owner.workspace_id, owner.agent_id):
-                reason = f"written for {before.agent_id or 'no agent'} of {before.workspace_id}: the key is another's"
+            if before is not None and not before.same_as(owner):
+                whose = f"{before.agent_id or 'no agent'} of {before.workspace_id or 'an unknown workspace'}"
+                reason = f"written for {whose}: the key is another's"
                 database.execute("UPDATE writes SET refused = ? WHERE refused IS NULL", (reason,))
             database.execute("DELETE FROM owner")
             database.execute("INSERT INTO owner VALUES (?, ?, ?)", astuple(owner))

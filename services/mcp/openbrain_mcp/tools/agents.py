@@ -91,7 +91,7 @@ async def brain_subscriptions(
     cursor: arguments.Cursor = None,
     agent_id: arguments.Agent = None,
 ) -> CallToolResult:
-    """List what you wait for."""
+    """List what you subscribed to, with the ids to unsubscribe by."""
     page = await brain.subscriptions(limit=limit, cursor=cursor, agent_id=agent_id)
     return answers.text(answers.more(page.next_cursor), fence.fenced([_block(each) for each in page.subscriptions]))
 
