@@ -49,7 +49,11 @@ def settings(
 
     # A path would leave no room for the values.
     file = str(loaded.file)
-    rows = ((name, "file" if origins[name] == file else origins[name], value) for name, value in shown.items())
+    # Its other name goes in a line of its own.
+    rows = (
+        (name.replace(", ", ",\n"), "file" if origins[name] == file else origins[name], value)
+        for name, value in shown.items()
+    )
     show(table("setting", "from", "value", rows=rows))
     if file in origins.values():
         say(f"file: {file}")

@@ -55,15 +55,17 @@ async def serve(settings: Settings, *, new: bool = False) -> None:
 @contextlib.asynccontextmanager
 async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
     """The whole pipeline while the block runs: where it answers, and the file of its key."""
+    from openbrain_cli.system.embedded.instance import refuse_second
+
+    # Before the services are imported, which takes seconds.
+    refuse_second(settings.data_dir)
     from openbrain.observability import logs
     from openbrain.observability.metrics import export_spans
     from openbrain.runtime.adapters import disk_space
     from openbrain_cli.system.embedded.disk_space import until_room
-    from openbrain_cli.system.embedded.instance import refuse_second
     from openbrain_cli.system.embedded.pipeline import running
     from openbrain_cli.vault.new_vault import make_vault, with_vault
 
-    refuse_second(settings.data_dir)
     export_spans(settings.otlp_endpoint, "openbrain")
     settings = with_vault(settings)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))

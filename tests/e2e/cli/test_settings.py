@@ -25,6 +25,7 @@ def test_settings_say_what_holds_and_from_where(terminal: Terminal) -> None:
     whole = terminal.run("settings", "--json", "--origin").json
     plain = terminal.run("settings", "--json").json
     shown = terminal.run("settings", "--changed", environment={"COLUMNS": "80"})
+    table = terminal.run("settings", environment={"COLUMNS": "80"}).out
 
     file = str(home_file(terminal.home))
     assert whole["OPENBRAIN_STREAMS__BATCH"] == {"value": "7", "from": file}
@@ -32,6 +33,7 @@ def test_settings_say_what_holds_and_from_where(terminal: Terminal) -> None:
     assert whole["OPENBRAIN_TEXT__URL"] == {"value": "embedded", "from": "default"}
     assert plain["OPENBRAIN_STREAMS__BATCH"] == "7"
     assert re.search(r"OPENBRAIN_STREAMS__BATCH +file +7\b", shown.out)
+    assert re.search(r"OPENBRAIN_TEXT__URL +default +embedded\n", re.sub(" +\n", "\n", table))
     assert shown.err == f"file: {file}\n"
     assert "secret" not in shown.out + str(whole)
 
