@@ -7,15 +7,24 @@ FROM ${BASE} AS build
 # Where pip has to be told of a certificate bundle or another index, the builder says so; neither stays in the image.
 ARG PIP_CERT
 ARG PIP_INDEX_URL
-ARG LOCK=requirements.lock
 WORKDIR /src
-# pip and the build tool have an environment of their own: what is shipped never held them.
+# The installer and the build tool have an environment of their own: what is shipped never held them.
 RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/openbrain
-COPY ${LOCK} requirements-build.lock ./
+COPY requirements-build.lock ./
 RUN /opt/build/bin/python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
-      -r requirements-build.lock \
- && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
-      --disable-pip-version-check --require-hashes -r ${LOCK}
+      -r requirements-build.lock
+# pip's settings, as uv spells them.
+ARG SSL_CERT_FILE=${PIP_CERT}
+ARG UV_DEFAULT_INDEX=${PIP_INDEX_URL}
+# What both images hold is a layer that is made once for the two.
+COPY requirements-server.lock ./
+RUN /opt/build/bin/uv pip install --quiet --no-cache --compile-bytecode --python /opt/openbrain/bin/python \
+      --require-hashes -r requirements-server.lock
+ARG LOCK=requirements.lock
+COPY ${LOCK} ./
+RUN /opt/build/bin/uv pip install --quiet --no-cache --compile-bytecode --python /opt/openbrain/bin/python \
+      --require-hashes -r ${LOCK} \
+ && rm /opt/openbrain/.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY shared shared
 COPY services services

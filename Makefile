@@ -107,11 +107,11 @@ doctor: $(VENV)/.installed ## prove the running system end to end
 sbom: ## list what an image holds, as CycloneDX on stdout (IMAGE=openbrain:latest)
 	@docker run --rm --interactive --entrypoint python $(IMAGE) - < deploy/make_sbom.py
 
-lock: ## renew requirements.lock, -server.lock, -dev.lock and -build.lock (needs uv)
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --no-emit-package openbrain-client $(ENGINES:%=--no-emit-package %) -c requirements.lock pyproject.toml -o requirements-server.lock
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group dev pyproject.toml -o requirements-dev.lock
-	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group build -o requirements-build.lock
+lock: $(VENV)/.installed-dev ## renew requirements.lock, -server.lock, -dev.lock and -build.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --no-emit-package openbrain-client $(ENGINES:%=--no-emit-package %) -c requirements.lock pyproject.toml -o requirements-server.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-emit-package openbrain-client --group build -o requirements-build.lock
 
 clean: ## remove .venv and caches; leaves .servers and your data alone
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

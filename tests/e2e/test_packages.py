@@ -1,12 +1,11 @@
-"""Both packages as pip installs them: the system and its client, without the repository.
+"""Both packages as they are installed from wheels: the system and its client, without the repository.
 
-It costs a minute, most of it the installation of what the system needs; nothing less shows that a wheel is whole.
+Most of their time goes into installing what the system needs; nothing less shows that a wheel is whole.
 """
 
 import os
 import signal
 import subprocess
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 from tests.servers.places import ROOT
 from tests.servers.plugin import need
-from tests.servers.tools.python_clients import HATCHLING, pip_install
+from tests.servers.tools.python_clients import HATCHLING, make_environment, package_install
 from tests.support.cli.terminal import wait_until
 from tests.support.waiting import PATIENCE_S
 
@@ -52,9 +51,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def installed(folder: Path, *wheels: Path) -> Path:
     """The programs of a new environment that has these and what they need."""
-    venv.create(folder, with_pip=True)
+    subprocess.run(make_environment(folder), check=True, capture_output=True)
     python = folder / "bin" / "python"
-    subprocess.run([*pip_install(str(python)), *map(str, wheels)], check=True, capture_output=True, cwd=folder)
+    subprocess.run([*package_install(str(python)), *map(str, wheels)], check=True, capture_output=True, cwd=folder)
     return folder / "bin"
 
 

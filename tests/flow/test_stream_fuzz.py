@@ -206,7 +206,7 @@ def test_every_entry_becomes_a_memory_or_a_dead_letter(fuzzed: Fuzzed) -> None:
         return bool((await fuzzed.http.get("/v1/health")).json()["status"] == "ok")
 
     fuzzed.run(until(well))  # a busy machine may be too slow for one look
-    assert fuzzed.run(fuzzed.redis.xlen(dead_letters(SUBMITTED.name, "ingest"))) > 10
+    assert fuzzed.run(fuzzed.redis.xlen(dead_letters(SUBMITTED.name, "ingest"))) > 0
 
 
 @pytest.mark.slow("some hundred entries, each read by every group of its stream")

@@ -6,7 +6,6 @@ A thousand memories here; `OPENBRAIN_TRANSFER_ROWS=100000 pytest tests/integrati
 
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -30,8 +29,9 @@ from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain_cli.memories.transfer.export_file import check
 from tests.servers.processes.process import Server
 from tests.support.api.transfer import differences
-from tests.support.cli.services import OPENBRAIN, Process, Services, services
+from tests.support.cli.services import Process, Services, services
 from tests.support.forms import long_form
+from tests.support.processes import forked
 from tests.support.store.fixtures import START, memory, origin, viewer, write
 from tests.support.waiting import until
 
@@ -59,11 +59,9 @@ class Place:
         return httpx.AsyncClient(base_url=self.api.url, headers=headers, timeout=600)
 
     def cli(self, *words: str) -> str:
-        done = subprocess.run(
-            [OPENBRAIN, *words], env=self.environment, capture_output=True, check=False, text=True, timeout=1800
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        status, out, err = forked.run(words, env=self.environment, cwd=Path.cwd(), stdin=b"", timeout=1800)
+        assert status == 0, err.decode()
+        return out.decode()
 
     def peak_mb(self) -> float:
         """The most memory that the API ever held."""
@@ -199,8 +197,8 @@ async def test_a_workspace_moves_to_the_other_database(
     (tmp_path / "to").mkdir()
     took: dict[str, float] = {}
     with (
-        services(environment(urls[0], redis_server, "from"), tmp_path / "from", installed=True) as here,
-        services(environment(urls[1], redis_server, "to"), tmp_path / "to", installed=True) as there,
+        services(environment(urls[0], redis_server, "from"), tmp_path / "from") as here,
+        services(environment(urls[1], redis_server, "to"), tmp_path / "to") as there,
     ):
         source = await place(urls[0], redis_server, tmp_path / "from", here)
         target = await place(urls[1], redis_server, tmp_path / "to", there)

@@ -1,6 +1,5 @@
 """Clients of others that our side is held against: Python packages, each installed once into a folder of its own."""
 
-import importlib.util
 import os
 import shutil
 import sys
@@ -10,10 +9,11 @@ from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME
-from tests.servers.steps import Step
+from tests.servers.steps import Step, setting_of_pip
 
 ELASTICSEARCH_8 = HOME / "elasticsearch-client-8"
 """A folder that stands before the environment's packages: the only client that servers of version 8 take."""
+_UV = str(Path(sys.executable).with_name("uv"))
 _ELASTICSEARCH_8 = ("elasticsearch>=8.19,<9", "elastic-transport>=8.17,<9")
 
 
@@ -46,18 +46,15 @@ def elasticsearch_8_state() -> State:
 def install_elasticsearch_8(step: Step) -> None:
     step.say("installing the client 8.19 of Elasticsearch")
     beside = _beside(ELASTICSEARCH_8)
-    step.run([*pip_install(sys.executable), "--no-deps", "--target", str(beside), *_ELASTICSEARCH_8])
+    step.run([*package_install(sys.executable), "--no-deps", "--target", str(beside), *_ELASTICSEARCH_8])
     beside.rename(ELASTICSEARCH_8)
 
 
 def install(client: PythonClient, step: Step) -> None:
     step.say(f"installing {client.package} {client.version}")
     beside = _beside(client.folder)
-    uv = _uv()
-    step.run(
-        [uv, "venv", "-q", "-p", sys.executable, str(beside)] if uv else [sys.executable, "-m", "venv", str(beside)]
-    )
-    step.run([*pip_install(str(beside / "bin" / "python")), f"{client.package}=={client.version}"])
+    step.run(make_environment(beside))
+    step.run([*package_install(str(beside / "bin" / "python")), f"{client.package}=={client.version}"])
     beside.rename(client.folder)
 
 
@@ -74,16 +71,12 @@ def _beside(folder: Path) -> Path:
     return beside
 
 
-def pip_install(python: str) -> Sequence[str]:
-    """The command that packages are added to."""
-    uv = _uv()
-    if uv:
-        return (uv, "pip", "install", "-q", "-p", python)
-    return (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+def make_environment(folder: Path) -> Sequence[str]:
+    """The command that makes an environment without any package."""
+    return (_UV, "venv", "-q", "-p", sys.executable, str(folder))
 
 
-def _uv() -> str | None:
-    """Its own path where pip is missing: then the environment was made by it."""
-    if importlib.util.find_spec("pip"):
-        return None
-    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+def package_install(python: str) -> Sequence[str]:
+    """The command that packages are added to, which `python`'s environment gets."""
+    index = setting_of_pip("index-url")
+    return (_UV, "pip", "install", "-q", "--system-certs", *(("--default-index", index) if index else ()), "-p", python)

