@@ -87,15 +87,15 @@ class _Memories:
 
     async def own(self) -> Sequence[Memory]:
         """The agent's own, the surest first."""
-        mine = Criteria(scopes=(Scope.AGENT,), agents=(self._viewer.agent_id,), project=self._query.project or "")
-        return await self._surest(mine)
+        mine = Criteria(scopes=(Scope.AGENT,), agents=(self._viewer.agent_id,))
+        return await self._surest(mine, *self._here())
 
     async def conventions(self) -> Sequence[Memory]:
         """Shared conventions, and the project's own."""
         found = list(await self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES)))
-        if project := self._query.project:
-            own = Criteria(scopes=(Scope.PROJECT,), project=project, types=_RULES)
-            found = sorted([*found, *await self._surest(own)], key=lambda row: (-row.confidence, -row.created_at))
+        if here := self._here():
+            own = await self._surest(Criteria(scopes=(Scope.PROJECT,), types=_RULES), *here)
+            found = sorted([*found, *own], key=lambda row: (-row.confidence, -row.created_at))
         return found[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
@@ -104,12 +104,10 @@ class _Memories:
         found: list[Memory] = []
         project = self._query.project or ""
         own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True)
-        general = Criteria(scopes=(Scope.PROJECT, Scope.SHARED))
         for types in ((MemoryType.DECISION,), _OPEN, _OTHERS):
             rows = list(await self._newest(replace(own, types=types), RECENT))
             if project and len(rows) < RECENT:
-                of_none = OneOf("project", ("",))
-                rows += await self._newest(replace(general, types=types), RECENT - len(rows), of_none)
+                rows += await self._of_none(types, RECENT - len(rows))
             found += rows
         return found
 
@@ -128,9 +126,24 @@ class _Memories:
         rows = await self._store.memories.listing(of_agents, RECENT * 2)
         return list(reversed(rows))
 
-    async def _surest(self, criteria: Criteria) -> Sequence[Memory]:
+    def _here(self) -> tuple[Condition, ...]:
+        """Of the project, or of none. Said without "or shared", which the other conditions rule out: no index serves
+        it."""
+        project = self._query.project
+        return (OneOf("project", (project, "")),) if project else ()
+
+    async def _of_none(self, types: tuple[MemoryType, ...], limit: int) -> Sequence[Memory]:
+        """Scope by scope: so an index has them in their order."""
+        found = [
+            row
+            for scope in (Scope.PROJECT, Scope.SHARED)
+            for row in await self._newest(Criteria(scopes=(scope,), types=types), limit, OneOf("project", ("",)))
+        ]
+        return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)[:limit]
+
+    async def _surest(self, criteria: Criteria, *more: Condition) -> Sequence[Memory]:
         """Of the org, and of none: what an agent keeps, and what holds for all, mostly belongs to none."""
-        condition = visible(self._viewer, criteria, self._now)
+        condition = AllOf((visible(self._viewer, criteria, self._now), *more))
         if org := self._query.org:
             condition = AllOf((condition, OneOf("org", (org, ""))))
         return await self._store.memories.listing(condition, MOST, surest=True)
