@@ -15,7 +15,7 @@ from openbrain.ports.lifecycle import Lifecycle, Selection
 from openbrain.usecases.indexes.neighbours import Neighbours, Placed, place_of
 from openbrain_housekeeper.handlers.lifecycle.job import Found
 
-PAGE = 20
+PAGE = 5
 """Memories of one step: their searches and neighbours are a short piece of work, and a step rests behind it."""
 NEIGHBOURS: Final = 16
 """Looked at of each memory; of those that are linked with it, theirs too."""
