@@ -163,7 +163,7 @@ SECTIONS = {
         ),
     },
 }
-"""What `--help` shows, in its order: section -> command -> (module:function, what it does)."""
+"""Sections of `--help`, in its order: section -> command -> (module:function, description)."""
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 
 app = new_app(

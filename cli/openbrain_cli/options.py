@@ -102,7 +102,7 @@ class Speaking(Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowed:
-    """What narrows a recall or a list."""
+    """Filters of a recall or a list."""
 
     org: Org = None
     project: Project = None

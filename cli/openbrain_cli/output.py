@@ -1,4 +1,4 @@
-"""What people and scripts see. Remembered text is data: nothing in it moves a cursor or turns a line around."""
+"""Output for people and scripts. Remembered text is data: nothing in it moves a cursor or turns a line around."""
 
 import json
 import sys

@@ -25,7 +25,7 @@ URL_FILE = "url"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What was said on the command line, over what stands in the environment, over what `openbrain up` wrote."""
+    """Connection options: the command line's, else the environment's, else the ones that `openbrain up` wrote."""
 
     data_dir: Path
     environment: Mapping[str, str]
@@ -218,7 +218,7 @@ def use_settings_file(path: Path | None) -> None:
 
 
 def settings_in_use() -> "Settings":
-    """What the environment and the settings file say; `SetupError` naming the setting that can't be used."""
+    """Settings of the environment and the settings file; `SetupError` naming the setting that can't be used."""
     return settings_loaded().settings
 
 

@@ -42,7 +42,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bridge:
-    """How a client starts us."""
+    """The command by which a client starts us."""
 
     program: Path
     arguments: tuple[str, ...]

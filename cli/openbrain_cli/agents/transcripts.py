@@ -12,7 +12,7 @@ from openbrain_cli.profile import profile
 
 
 class Choice(StrEnum):
-    """What the user says."""
+    """The user's choice."""
 
     ON = "on"
     OFF = "off"

@@ -61,7 +61,7 @@ def _refused(error: OSError) -> Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What stands below a folder."""
+    """The entries below a folder."""
 
     pages: tuple[Path, ...]
     """Files, in order."""

@@ -42,7 +42,7 @@ class FoundMemory:
     """Relative to the client's home or the repository's address: the same on another machine."""
     heading: str
     content: str
-    """What it says; '' where `kept` has it."""
+    """Its text; '' where `kept` has it."""
     type: MemoryType
     scope: Scope = Scope.PROJECT
     project: str = ""
@@ -54,7 +54,7 @@ class FoundMemory:
     speaker: str = ""
     """Of a conversation: which, the place in it, who spoke."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the file says: the session it came from, links, the paths it is about. Plain JSON."""
+    """Other facts of the file: the session it came from, links, the paths it is about. Plain JSON."""
     kept: SpilledText | None = None
 
     @property
@@ -121,7 +121,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a place holds, and which portable paths were looked at: what was there once and is not now has vanished."""
+    """The content of a place, and the portable paths that were read: a memory of an earlier import that is missing
+    there has vanished."""
 
     found: tuple[FoundMemory, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -1,4 +1,4 @@
-"""What others wrote down, as the plain JSON that a memory's metadata may hold."""
+"""Foreign values as the plain JSON that a memory's metadata may hold."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What kind of knowledge a piece of text is, told from the words that stand out in it."""
+"""Detection of a text's kind of knowledge by its words."""
 
 import re
 
@@ -22,7 +22,7 @@ def by_words(title: str, otherwise: MemoryType) -> MemoryType:
 
 
 def of_instruction(heading: str) -> MemoryType:
-    """What people tell agents to keep to is a convention, unless its heading says otherwise."""
+    """The type of an instruction: a convention, unless its heading says otherwise."""
     return MemoryType.PROCEDURE if _has(heading, _PROCEDURE) else by_words(heading, MemoryType.CONVENTION)
 
 
@@ -47,7 +47,7 @@ def declared_type(declared: str) -> MemoryType | None:
 
 
 def scope_of(declared: str, project: str) -> Scope:
-    """What is known of the person holds in every project; so does what belongs to none."""
+    """The scope of a memory: facts of the person hold in every project, as memories without a project do."""
     if declared.strip().lower() == "user" or not project:
         return Scope.SHARED
     return Scope.PROJECT

@@ -234,7 +234,7 @@ def _gathered(
 
 @dataclass(slots=True)
 class _Done:
-    """How far an import is."""
+    """The progress of an import."""
 
     stored: int = 0
     of: int = 0

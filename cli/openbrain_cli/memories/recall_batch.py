@@ -57,7 +57,7 @@ def _question(line: bytes, number: int) -> Question:
 
 
 async def _asked(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
-    """How many were refused."""
+    """Ask the questions; the number of refused ones."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     err, refused = console(stderr=True), 0

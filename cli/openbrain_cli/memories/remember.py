@@ -34,7 +34,7 @@ Reason = Annotated[str, typer.Option(help="Why, for the history.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filed:
-    """How a new memory is filed."""
+    """The place of a new memory."""
 
     type: Kind = "observation"
     org: Org = None
@@ -82,7 +82,7 @@ def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, jso
 
 
 def read_text(argument: str) -> str:
-    """What was typed, or standard input for -."""
+    """The typed text, or standard input for -."""
     if argument != "-":
         return argument
     from openbrain.domain import limits

@@ -37,7 +37,7 @@ IfVersion = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What becomes different."""
+    """Requested changes."""
 
     content: NewText = None
     title: NewTitle = None

@@ -33,7 +33,7 @@ Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a new key may do."""
+    """Rights of a new key."""
 
     permission: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
     agent_id: KeyAgent = None

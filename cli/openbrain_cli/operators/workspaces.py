@@ -32,7 +32,7 @@ NoQuota = Annotated[bool, typer.Option("--no-quota", help="Take both quotas away
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a workspace may hold."""
+    """Quotas of a workspace."""
 
     max_memories: MaxMemories = None
     max_bytes: MaxBytes = None

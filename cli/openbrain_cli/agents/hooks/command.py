@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def answered(event: str, folder: Path, raw: bytes) -> str:
-    """What the client is to read; '' where there is nothing to say, or nobody to ask."""
+    """The text for the client; '' where there is none, or no server."""
     from openbrain_cli.agents.hooks.brain import brain_of
     from openbrain_cli.agents.hooks.events import EVENTS, Hook
 

@@ -1,4 +1,4 @@
-"""What is done for each event of a client. Each takes what the client said, and gives what it is to read."""
+"""Handlers of a client's events. Each takes the client's input, and gives the text for it."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class Hook:
 
 
 def session_start(hook: Hook) -> str:
-    """What the agent should know before it begins."""
+    """The context of an agent before it begins."""
     session.forget_old(hook.folder)
     brain = hook.brain()
     text = _context(hook, brain, CONTEXT_TOKENS)
@@ -103,7 +103,7 @@ def harvest(hook: Hook) -> str:
 
 
 def deliver(hook: Hook, brain: Brain) -> None:
-    """What waits, in its order; what can't be delivered now stays, what is refused is set aside."""
+    """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
     if not hook.outbox_file.exists():
         return
     outbox = hook.outbox()
@@ -119,7 +119,7 @@ def deliver(hook: Hook, brain: Brain) -> None:
 
 
 def _context(hook: Hook, brain: Brain, tokens: int) -> str:
-    """What burns anywhere in the workspace, then what the brain tells an agent that begins."""
+    """Open signals of the workspace, then the brain's context for an agent that begins."""
     project = hook.asked.project
     burning = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
     try:
@@ -137,7 +137,7 @@ def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> lis
 
 
 def _unseen(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that this session was not shown yet."""
+    """Memories that this session was not shown yet."""
     new = {memory["id"]: memory for memory in memories if memory["id"] not in hook.known.memories}
     hook.known.memories += new
     return list(new.values())
@@ -149,7 +149,7 @@ def _names(memory: Mapping[str, Any], name: str) -> bool:
 
 
 def _redirected(hook: Hook) -> str:
-    """What goes into a client's own memory file is remembered in its place, where that was chosen."""
+    """Remember a write to a client's own memory file in its place, where that was chosen."""
     text = hook.asked.written.strip()
     if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.asked.files)):
         return ""

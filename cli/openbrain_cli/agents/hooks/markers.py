@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 KEY: Final = "idempotency-key"
 PART_BYTES: Final = 32 * 1024 * 1024
-"""What one hook reads of a transcript, at most."""
+"""Most bytes of a transcript that one hook reads."""
 _STRONGEST: Final = ("info", "warning", "critical")
 
 
 def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
-    """What was marked since the last hook of the session: in the message that the client hands on, and in the
+    """Markers since the last hook of the session: in the message that the client hands on, and in the
     transcript."""
     part = _new_part(asked, known) if transcripts_allowed(Path(str(record["data"]))) else b""
     if not (_may_hold_marker(asked.said.encode()) or _may_hold_marker(part)):

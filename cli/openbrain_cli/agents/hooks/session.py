@@ -1,4 +1,4 @@
-"""What one session was told already, kept between its hooks in a file of its own."""
+"""State of one session: memories shown already, kept between its hooks in a file of its own."""
 
 import hashlib
 import json

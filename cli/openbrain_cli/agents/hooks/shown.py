@@ -1,4 +1,4 @@
-"""What a hook puts before a model: stored text in a fence, under its provenance, and what burns in words of our own."""
+"""Output of hooks for a model: stored text in a fence, under its provenance, and open signals in words of our own."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ def fenced(memories: Sequence[Mapping[str, Any]]) -> str:
 
 
 def alarms(state: Mapping[str, Any]) -> str:
-    """What burns and who must stop; '' where nothing does."""
+    """Open signals and halts; '' for none."""
     lines = [f"HALT ({_who(halt)}): {one_line(str(halt.get('title', '')))}" for halt in _items(state, "halts")]
     if lines:
         lines.append("Stop: begin nothing new until it is resumed; `brain` tools still answer.")
@@ -44,7 +44,7 @@ def alarms(state: Mapping[str, Any]) -> str:
 
 
 def brief(response: Mapping[str, Any]) -> str:
-    """What was decided, is stuck and changed, by its first lines."""
+    """Decisions, blockers and changes, by their first lines."""
     mark, parts = secrets.token_hex(6), []
     for name, heading in _PARTS.items():
         lines = [

@@ -1,4 +1,4 @@
-"""What an import will do: what was found against what is there. Pure; a second import plans nothing new."""
+"""The plan of an import: found memories against stored ones. Pure; a second import plans nothing new."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from openbrain_cli.importers.found_memory import FoundMemory, Key, Note, Scan
 
 
 class Action(StrEnum):
-    """What becomes of a section."""
+    """The action for a section."""
 
     CREATE = "create"
     SUPERSEDE = "supersede"
@@ -98,7 +98,7 @@ def plan(scan: Scan, existing: Iterable[Existing], target: Target) -> Plan:
 
 
 class _Pool:
-    """What is there and has not been matched yet."""
+    """Stored memories that have not been matched yet."""
 
     def __init__(self, existing: Sequence[Existing]) -> None:
         self._left = {item.id: item for item in existing}

@@ -1,4 +1,4 @@
-"""What an import tells: to people in tables, to scripts as data. Never what a memory says."""
+"""Reports of an import: to people in tables, to scripts as data. Never a memory's content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,14 +22,14 @@ _ROWS = 20
 
 
 def places(seen: Sequence[Seen]) -> None:
-    """What there is to import, place by place."""
+    """Importable memories, place by place."""
     rows = [(item.client, item.files, item.sections, one_line(str(item.path))) for item in seen]
     if rows:
         show(table("what", "files", "sections", "where", rows=rows))
 
 
 def detected(seen: Sequence[Seen]) -> None:
-    """What the paths turned out to be."""
+    """The detected kinds of the paths."""
     for item in seen:
         say(
             f"{one_line(str(item.path))}: {item.client}, {_some(item.files, 'file')}, {_some(item.sections, 'section')}"
@@ -45,7 +45,7 @@ def notes(all_notes: Sequence[Note]) -> None:
 
 
 def steps(plan: Plan) -> None:
-    """What would be done, the first of it; what stays as it is only counts. A conversation is one row."""
+    """The first planned steps; unchanged memories only count. A conversation is one row."""
     rows: dict[tuple[str, str], int] = {}
     for step in plan.of(*_WOULD):
         row = _WOULD[step.action], _shown(step.found)
@@ -100,14 +100,14 @@ def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, An
 
 
 def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
-    """What the places hold."""
+    """The content of the places."""
     return [
         {"path": str(item.path), "kind": item.client, "files": item.files, "sections": item.sections} for item in seen
     ]
 
 
 def notes_as_data(all_notes: Sequence[Note]) -> list[dict[str, str]]:
-    """What was not taken as it stands."""
+    """Notes about changed or refused text."""
     return [{"path": note.path, "reason": note.reason} for note in all_notes]
 
 

@@ -16,13 +16,13 @@ BATCH = 50
 
 @dataclass(slots=True)
 class Sent:
-    """What came of it."""
+    """The result of an upload."""
 
     created: int = 0
     superseded: int = 0
     refiled: int = 0
     known: int = 0
-    """What someone had already remembered in these words."""
+    """The memory that says this in the same words already."""
     refused: list[tuple[Step, str]] = field(default_factory=list)
     """With the server's reason."""
 

@@ -1,4 +1,4 @@
-"""What a path is, told from its structure: the first kind in a table that it looks like."""
+"""Detection of a path's kind from its structure: the first match in a table."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

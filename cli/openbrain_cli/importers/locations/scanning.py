@@ -20,7 +20,7 @@ __all__ = ["Client", "Homes", "Seen", "Source", "Wanted", "absolute", "gather", 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a place turned out to hold."""
+    """The result of scanning a place."""
 
     path: Path
     client: str

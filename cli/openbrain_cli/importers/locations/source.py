@@ -9,7 +9,7 @@ from openbrain_cli.importers.found_memory import Note, Scan
 
 
 class Client(StrEnum):
-    """Whose files to import; each but the first is also the `client` of what is imported."""
+    """The client whose files are imported; each but the first is also the `client` of the memories."""
 
     AUTO = "auto"
     CLAUDE = "claude"
@@ -50,7 +50,7 @@ class Homes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a person asked for."""
+    """The request of a person."""
 
     homes: Homes
     client: Client = Client.AUTO

@@ -28,7 +28,7 @@ class Section:
 
 
 def first_words(text: str) -> str:
-    """What a text without a heading goes by, so that it is still the same when its end is edited."""
+    """The name of a text without a heading, stable when its end is edited."""
     return " ".join(text.split()[:_WORDS])[:_WORDS_CHARS]
 
 

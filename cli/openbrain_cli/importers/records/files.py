@@ -26,7 +26,7 @@ class RecordFile:
     rows: Callable[[], Iterator[Any]]
     changed: datetime | None
     envelope: Mapping[str, Any] = field(default_factory=dict)
-    """What stands around a list: counts, the address of the next page."""
+    """The envelope of a list: counts, the address of the next page."""
 
 
 def text_file(path: Path) -> tuple[Path, datetime | None]:

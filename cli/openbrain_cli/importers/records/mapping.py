@@ -26,7 +26,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "session_id": ("session_id", "session"),
     "speaker": ("speaker", "role", "author"),
 }
-"""What a record may say, and the names it may have, the first that is there; capitals do not matter."""
+"""Fields of a record and their possible names, the first that is there; capitals do not matter."""
 
 _SECONDS = 1e11
 """Above this a number of seconds is one of milliseconds."""
@@ -36,7 +36,7 @@ _NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapped:
-    """How records of one kind are read."""
+    """The mapping of records of one kind."""
 
     fields: Mapping[str, tuple[str, ...]]
     types: Mapping[str, MemoryType] = field(default_factory=dict)
@@ -93,7 +93,7 @@ def memories(record: Mapping[str, Any], mapped: Mapped, chunker: Chunker) -> Ite
 
 
 def _besides(record: Mapping[str, Any], used: set[str]) -> tuple[dict[str, Any], str]:
-    """What was not understood, for the metadata; and what that has no room for, as text."""
+    """Unknown fields for the metadata, and ones too large for it as text."""
     besides = {name: value for name, value in record.items() if name not in used and value not in _NOTHING}
     kept, short = that_fit(besides)
     for name in short:

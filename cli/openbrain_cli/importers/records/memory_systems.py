@@ -1,4 +1,4 @@
-"""What other memory systems give out, as records: whose they are, and what their fields mean."""
+"""Records exported by other memory systems: their origin and the meaning of their fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

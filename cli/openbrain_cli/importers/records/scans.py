@@ -44,7 +44,7 @@ def opened(path: Path) -> RecordFile:
 
 
 def kind_of(path: Path) -> str:
-    """Whose records a file holds, told from the first one; '' where it can't be read."""
+    """The system whose records a file holds, detected by the first one; '' where it can't be read."""
     if path.suffix.lower() in ENDINGS:
         return "csv"
     try:
@@ -61,7 +61,7 @@ def kind_of(path: Path) -> str:
 
 
 def _counted(file: RecordFile) -> tuple[int, int]:
-    """How many rows there are, and how many that are no records; reads all, so that nothing is half imported."""
+    """Counts of rows, and of rows that are no records; reads all, so that nothing is half imported."""
     number = without = 0
     for row in file.rows():
         number += 1

@@ -22,7 +22,7 @@ DAY = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})(?:[-_ ]+(?P<slug>.+))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRule:
-    """What one file, or one sort of file, becomes."""
+    """The rule for one file, or one sort of file."""
 
     name: str
     """A pattern for the path below the folder, without its ending."""

@@ -1,4 +1,4 @@
-"""What people tell agents: CLAUDE.md, AGENTS.md, GEMINI.md, rules of editors, wherever they stand in a project."""
+"""Instructions to agents: CLAUDE.md, AGENTS.md, GEMINI.md, rules of editors, wherever they stand in a project."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,19 +15,19 @@ from openbrain_cli.importers.markdown.sections import Section, full_sections
 from openbrain_cli.importers.memory_types import of_instruction
 
 HOPS = 5
-"""How deep imports of imports are followed."""
+"""The depth to which imports of imports are followed."""
 
 _MAX_PATHS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one client writes its instructions."""
+    """The form of one client's instructions."""
 
     names: frozenset[str]
     """Of the files that hold for the folder they stand in, in lower case."""
     about: str = "paths"
-    """What its frontmatter calls the files that a rule is for."""
+    """The key in front matter for the files that a rule is for."""
     imports: bool = False
     loose: bool = False
     """Its frontmatter is not quite YAML."""
@@ -139,7 +139,7 @@ def _section(
 
 
 def _about(parsed: Page, folder: InstructionFolder, path: Path) -> Sequence[str]:
-    """What part of the project it is for: as the rule says, or the folder that it stands in."""
+    """The part of the project that it is for: by the rule, or the folder that it stands in."""
     named = tuple(line(item)[:255] for item in parsed.listed(DIALECTS[folder.client].about))[:_MAX_PATHS]
     inside = _inside(folder, path)
     if named or inside is None or not folder.is_repository or not _own(folder, path):

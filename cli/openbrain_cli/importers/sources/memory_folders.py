@@ -1,4 +1,4 @@
-"""What a memory folder is for, told from where it stands."""
+"""Purpose of a memory folder, by its place."""
 
 import dataclasses
 from pathlib import Path

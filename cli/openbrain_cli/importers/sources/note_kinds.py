@@ -83,7 +83,7 @@ def _graph(section: Section) -> Mapping[str, Any]:
 
 
 def vaults(home: Path) -> Iterator[Path]:
-    """Those that Obsidian knows of."""
+    """The vaults in Obsidian's settings."""
     for settings in (".config/obsidian", "Library/Application Support/obsidian"):
         known = _json(home / settings / "obsidian.json").get("vaults")
         for item in known.values() if isinstance(known, dict) else ():
@@ -92,7 +92,7 @@ def vaults(home: Path) -> Iterator[Path]:
 
 
 def basic_memory_projects(home: Path) -> Iterator[Path]:
-    """Those that basic-memory knows of; without settings, its usual folder."""
+    """The projects in basic-memory's settings; without settings, its usual folder."""
     known = _json(home / ".basic-memory" / "config.json").get("projects")
     named = list(known.values()) if isinstance(known, dict) else []
     paths = [item.get("path") if isinstance(item, dict) else item for item in named]

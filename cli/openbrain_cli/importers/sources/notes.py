@@ -39,7 +39,7 @@ class NoteFolder:
     home: Path
     only: Path | None = None
     more: Callable[[Section], Mapping[str, Any]] = nothing_more
-    """What else a section says, for its metadata."""
+    """Other facts of a section, for its metadata."""
 
 
 def scan(folder: NoteFolder) -> Iterator[Scan]:

@@ -55,7 +55,7 @@ def has_instructions(root: Path) -> bool:
 
 
 def client_of(path: Path) -> str:
-    """Whose instructions a file is; '' for none that its name or its place would tell."""
+    """The client of an instructions file by its name or place; '' for none."""
     whole = path.as_posix()
     placed = [client for client, location in _BESIDE if whole.endswith(f"/{location}")]
     placed += [client for client, location, _ in _RULES if f"/{location}/" in whole]

@@ -1,4 +1,4 @@
-"""What was found by words, and counts, as people read them."""
+"""Hits of a search by words, and counts, as people read them."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING

@@ -99,13 +99,13 @@ def _facts(memory: "MemoryDetail") -> Iterable[tuple[str, str]]:
 
 
 def history(lines: "Sequence[HistoryLine]") -> None:
-    """What happened to a memory, oldest first."""
+    """The history of a memory, oldest first."""
     rows = ((moment(line.at), line.version, line.action, one_line(line.actor), one_line(line.reason)) for line in lines)
     show(table("when", "version", "what", "who", "why", rows=rows))
 
 
 def lineage(chain: "Lineage") -> None:
-    """What stood before it and what stands in its place."""
+    """Its predecessors and successors."""
     if chain.parents or chain.children:
         print(f"before it: {', '.join(chain.parents) or 'nothing'}")
         print(f"after it:  {', '.join(chain.children) or 'nothing'}")
@@ -131,7 +131,7 @@ def around(turns: "Mapping[str, Sequence[TurnBeside]]") -> None:
 
 
 def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:
-    """How each score came about, in the order of the answer."""
+    """Explanations of scores, in the order of the answer."""
     rows = (
         (f"{part.boosted:.3f}", f"{one_line(memory.id)}\n{_reasons(part)}")
         for memory in memories

@@ -67,7 +67,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def kind_of(line: bytes) -> str:
-    """What a line is; '' for what is none."""
+    """The kind of a line; '' for none."""
     if line.startswith(_KIND):
         return line[len(_KIND) :].partition(b'"')[0].decode("ascii", "replace")
     try:

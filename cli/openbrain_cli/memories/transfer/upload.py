@@ -15,7 +15,7 @@ REFUSALS = 1000
 
 @dataclass(slots=True)
 class Totals:
-    """What became of the file."""
+    """Totals of a file's import."""
 
     export_id: str
     dry_run: bool

@@ -52,7 +52,7 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
 
 
 def _passwords(folder: Path, users: Sequence[str]) -> Mapping[str, str]:
-    """Those of the file, and new ones for who has none; the file keeps all."""
+    """Passwords of the file, and new ones for users without; the file keeps all."""
     file = folder / PASSWORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""What `openbrain doctor` looks at, each check in a file of its own, and what it says."""
+"""Checks of `openbrain doctor`, each in a file of its own, and their report."""

@@ -19,7 +19,7 @@ CLOCK_S = 2.0
 
 
 class Status(StrEnum):
-    """How it is."""
+    """The state of a check."""
 
     GREEN = "green"
     YELLOW = "yellow"
@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What was looked at, how it is, and what to do where it is not well."""
+    """The subject of a check, its state, and the advice where it is not well."""
 
     name: str
     status: Status
@@ -36,7 +36,7 @@ class CheckResult:
     version: str = ""
     ms: float | None = None
     problems: tuple[str, ...] = ()
-    """What to do; never what a memory says."""
+    """Advice; never a memory's content."""
 
 
 def found(
@@ -53,7 +53,7 @@ def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
 
 
 def clock_problems(theirs: float, sent: float, answered: float) -> Sequence[str]:
-    """What to say of a clock that showed `theirs` at some time between `asked` and `answered` by this machine's; all in
+    """The problem of a clock that showed `theirs` at some time between `asked` and `answered` by this machine's; all in
     seconds since 1970. How long the answer took says nothing of the clock."""
     seconds = max(sent - theirs, theirs - answered)
     if seconds <= CLOCK_S:

@@ -60,7 +60,7 @@ async def _loop(brain: OpenBrain, *, reached: bool) -> AsyncIterator[CheckResult
 
 
 async def readiness(url: str) -> Mapping[str, Any]:
-    """What the system says of its parts; {} where it says nothing that we understand."""
+    """The system's readiness by part; {} for an unknown answer."""
     import httpx
 
     try:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 import openbrain
 
 LOOK_S = 1.0
-"""How often it is looked whether there is room."""
+"""The interval of checks for room."""
 _log = structlog.get_logger(__name__)
 
 Serve = Callable[[Starlette], AbstractAsyncContextManager[None]]

@@ -15,7 +15,7 @@ from openbrain.observability import metrics
 PIPELINED = 64
 """Requests that may wait on a connection behind the one at hand."""
 LINGER_S = 2.0
-"""How long is read on, and thrown away, after a refusal: a close with bytes unread would take the answer with it."""
+"""Seconds of reading on, and discarding, after a refusal: a close with bytes unread would take the answer with it."""
 CROWD = 256
 """Beyond the limit so many more are told why they are turned away; others are dropped."""
 _OTHER_FILES = 512
@@ -56,7 +56,7 @@ class Connection(HttpToolsProtocol):
 
     bounds: ClassVar[Bounds] = Bounds()
     waiting: "ClassVar[dict[Connection, None]]"
-    """Those without a whole request, the longest waiting first."""
+    """Connections without a whole request, the longest waiting first."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -14,7 +14,7 @@ from openbrain.settings.server import Server
 from openbrain_cli.system.http.connections import Bounds, Connection, affordable
 
 KEEP_ALIVE_S = 75
-"""How long an idle connection is kept: longer than clients (5 s is usual) and proxies (60 s) do, so that it is they who
+"""Lifetime of an idle connection: longer than clients (5 s is usual) and proxies (60 s) do, so that it is they who
 close it. A request that meets a server's close is lost, and one that writes can't be sent again blindly."""
 LOOK_TICKS = 5
 """Of uvicorn's tenths of a second, between looks at what connections wait for."""
@@ -90,7 +90,7 @@ def http_server(
 
 
 def _nothing() -> None:
-    """What most apps have to drain."""
+    """The drain of most apps: nothing."""
 
 
 def bounds(server: Server) -> Bounds:

@@ -1,1 +1,1 @@
-"""What helps a person type commands: completion and suggestions."""
+"""Help with typing commands: completion and suggestions."""

@@ -10,7 +10,7 @@ PROGRAM = "openbrain"
 
 
 class Shell(StrEnum):
-    """Those that can be completed in."""
+    """Shells with completion."""
 
     BASH = "bash"
     ZSH = "zsh"

@@ -1,4 +1,4 @@
-"""What a script can tell from the exit code. The page docs/reference/exit-codes.md says the same; a test compares."""
+"""Exit codes for scripts. The page docs/reference/exit-codes.md says the same; a test compares."""
 
 from openbrain.domain.errors import (
     Conflict,

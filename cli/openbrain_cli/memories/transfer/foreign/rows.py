@@ -1,4 +1,4 @@
-"""What a table is read as: rows, and places where none could be read."""
+"""Rows of a table, and places where none could be read."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ class _Reader:
         return _WORDS[found["word"].upper()]
 
     def _called(self, name: str) -> Any:
-        """What SQLite's shell writes for text with line ends in it."""
+        """The form of text with line ends in SQLite's shell."""
         value = self.value()
         if not isinstance(value, str):
             raise NoValue

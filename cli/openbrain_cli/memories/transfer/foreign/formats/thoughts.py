@@ -13,7 +13,7 @@ from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
 STORE = "thoughts"
 _COLUMNS = {"id", "content", "source", "metadata"}
 _NEVER = {"kind", "type", "memory", "memory_scope"}
-"""What a row never has."""
+"""Columns that a row never has."""
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
