@@ -105,8 +105,8 @@ export class Engine {
   }
 
   /**
-   * Within a turn, between its tools, the same is the answer as long as it fits: its prefix is in the provider's cache.
-   * A host may hand over what was assembled before: whatever was injected then is left out, and found anew.
+   * Within a turn the same is the answer as long as it fits: its prefix is in the provider's cache. A host assembles again
+   * before each call of its model, from what was assembled before and with its whole window as the budget.
    */
   async assemble(
     session: Session,
@@ -116,7 +116,8 @@ export class Engine {
     const key = keyOf(session);
     const messages = given.filter((message) => !isInjected(message));
     const budget = options.tokenBudget ?? BUDGET;
-    const place = `${messages.length} ${messages.at(-1)?.timestamp ?? 0}`;
+    const newest = messages.at(-1);
+    const place = newest ? mark(newest) : "";
     const known = this.state.assembled.get(key);
     const prompt = options.prompt ?? (known?.place === place ? known.prompt : "");
     if (known?.place === place && known.prompt === prompt && size(known.messages) <= budget) {

@@ -82,12 +82,14 @@ function turn(number: number): Message[] {
   ];
 }
 
-/** Turns as a host does them: assemble, commit, maintain; with an engine of its own each, in one process. */
+/** Turns as a host does them: assemble, assemble what came of it for its whole window, commit, maintain; with an engine each. */
 async function talk(from: number, to: number, state: State): Promise<Message[][]> {
   const assembled: Message[][] = [];
   for (let number = from; number <= to; number += 1) {
     const messages = Array.from({ length: number - 1 }, (_, index) => turn(index + 1)).flat();
     const given = await engine(state).assemble(session, messages, { tokenBudget: BUDGET, prompt: "" });
+    const again = await engine(state).assemble(session, given.messages, { tokenBudget: 4 * BUDGET, prompt: "" });
+    expect(again.messages).toEqual(given.messages);
     assembled.push(given.messages);
     await engine(state).commit(session, `turn ${number}`, turn(number));
     await engine(state).relieve(session, {});
