@@ -141,10 +141,21 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
 
 
 class _App(Starlette):
-    """Without the two middlewares that turn exceptions into responses: the endpoints let none out."""
+    """Without the two middlewares that turn exceptions into responses: the endpoints let none out.
+
+    A path without parameters is looked up; the router tries its routes one after the other, some thirty in the mean.
+    """
 
     def build_middleware_stack(self) -> ASGIApp:
-        return self.router
+        exact = {
+            route.path: route.app for route in self.router.routes if isinstance(route, Path) and "{" not in route.path
+        }
+
+        async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+            found = exact.get(scope["path"], self.router) if scope["type"] == "http" else self.router
+            await found(scope, receive, send)
+
+        return routed
 
 
 def _paths(api: Api) -> list[Path]:
