@@ -98,11 +98,11 @@ async def _measured(name: str, count: int, repeats: int) -> list[Row]:
         seconds, megabytes = [], []
         for _ in range(repeats):
             before, begun = peak_mb(), time.process_time()
-            told = await compared(side, store)
+            report = await compared(side, store)
             seconds.append(time.process_time() - begun)
             megabytes.append(peak_mb() - before)
-        if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
-            raise SystemExit(f"the indexes should be equal: {told}")
+        if not report["equal"] or [each["rows"] for each in report["indexes"]] != [count, count]:
+            raise SystemExit(f"the indexes should be equal: {report}")
     goal = GOAL_S[name] * count / FULL[name]
     return [
         Row(f"{name}, {count:,} memories, nothing differs: our CPU", "s", tuple(seconds), goal=goal, at_most=True),

@@ -46,18 +46,18 @@ def run(options: argparse.Namespace) -> Report:
     notes: list[str] = []
     repeats = options.reindex_repeats
     if count := options.reindex_count:
-        told = _worked(options.reindex_folder, count, repeats, {})
-        notes.append(_note("embedded", count, told))
-        for index, turns in told["turns"].items():
+        figures = _worked(options.reindex_folder, count, repeats, {})
+        notes.append(_note("embedded", count, figures))
+        for index, turns in figures["turns"].items():
             rows += _embedded(index, count, turns)
     if count := options.reindex_servers:
         missing = [name for name in SERVERS if isinstance(available(name), Missing)]
         if missing:
             notes.append(f"servers left out: no {', '.join(missing)}")
         else:
-            told = _on_servers(count, repeats)
-            notes.append(_note("on servers", count, told))
-            for index, turns in told["turns"].items():
+            figures = _on_servers(count, repeats)
+            notes.append(_note("on servers", count, figures))
+            for index, turns in figures["turns"].items():
                 rows += _served(index, count, turns)
     return Report(NAME, tuple(rows), tuple(notes))
 
@@ -67,8 +67,8 @@ def _worked(folder: str | None, count: int, repeats: int, settings: Mapping[str,
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         command = [sys.executable, "-m", "benchmarks.workers.reindex", folder, str(count), str(repeats)]
         done = subprocess.run([*command, json.dumps(settings)], stdout=subprocess.PIPE, check=True)
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def _on_servers(count: int, repeats: int) -> dict[str, Any]:
@@ -125,6 +125,6 @@ def _served(index: str, count: int, turns: Turns) -> list[Row]:
     ]
 
 
-def _note(where: str, count: int, told: Mapping[str, Any]) -> str:
-    load = statistics.median(each["load"] for turns in told["turns"].values() for each in turns)
-    return f"{where}: {count:,} memories, vectors of {told['dimensions']} numbers, load average {load:.1f}"
+def _note(where: str, count: int, figures: Mapping[str, Any]) -> str:
+    load = statistics.median(each["load"] for turns in figures["turns"].values() for each in turns)
+    return f"{where}: {count:,} memories, vectors of {figures['dimensions']} numbers, load average {load:.1f}"

@@ -42,11 +42,11 @@ async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], boo
     current = [memory for memory in memories if (row := own.get(memory.memory_id)) and row.alive(now)]
     current = [item for item in current if own[item.memory_id].revision == item.revision]
     found = await _found(current, own, book, store)
-    told = await store.matches.deliver(workspace_id, found, _done(memories), now)
-    metrics.STANDING_MATCHES.labels("delivered").inc(len(told))
-    for memory_id in {item.memory_id for item in told}:
+    delivered = await store.matches.deliver(workspace_id, found, _done(memories), now)
+    metrics.STANDING_MATCHES.labels("delivered").inc(len(delivered))
+    for memory_id in {item.memory_id for item in delivered}:
         metrics.STANDING_SECONDS.observe(max(0, now - own[memory_id].updated_at) / MICROSECONDS)
-    return len(told)
+    return len(delivered)
 
 
 async def _found(

@@ -139,8 +139,8 @@ async def brain_feedback(
 ) -> Annotated[CallToolResult, answers.Judged]:
     """Tell by their ids which results of a recall you acted on, had no use for, or found wrong: the first gain
     confidence, the others lose. Call it once, when you know."""
-    told = arguments.given(used=used, ignored=ignored, wrong=wrong, reason=reason, session_id=session_id)
-    return answers.judged(await brain.feedback(recall_id, agent_id=agent_id or "", **told))
+    verdicts = arguments.given(used=used, ignored=ignored, wrong=wrong, reason=reason, session_id=session_id)
+    return answers.judged(await brain.feedback(recall_id, agent_id=agent_id or "", **verdicts))
 
 
 TOOLS = (
