@@ -60,7 +60,8 @@ def export(
     if json:
         as_json({"file": str(target), **counts})
     else:
-        print(f"{target}: {counts['memories']} memories, {counts['history']} lines of history")
+        beside = f", {counts['beside']} of messages, questions and signals" if counts["beside"] else ""
+        print(f"{target}: {counts['memories']} memories, {counts['history']} lines of history{beside}")
 
 
 async def _print(brain: "OpenBrain", filters: dict[str, Any]) -> None:

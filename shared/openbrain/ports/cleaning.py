@@ -2,7 +2,7 @@
 with. Unlike other jobs it keeps nothing of what stood before, and also works on what has ended."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import Place, Selection
@@ -38,6 +38,29 @@ Clean = Callable[[Said], Cleaned | None]
 CleanText = Callable[[str], str]
 Spellings = Mapping[str, int]
 """By spelling, how many memories have it."""
+ERASED = "[erased]"
+"""In the place of a text that was struck out."""
+BesidePlace = tuple[int, tuple[Any, ...] | None]
+"""Where a page of them ends."""
+
+
+class Party(NamedTuple):
+    """An agent or person that texts beside memories are about; of several members all must hold."""
+
+    agents: tuple[str, ...] = ()
+    """Who said it, or to whom."""
+    speakers: tuple[str, ...] = ()
+    """Who said it."""
+    says: str = ""
+    """What stands in it, whatever the case of letters."""
+
+
+class BesideRow(NamedTuple):
+    """One of them."""
+
+    what: str
+    """As `message`, `question`, `signal`."""
+    data: Mapping[str, Any]
 
 
 class Cleansing(Protocol):
@@ -53,12 +76,19 @@ class Cleansing(Protocol):
     async def found(self, operation_id: str) -> Mapping[str, int]:
         """Counts of an operation so far, as in `Cleaned`."""
 
-    async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
-        """Clean what the workspace keeps beside memories: messages, questions, reasons of feedback,
-        signals; how many rows it is, or would be."""
+    async def clean_others(
+        self, operation: Operation, clean: CleanText, *, dry_run: bool, party: Party | None = None
+    ) -> int:
+        """Clean what the workspace keeps beside memories, or a party's part of it: messages, questions, reasons of
+        feedback, signals; how many rows it is, or would be."""
 
-    async def beside(self, workspace_id: str, text: str) -> int:
-        """How many rows of these say this, whatever the case of its letters."""
+    async def count_beside(self, workspace_id: str, party: Party) -> int:
+        """How many of these are a party's and say something."""
+
+    async def page_beside(
+        self, workspace_id: str, party: Party, after: BesidePlace | None
+    ) -> tuple[Sequence[BesideRow], BesidePlace | None]:
+        """Some of the same, and where the next follow; None at the end."""
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         """Of tags, and of projects."""

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, everything, visible
+from openbrain.ports.cleaning import Party
 
 WHOLE = "whole"
 """Member of what is kept where all of the workspace is meant, of every agent and also what has ended."""
@@ -15,12 +16,17 @@ def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str
     return {"viewer": asdict(viewer), "criteria": asdict(criteria), **({WHOLE: True} if whole else {})}
 
 
-def struck_out(stored: Mapping[str, Any]) -> str:
-    """The text that an erasure of all of a workspace also strikes out beside memories; '' where a memory must match
-    more than that."""
-    criteria = Criteria.of(stored["criteria"])
-    alone = Criteria(says=criteria.says, only_project=criteria.only_project)
-    return criteria.says if stored.get(WHOLE) and criteria == alone else ""
+def party(criteria: Criteria) -> Party | None:
+    """Whose texts beside memories are meant too, where all of a workspace is; None where a memory must match more than
+    them, or nobody is named."""
+    named = Party(criteria.agents, criteria.speakers, criteria.says)
+    alone = Criteria(agents=named.agents, speakers=named.speakers, says=named.says, only_project=criteria.only_project)
+    return named if any(named) and criteria == alone else None
+
+
+def erased_party(stored: Mapping[str, Any]) -> Party | None:
+    """The same of what `kept` stored."""
+    return party(Criteria.of(stored["criteria"])) if stored.get(WHOLE) else None
 
 
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:

@@ -27,7 +27,7 @@ def test_out_packed_cut_and_in_again(terminal: Terminal) -> None:
     assert not list(terminal.home.glob("*.part"))
 
     packed = terminal.run("export", "all.gz", "--gzip", "--json")
-    assert packed.json == {"file": "all.gz", "memories": 3, "history": 3, "lineage": 0}
+    assert packed.json == {"file": "all.gz", "memories": 3, "history": 3, "lineage": 0, "beside": 0}
     assert len(gzip.decompress((terminal.home / "all.gz").read_bytes()).splitlines()) == len(
         file.read_bytes().splitlines()
     )

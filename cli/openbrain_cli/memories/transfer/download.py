@@ -19,7 +19,7 @@ from openbrain_cli.memories.transfer.export_file import kind_of
 
 ATTEMPTS = 5
 """In a row that bring nothing."""
-_COUNTED = {"memory": "memories", "history": "history", "lineage": "lineage"}
+_COUNTED = {"memory": "memories", "history": "history", "lineage": "lineage", "beside": "beside"}
 _SAME = ("workspace_id", "whole", "filters")
 Counts = dict[str, int]
 

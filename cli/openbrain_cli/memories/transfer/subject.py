@@ -62,7 +62,7 @@ def shown(matching: "BulkEnded", what: str) -> None:
     """Print their number and the first of them."""
     print(f"{matching.count} would be {what}")
     if matching.beside:
-        print(f"{matching.beside} messages, questions and signals say it too: it would be struck out of them")
+        print(f"and {matching.beside} of messages, questions and signals")
     for item in matching.sample:
         print(f"  {item}")
     if matching.count > len(matching.sample):

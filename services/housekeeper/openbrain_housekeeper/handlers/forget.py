@@ -4,14 +4,13 @@ import re
 import uuid
 from functools import partial
 
+from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.writes import PURGE, Bulk, Origin
 from openbrain.usecases import stored_criteria
 
-ERASED = "[erased]"
-"""In the place of a text that was struck out."""
 CHUNK = 200
 """Memories of one transaction."""
 REACHED = "reached"
@@ -47,10 +46,9 @@ class Forgetting:
             return Progress(done=done, total=total, result={past: done})
         result = {past: total}
         if erase:
-            if text := stored_criteria.struck_out(stored):
-                struck = re.compile(re.escape(text), re.IGNORECASE)
-                clean = partial(struck.sub, ERASED)
-                result["beside"] = await self._store.cleansing.clean_others(operation, clean, dry_run=False)
+            if party := stored_criteria.erased_party(stored):
+                clean, others = _struck_out(party), self._store.cleansing.clean_others
+                result["beside"] = await others(operation, clean, dry_run=False, party=party)
             await self._purge_after(operation)
         return Progress(done=total, total=total, result=result, finished=True)
 
@@ -64,3 +62,10 @@ class Forgetting:
             request={"ids": []},
         )
         await self._store.operations.start_operation(purge)
+
+
+def _struck_out(party: Party) -> CleanText:
+    """Of what is somebody's nothing is left; of what only says a text, the rest."""
+    if party.agents or party.speakers:
+        return lambda _: ERASED
+    return partial(re.compile(re.escape(party.says), re.IGNORECASE).sub, ERASED)

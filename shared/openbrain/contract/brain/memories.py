@@ -325,7 +325,7 @@ class BulkEnded(Answer):
     sample: tuple[str, ...] = Field(description="Ids of the newest of them.")
     beside: int = Field(
         0,
-        description="Messages, questions, signals and halts that say it too: where the whole workspace is erased by "
-        "`matching` alone, the text is struck out of them.",
+        description="Messages, questions, reasons of feedback, standing queries, signals and halts that it is of too: "
+        "where the whole workspace is meant, and nothing but `agent_id`, `speaker` and `matching` narrows it.",
     )
     operation: OperationAnswer | None

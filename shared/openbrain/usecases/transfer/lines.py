@@ -230,6 +230,18 @@ class LineageLine(Line):
         return Link(child_id=self.child_id, parent_id=self.parent_id, kind=self.relation, created_at=at)
 
 
+class BesideLine(Line):
+    """What is kept of somebody beside memories, in an export about one agent or person; an import leaves it out."""
+
+    kind: Literal["beside"]
+    what: Annotated[
+        str,
+        StringConstraints(pattern=r"^[a-z_]{1,16}$"),
+        Field(description="message, question, feedback, standing_query, signal, halt, …"),
+    ]
+    data: dict[str, Any]
+
+
 class Mark(Line):
     """Up to here the file is whole: an export goes on from its cursor."""
 
@@ -244,11 +256,12 @@ class Footer(Line):
     memories: Number
     history: Number
     lineage: Number
+    beside: Number = 0
     digest: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-LINES: tuple[type[Line], ...] = (Header, MemoryLine, HistoryEntryLine, LineageLine, Mark, Footer)
-AnyLine = Header | MemoryLine | HistoryEntryLine | LineageLine | Mark | Footer
+LINES: tuple[type[Line], ...] = (Header, MemoryLine, HistoryEntryLine, LineageLine, BesideLine, Mark, Footer)
+AnyLine = Header | MemoryLine | HistoryEntryLine | LineageLine | BesideLine | Mark | Footer
 _LINES: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
 
 
@@ -264,12 +277,12 @@ def parse_line(raw: bytes) -> AnyLine:
             return parse_line(cleaner)
         field, message = first_problem(error)
         kind, _, rest = field.partition(".")
-        if kind in ("header", "memory", "history", "lineage", "mark", "footer"):
+        if kind in ("header", "memory", "history", "lineage", "beside", "mark", "footer"):
             field = rest
         elif message.startswith("Invalid JSON"):
             message = "is not valid JSON in UTF-8"
         else:
-            field, message = "kind", "must be memory, history, lineage, mark or footer"
+            field, message = "kind", "must be memory, history, lineage, beside, mark or footer"
         raise Invalid(field, message) from None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import orjson
 
 from openbrain.domain.times import to_iso
+from openbrain.ports.cleaning import BesideRow
 from openbrain.ports.store.transfer import HistoryRow, Link, StoredMemory
 from openbrain.usecases.transfer.lines import FORMAT, FORMAT_VERSION
 
@@ -105,14 +106,19 @@ def lineage_line(link: Link) -> bytes:
     return as_line({"kind": "lineage", **named, "created_at": at})
 
 
+def beside_line(row: BesideRow) -> bytes:
+    """`BesideLine`."""
+    return as_line({"kind": "beside", "what": row.what, "data": row.data})
+
+
 def mark_line(cursor: str) -> bytes:
     """`Mark`."""
     return as_line({"kind": "mark", "cursor": cursor})
 
 
-def footer_line(*, memories: int, history: int, lineage: int, digest: str) -> bytes:
+def footer_line(*, memories: int, history: int, lineage: int, beside: int = 0, digest: str) -> bytes:
     """`Footer`; `digest` is the hex of the SHA-256."""
-    counts = {"memories": memories, "history": history, "lineage": lineage}
+    counts = {"memories": memories, "history": history, "lineage": lineage, "beside": beside}
     return as_line({"kind": "footer", **counts, "digest": f"sha256:{digest}"})
 
 

@@ -10,8 +10,9 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.tenants.beside import PAGE
 from openbrain.domain.text.spelling import one_spelling
-from openbrain.ports.cleaning import Cleaned, Said
+from openbrain.ports.cleaning import ERASED, Cleaned, Party, Said
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.operations import TRACES
@@ -148,3 +149,30 @@ async def test_what_stands_beside_memories_is_cleaned_in_its_own_workspace(
 
     found = await rows(database, "SELECT query FROM recalls ORDER BY id")
     assert [each["query"] for each in found] == [f"0 {MASK}", f"1 {MASK}", f"2 {MAIL}"]
+
+
+async def test_what_stands_beside_memories_of_one_party_is_counted_read_and_struck_out(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    given = {"workspace_id": "w1", "results": "[]", "took_ms": 1.0, "created_at": 1}
+    asked = [{"id": f"{number:03}", "agent_id": "eve", "query": f"{number}", **given} for number in range(PAGE + 1)]
+    asked += [{"id": f"bob{number}", "agent_id": "bob", "query": "of Eve", **given} for number in range(2)]
+    asked.append({"id": "other", "agent_id": "eve", "query": "of eve", **given, "workspace_id": "w2"})
+    await database.write(lambda connection: connection.execute(insert(recalls), asked))
+    operation, eve, said = await running(store, clock, CLEAN), Party(agents=("eve",)), Party(says="EVE")
+
+    async def read(party: Party) -> list[str]:
+        found, (page, after) = list[str](), await store.cleansing.page_beside("w1", party, None)
+        found += [row.data["id"] for row in page]
+        while after is not None:
+            page, after = await store.cleansing.page_beside("w1", party, after)
+            found += [row.data["id"] for row in page]
+        return found
+
+    assert await read(eve) == [each["id"] for each in asked[: PAGE + 1]]
+    assert await read(said) == ["bob0", "bob1"]
+    assert await store.cleansing.count_beside("w1", eve) == PAGE + 1
+    assert await store.cleansing.clean_others(operation, lambda _: ERASED, dry_run=False, party=eve) == PAGE + 1
+    assert await store.cleansing.count_beside("w1", eve) == 0
+    assert await store.cleansing.count_beside("w1", said) == 2
+    assert await store.cleansing.count_beside("w2", eve) == 1

@@ -100,8 +100,8 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     living = await call.api.store.writes.measure_living(condition, ended=body.whole)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
     bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole)
-    struck_out = stored_criteria.struck_out(criteria) if body.erase else ""
-    beside = await call.api.store.cleansing.beside(call.actor.workspace_id, struck_out) if struck_out else 0
+    party = stored_criteria.erased_party(criteria)
+    beside = 0 if party is None else await call.api.store.cleansing.count_beside(call.actor.workspace_id, party)
     plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,

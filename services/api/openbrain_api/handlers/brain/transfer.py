@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from openbrain.contract.brain.transfer import ExportQuery, Imported, ImportQuery
 from openbrain.domain.access.permissions import Permission
@@ -9,6 +10,7 @@ from openbrain.domain.access.visibility import everything, visible
 from openbrain.domain.ids import uuid7
 from openbrain.observability import metrics
 from openbrain.ports.store.writes import Origin
+from openbrain.usecases import stored_criteria
 from openbrain.usecases.transfer.writing import header_line
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.http import parsing
@@ -22,14 +24,25 @@ from openbrain_api.memories.transfer.landing import lander
 
 @Route("GET", "/v1/brain/export", permission=Permission.BRAIN_READ, cost=50, media=NDJSON)
 async def export(call: Call[Nothing, ExportQuery]) -> Response:
-    """What the key may see as NDJSON; with an admin's key the whole workspace."""
+    """What the key may see as NDJSON; with an admin's key the whole workspace.
+
+    Narrowed by `agent_id`, `speaker` and `matching` alone, also messages, questions and signals.
+    """
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
     whole = Permission.ADMIN in call.actor.permissions
     criteria = query.criteria()
     viewer = call.actor.viewer(query.session_id or "")
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
-    file = Export(call.api.store.transfer, condition, lambda rows: call.api.chains.behind(rows, viewer), whole=whole)
+    party = stored_criteria.party(criteria) if whole else None
+    beside = party and partial(call.api.store.cleansing.page_beside, viewer.workspace_id, party)
+    file = Export(
+        call.api.store.transfer,
+        condition,
+        lambda rows: call.api.chains.behind(rows, viewer),
+        whole=whole,
+        beside=beside,
+    )
     # Before the answer begins: a database that is down is a 503 and no broken file.
     first = await file.page(FIRST_PAGE, parsing.position(query.cursor))
     header = header_line(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory
+from openbrain.ports.cleaning import BesidePlace, BesideRow
 from openbrain.ports.store.transfer import Position, StoredMemory, Transfer
 from openbrain.usecases.transfer import writing as transfer_writing
 from openbrain_api.memories.chains import Behind
@@ -18,18 +19,21 @@ HISTORY_ROWS = 250
 
 
 Names = Callable[[Sequence[Memory]], Awaitable[Mapping[str, Behind]]]
+Beside = Callable[[BesidePlace | None], Awaitable[tuple[Sequence[BesideRow], BesidePlace | None]]]
 
 
 class Export:
     """One file. `whole`: with what has ended, chains and history; else `names` says whom a memory may say that it
-    supersedes."""
+    supersedes. `beside` gives pages of what is kept beside memories."""
 
-    def __init__(self, transfer: Transfer, condition: Condition, names: Names, *, whole: bool) -> None:
-        self._transfer, self._names = transfer, names
+    def __init__(
+        self, transfer: Transfer, condition: Condition, names: Names, *, whole: bool, beside: Beside | None
+    ) -> None:
+        self._transfer, self._names, self._beside = transfer, names, beside
         self._condition = condition
         self._whole = whole
         self._digest = hashlib.sha256()
-        self._counts = {"memories": 0, "history": 0, "lineage": 0}
+        self._counts = {"memories": 0, "history": 0, "lineage": 0, "beside": 0}
 
     async def page(self, limit: int, after: Position | None) -> Sequence[StoredMemory]:
         """The rows that follow."""
@@ -53,6 +57,10 @@ class Export:
                 break
             limit = max(1, min(PAGE, PAGE_BYTES * len(page) // len(block)))
             page = await self.page(limit, (last.created_at, last.id))
+        if self._beside is not None:
+            async for lines in _pages(self._beside):
+                self._counts["beside"] += len(lines)
+                yield self._written(b"".join(lines))
         yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
 
     async def _named(self, page: Sequence[StoredMemory]) -> Sequence[StoredMemory]:
@@ -78,3 +86,11 @@ class Export:
     def _written(self, part: bytes) -> bytes:
         self._digest.update(part)
         return part
+
+
+async def _pages(beside: Beside) -> AsyncGenerator[Sequence[bytes], None]:
+    rows, after = await beside(None)
+    yield [*map(transfer_writing.beside_line, rows)]
+    while after is not None:
+        rows, after = await beside(after)
+        yield [*map(transfer_writing.beside_line, rows)]

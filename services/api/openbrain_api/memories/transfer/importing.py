@@ -9,6 +9,7 @@ from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain.usecases.transfer import lines as transfer_lines
 from openbrain.usecases.transfer.lines import (
     AnyLine,
+    BesideLine,
     Footer,
     Header,
     HistoryEntryLine,
@@ -32,7 +33,7 @@ class Import:
     def __init__(self, header: Header, lander: Importer) -> None:
         self._header = header
         self._lander = lander
-        self._counts = {"memories": 0, "history": 0, "lineage": 0}
+        self._counts = {"memories": 0, "history": 0, "lineage": 0, "beside": 0}
         self._refusals: list[dict[str, object]] = []
         self._refused = 0
         self._lines = 1
@@ -104,6 +105,8 @@ class Import:
                 self._counts["history"] += 1
             case LineageLine():
                 self._counts["lineage"] += 1
+            case BesideLine():
+                self._counts["beside"] += 1
             case Header() | Mark() | Footer():
                 pass
         return line
@@ -118,7 +121,7 @@ class Import:
             self._refusals.append({"line": number, **problem_fields(error)})
 
     def _end(self, footer: Footer, digest: str) -> None:
-        counts = {"memories": footer.memories, "history": footer.history, "lineage": footer.lineage}
+        counts = footer.model_dump(include=set(self._counts))
         if self._header.part:
             self._incomplete = None
         elif counts != self._counts:

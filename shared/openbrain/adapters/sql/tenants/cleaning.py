@@ -6,25 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
-from openbrain.adapters.sql.memories.conditions import compiled, holds_text
+from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
-from openbrain.adapters.sql.schema.agent_tables import messages, standing_queries
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
-from openbrain.adapters.sql.schema.signal_tables import halts, signal_history, signals
-from openbrain.adapters.sql.schema.tables import (
-    memories,
-    memory_history,
-    memory_passages,
-    recall_feedback,
-    recalls,
-)
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_passages
+from openbrain.adapters.sql.tenants import beside
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
 from openbrain.adapters.sql.writes import locked_reads
@@ -34,7 +27,17 @@ from openbrain.adapters.sql.writes.quotas import recount
 from openbrain.domain.access.visibility import everything, matcher
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.cleaning import Clean, Cleaned, CleanText, HistoryText, Said, Spellings
+from openbrain.ports.cleaning import (
+    BesidePlace,
+    BesideRow,
+    Clean,
+    Cleaned,
+    CleanText,
+    HistoryText,
+    Party,
+    Said,
+    Spellings,
+)
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
@@ -43,16 +46,6 @@ from openbrain.usecases.content.cleaning import summary
 _PLACE = (memories.c.created_at, memories.c.id)
 _NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
 _LINE = (memory_history.c.memory_id, *(memory_history.c[name] for name in ("id", "before", "after", "note")))
-_BESIDE: tuple[tuple[Table, tuple[str, ...]], ...] = (
-    (messages, ("subject", "content")),
-    (recalls, ("query",)),
-    (recall_feedback, ("reason",)),
-    (standing_queries, ("query",)),
-    (signals, ("title", "content", "note")),
-    (signal_history, ("note",)),
-    (halts, ("title", "note")),
-)
-"""Tables of a workspace with texts of their own."""
 _AT_ONCE = 500
 
 
@@ -72,23 +65,30 @@ class SqlCleansing:
     async def found(self, operation_id: str) -> Mapping[str, int]:
         return await self._database.read(lambda connection: _found(connection, operation_id))
 
-    async def clean_others(self, operation: Operation, clean: CleanText, *, dry_run: bool) -> int:
+    async def clean_others(
+        self, operation: Operation, clean: CleanText, *, dry_run: bool, party: Party | None = None
+    ) -> int:
         """A transaction for each table and some of its rows: one that was interrupted is gone on with by the next."""
         changed = 0
-        for table, names in _BESIDE:
-            after: tuple[Any, ...] | None = None
+        for kept in beside.TEXTS:
+            after: beside.Keys | None = None
             while True:
                 place = after
                 rows, after = await self._database.write(
-                    lambda connection: _clean_table(connection, operation, table, names, clean, place, dry_run)  # noqa: B023
+                    lambda connection: _clean_table(connection, operation, kept, party, clean, place, dry_run)  # noqa: B023
                 )
                 changed += rows
                 if after is None:
                     break
         return changed
 
-    async def beside(self, workspace_id: str, text: str) -> int:
-        return await self._database.read(lambda connection: _beside(connection, workspace_id, text.lower()))
+    async def count_beside(self, workspace_id: str, party: Party) -> int:
+        return await self._database.read(lambda connection: beside.count(connection, workspace_id, party))
+
+    async def page_beside(
+        self, workspace_id: str, party: Party, after: BesidePlace | None
+    ) -> tuple[Sequence[BesideRow], BesidePlace | None]:
+        return await self._database.read(lambda connection: beside.page(connection, workspace_id, party, after))
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         return await self._database.read(lambda connection: _spellings(connection, workspace_id))
@@ -207,21 +207,20 @@ def _store_history(connection: Connection, before: Sequence[HistoryText], after:
 def _clean_table(
     connection: Connection,
     operation: Operation,
-    table: Table,
-    names: tuple[str, ...],
+    kept: beside.Texts,
+    party: Party | None,
     clean: CleanText,
-    after: tuple[Any, ...] | None,
+    after: beside.Keys | None,
     dry_run: bool,
-) -> tuple[int, tuple[Any, ...] | None]:
+) -> tuple[int, beside.Keys | None]:
     """Some rows, along the primary key; where the next follow."""
     if not runs(connection, operation):
         return 0, None
-    keys: list[Column[Any]] = list(table.primary_key.columns)
-    mine = [table.c.workspace_id == operation.workspace_id]
-    if after is not None:
-        mine.append(_behind(keys, after))
-    query = select(*keys, *(table.c[name] for name in names)).where(*mine).order_by(*keys).limit(_AT_ONCE)
-    rows = connection.execute(query).all()
+    table, names, keys = kept.table, kept.names, kept.keys
+    query = select(*keys, *(table.c[name] for name in names)).where(
+        *kept.of(operation.workspace_id, party), *kept.behind(after)
+    )
+    rows = connection.execute(query.order_by(*keys).limit(_AT_ONCE)).all()
     changed = 0
     for row in rows:
         texts = dict(zip(names, row[len(keys) :], strict=True))
@@ -232,23 +231,6 @@ def _clean_table(
             this = [key == value for key, value in zip(keys, row[: len(keys)], strict=True)]
             connection.execute(update(table).where(*this).values(new))
     return changed, tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
-
-
-def _beside(connection: Connection, workspace_id: str, text: str) -> int:
-    counts = (
-        select(func.count())
-        .select_from(table)
-        .where(table.c.workspace_id == workspace_id, or_(*(holds_text(table.c[name], text) for name in names)))
-        for table, names in _BESIDE
-    )
-    return sum(connection.scalar(query) or 0 for query in counts)
-
-
-def _behind(keys: Sequence[Column[Any]], after: tuple[Any, ...]) -> Any:
-    first, *rest = keys
-    if not rest:
-        return first > after[0]
-    return (first > after[0]) | ((first == after[0]) & _behind(rest, after[1:]))
 
 
 def _limit(column: "Column[Any]") -> int | None:
