@@ -194,6 +194,8 @@ class SyncOpenBrain:
     prune = blocking(OpenBrain.prune)
     dedupe = blocking(OpenBrain.dedupe)
     consolidate = blocking(OpenBrain.consolidate)
+    refile = blocking(OpenBrain.refile)
+    backfill_org = blocking(OpenBrain.backfill_org)
     clean = blocking(OpenBrain.clean)
     undo = blocking(OpenBrain.undo)
     policies = blocking(OpenBrain.policies)
