@@ -29,7 +29,7 @@ from openbrain_api.discovery.engine import Discovery
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.authentication import Authenticator
 from openbrain_api.http.compression import CachedBody
-from openbrain_api.http.endpoint import Endpoint, not_found
+from openbrain_api.http.endpoint import Endpoint, admit, not_found
 from openbrain_api.http.pages import PAGES
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
@@ -68,7 +68,7 @@ def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
     app = _App(routes=_paths(made), lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _not_found
-    app.state.api, app.state.drain = made, made.hub.drain
+    app.state.api, app.state.drain, app.state.admit = made, made.hub.drain, partial(admit, made)
     return app
 
 

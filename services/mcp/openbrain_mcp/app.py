@@ -8,8 +8,9 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from openbrain.domain import limits
-from openbrain_mcp.clients import Callers
-from openbrain_mcp.guard import Guard
+from openbrain_mcp.http.clients import Callers
+from openbrain_mcp.http.exchange import Exchange
+from openbrain_mcp.http.guard import Guard
 from openbrain_mcp.server import mcp_server
 
 PATH = "/mcp"
@@ -28,6 +29,7 @@ def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
         max_request_body_size=limits.BODY_BYTES,
         transport_security=_ANY_HOST,
     )
+    exchange = Exchange(server.session_manager.app, tools, limits.BODY_BYTES)
     inner = api.router.lifespan_context
 
     @contextlib.asynccontextmanager
@@ -36,5 +38,5 @@ def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
             yield state
 
     api.router.lifespan_context = lifespan  # type: ignore[assignment]
-    api.router.routes.insert(0, Route(PATH, Guard(tools, callers, origins)))
+    api.router.routes.insert(0, Route(PATH, Guard(exchange, api.state.admit, callers, origins)))
     return api

@@ -1,7 +1,7 @@
 """The client itself: a method per route."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +70,8 @@ class OpenBrain(
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
     unless `allow_http`. An answer above `response_bytes` is refused. After `breaker_failures` questions in a row that
     were not answered the server is left alone for `breaker_s`. `org` is that of writes and questions that name none.
-    With an `outbox` a write that can't be sent raises `Kept`; `delivering` sends it later.
+    With an `outbox` a write that can't be sent raises `Kept`; `delivering` sends it later. `wire` makes what carries
+    the questions: HTTP, unless another is given.
     """
 
     def __init__(
@@ -89,10 +90,11 @@ class OpenBrain(
         org: str = "",
         outbox: Outbox | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        wire: Callable[..., Wire] = Wire,
     ) -> None:
         self.url = url.rstrip("/")
         self.org = org
-        self._wire = (Wire if outbox is None else partial(KeepingWire, outbox))(
+        self._wire = (wire if outbox is None else partial(KeepingWire, outbox))(
             url,
             key,
             agent=agent,

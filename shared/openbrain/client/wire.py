@@ -18,6 +18,7 @@ from openbrain.domain.errors import Backlogged, SetupError, TryLater
 
 A = TypeVar("A", bound=BaseModel)
 RETRY_AFTER_MAX_S = 30.0
+Params = list[tuple[str, str | int | float | bool | None]]
 
 
 class Wire:
@@ -77,36 +78,40 @@ class Wire:
         repeat: bool = True,
         well: tuple[int, ...] = (200, 201),
     ) -> A:
-        request = self._http.build_request(
-            method,
-            path,
-            content=content if body is None else to_json(body, fallback=_plain, inf_nan_mode="null"),
-            params=_params(query or {}),
-            headers={**(headers or {}), **({} if body is None else {"content-type": "application/json"})},
-        )
+        if body is not None:
+            content = to_json(body, fallback=_plain, inf_nan_mode="null")
+            headers = {**(headers or {}), "content-type": "application/json"}
         self._breaker.enter(self.url)
         try:
-            response, raw = await self._repeated(request, well, repeat=repeat)
+            status, raw = await self._exchange(method, path, content, _params(query or {}), headers or {}, well, repeat)
         except httpx.TransportError as error:
             self._breaker.failed()
             raise unreachable(self.url, error) from error
         except BaseException:
             self._breaker.left()
             raise
-        if response.status_code in well:
+        if status in well:
             self._breaker.answered()
             return _parsed(model, raw, self.url)
-        refused = refusal(response.status_code, raw)
-        if response.status_code >= 500 and not isinstance(refused, Backlogged):
+        refused = refusal(status, raw)
+        if status >= 500 and not isinstance(refused, Backlogged):
             self._breaker.failed()
         else:
             self._breaker.answered()
         raise refused
 
-    async def _repeated(
-        self, request: httpx.Request, well: tuple[int, ...], *, repeat: bool
-    ) -> tuple[httpx.Response, bytes]:
-        """The answer, after further attempts where they make sense."""
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        params: Params,
+        headers: Mapping[str, str],
+        well: tuple[int, ...],
+        repeat: bool,
+    ) -> tuple[int, bytes]:
+        """Status and body of the answer, after further attempts where they make sense."""
+        request = self._http.build_request(method, path, content=content, params=params, headers=headers)
         for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
@@ -118,9 +123,10 @@ class Wire:
                 await asyncio.sleep(_pause(attempt, None))
                 continue
             if response.status_code in well or not _worth_repeating(response, raw, repeat):
-                return response, raw
+                return response.status_code, raw
             await asyncio.sleep(_pause(attempt, response.headers.get("retry-after")))
-        return await self._send(request)
+        response, raw = await self._send(request)
+        return response.status_code, raw
 
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer as they come. `TryLater` where they break off."""
@@ -177,8 +183,8 @@ def _parsed(model: type[A], raw: bytes, url: str) -> A:
         raise SetupError(f"{url} did not answer as an OpenBrain API: check the URL and the server's version") from None
 
 
-def _params(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:
-    pairs: list[tuple[str, str | int | float | bool | None]] = []
+def _params(query: Mapping[str, object]) -> Params:
+    pairs: Params = []
     for name, value in query.items():
         if isinstance(value, Mapping):
             pairs += [(f"{name}.{member}", _text(each)) for member, each in value.items()]

@@ -91,7 +91,9 @@ for _route in ROUTES:
     _route.body.model_rebuild()
     _route.query.model_rebuild()
     compile_path(_route.path)
-with_mcp(Starlette())
+_api = Starlette()
+_api.state.admit = None
+with_mcp(_api)
 RULES.detector()
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()

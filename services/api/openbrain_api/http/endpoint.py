@@ -3,11 +3,13 @@
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
+from openbrain.domain.errors import ServerFailed
 from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.content.admission import admitted_model
@@ -17,7 +19,15 @@ from openbrain_api.http.compression import accepts_gzip, compressed_tag, gzip_wh
 from openbrain_api.http.forms import form_body
 from openbrain_api.http.rate_limit import Fields
 from openbrain_api.http.refused import no_such_route, wrong_method
-from openbrain_api.http.response import Response, Stored, allowed_methods, header_fields, problem_from
+from openbrain_api.http.response import (
+    Response,
+    Stored,
+    allowed_methods,
+    header_fields,
+    problem_fields,
+    problem_from,
+    status_of,
+)
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.http.streaming import streamed_body, write_stream
 
@@ -163,6 +173,18 @@ _BARE = (204, 304)
 
 def _wrong(allowed: str) -> Response:
     return problem_from(wrong_method(allowed))
+
+
+async def admit(api: Api, authorization: str, client: tuple[str, int] | None) -> None:
+    """Look at a key and take a request from its bucket, as a route does: for what asks the API in its process."""
+    try:
+        actor = await api.authenticator.actor(authorization, client, [])
+        await api.rate_limiter.admit(actor, 1, [])
+    except Exception as error:
+        if status_of(error) != HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        problem_from(error)
+        raise ServerFailed(str(problem_fields(error)["message"])) from None
 
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:

@@ -1,14 +1,16 @@
 """Refusals before a tool is called: keys, origins, methods."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
-from openbrain_mcp.clients import PEER, Callers
-from openbrain_mcp.origins import may_ask
+from openbrain_mcp.http.clients import Callers, bearer
+from openbrain_mcp.http.in_process import PEER
+from openbrain_mcp.http.origins import may_ask
 from openbrain_mcp.server import CHOSEN
 from openbrain_mcp.toolsets import choice, chosen
 
@@ -20,11 +22,16 @@ _TWICE = "send the headers Authorization and Origin once each"
 _FOREIGN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
 
 
+Admit = Callable[[str, tuple[str, int] | None], Awaitable[None]]
+"""The API's own look at a key, and at its limits: of an authorization header and who sent it."""
+
+
 class Guard:
     """No request without a valid key goes further; the tools ask the API with that same key."""
 
-    def __init__(self, tools: ASGIApp, callers: Callers, origins: Sequence[str]) -> None:
+    def __init__(self, tools: ASGIApp, admit: Admit, callers: Callers, origins: Sequence[str]) -> None:
         self._tools = tools
+        self._admit = admit
         self._callers = callers
         self._origins = frozenset(origins)
 
@@ -40,7 +47,7 @@ class Guard:
             await _answer(400, "unknown_toolset", _UNKNOWN)(scope, receive, send)
             return
         try:
-            await self._callers.client(authorization).whoami()
+            await self._admit(bearer(authorization), scope.get("client"))
         except OpenBrainError as error:
             self._callers.forget(authorization)
             await _refused(error)(scope, receive, send)
@@ -75,7 +82,7 @@ def _refused(error: OpenBrainError) -> JSONResponse:
         case Unauthorised():
             status, headers = 401, {"www-authenticate": "Bearer"}
         case RateLimited():
-            status, headers = 429, {"retry-after": f"{error.retry_after_s:.0f}"}
+            status, headers = 429, {"retry-after": str(max(1, math.ceil(error.retry_after_s)))}
         case TryLater():
             status, headers = 503, {"retry-after": "1"}
     return _answer(status, error.code, str(error), headers)

@@ -1,24 +1,23 @@
 """API clients of the callers of tools: one for each key that was seen lately, asked in process."""
 
-from contextvars import ContextVar
+from functools import partial
 
 import httpx
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from openbrain.client import OpenBrain
 from openbrain.domain.caches import Lru
+from openbrain_mcp.http.in_process import InProcessWire
 
 CLIENTS = 256
-PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
-"""Who sent the request at hand: the API counts wrong keys by address."""
 
 
 class Callers:
     """A client for each key that was seen lately."""
 
     def __init__(self, api: ASGIApp) -> None:
-        self._api = _asked_by_peer(api)
+        self._wire, self._transport = partial(InProcessWire, api), httpx.ASGITransport(api)
         self._clients: Lru[str, OpenBrain] = Lru(CLIENTS)
 
     async def of(self, request: Request) -> OpenBrain:
@@ -29,9 +28,12 @@ class Callers:
         """The client of the header's bearer key."""
         found = self._clients.recent(authorization)
         if found is None:
-            key = authorization.partition(" ")[2].strip()
             found = OpenBrain(
-                "http://127.0.0.1", key, transport=httpx.ASGITransport(self._api), attempts=1, breaker_failures=0
+                "http://127.0.0.1",
+                _key(authorization),
+                breaker_failures=0,
+                transport=self._transport,
+                wire=self._wire,
             )
             self._clients[authorization] = found
         return found
@@ -41,8 +43,11 @@ class Callers:
         self._clients.pop(authorization, None)
 
 
-def _asked_by_peer(api: ASGIApp) -> ASGIApp:
-    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
-        await api({**scope, "client": PEER.get()}, receive, send)
+def bearer(authorization: str) -> str:
+    """The header as the client sends it: the key, whatever the scheme's word was."""
+    key = _key(authorization)
+    return f"Bearer {key}" if key else ""
 
-    return asked
+
+def _key(authorization: str) -> str:
+    return authorization.partition(" ")[2].strip()

@@ -1,0 +1,113 @@
+"""One request, one answer, by a plain call. The SDK serves the revisions with a handshake by streams and tasks made for
+each request; without sessions nothing ever goes through them but one question and its answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import anyio
+import structlog
+from mcp.server.connection import Connection
+from mcp.server.lowlevel.server import Server
+from mcp.server.runner import serve_one
+from mcp.server.streamable_http import check_accept_headers
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
+from mcp_types import JSONRPCResponse as Result
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from openbrain.domain.errors import error_places
+
+JSON = "application/json"
+_TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
+_log = structlog.get_logger(__name__)
+
+
+class Exchange:
+    """Answers requests of the revisions with a handshake; all else goes to `sdk`, which also tells what is wrong with a
+    request that can't be read. Bodies above `body_bytes` are its to refuse."""
+
+    def __init__(self, server: Server[Any], sdk: ASGIApp, body_bytes: int) -> None:
+        self._server, self._sdk, self._body_bytes = server, sdk, body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+        if version not in HANDSHAKE_PROTOCOL_VERSIONS or not self._readable(request):
+            await self._sdk(scope, receive, send)
+            return
+        body = await request.body()
+        try:
+            asked = JSONRPCRequest.model_validate_json(body, by_name=False)
+        except ValidationError:
+            await self._sdk(scope, _again(body, receive), send)
+            return
+        answer = await self._answer(asked, version, request)
+        content = answer.model_dump_json(by_alias=True, exclude_unset=True)
+        await Response(content, HTTPStatus.OK, media_type=JSON)(scope, receive, send)
+
+    def _readable(self, request: Request) -> bool:
+        length = request.headers.get("content-length", "")
+        return (
+            request.headers.get("content-type", "").partition(";")[0].rstrip().lower() == JSON
+            and check_accept_headers(request)[0]
+            and length.isdecimal()
+            and int(length) <= self._body_bytes
+        )
+
+    async def _answer(self, asked: JSONRPCRequest, version: str, request: Request) -> Result | JSONRPCError:
+        asking = _Asking(asked.id, ServerMessageMetadata(request_context=request, can_send_request=False))
+        connection = Connection.from_envelope(version, None, None)
+        try:
+            result = await serve_one(
+                self._server, asking, asked.method, asked.params, connection=connection, lifespan_state={}
+            )
+        except Exception as error:  # noqa: BLE001 - every failure gets its answer
+            told = handler_exception_to_error_data(error)
+            if told is None:
+                _log.error("mcp.request_failed", error=type(error).__name__, where=error_places(error))
+                told = ErrorData(code=INTERNAL_ERROR, message="something went wrong here: it was logged")
+            return JSONRPCError(jsonrpc="2.0", id=asked.id, error=told)
+        return Result(jsonrpc="2.0", id=asked.id, result=result)
+
+
+@dataclass
+class _Asking:
+    """A request as the SDK's handlers see it: nothing goes back to the client but the answer."""
+
+    request_id: int | str
+    message_metadata: ServerMessageMetadata
+    transport: TransportContext = _TRANSPORT
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self, method: str, _params: Mapping[str, Any] | None, _opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None: ...
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None: ...
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, for who reads next."""
+    unread = [body]
+
+    async def received() -> Message:
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
+        return await receive()
+
+    return received

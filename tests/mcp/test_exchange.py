@@ -1,0 +1,67 @@
+"""A request answered by a plain call is answered as the SDK's own transport answers it."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+
+import httpx
+import orjson
+import pytest
+
+from openbrain_mcp.app import PATH, with_mcp
+from tests.support.api.brain import Brain, http, remembered
+
+ASKED: Mapping[str, Mapping[str, object]] = {
+    "a ping": {"method": "ping"},
+    "the handshake": {
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    },
+    "the list": {"method": "tools/list"},
+    "a tool": {"method": "tools/call", "params": {"name": "brain_list", "arguments": {}}},
+    "an argument that it can't take": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {"limit": -1}},
+    },
+    "no such tool": {"method": "tools/call", "params": {"name": "nothing", "arguments": {}}},
+    "parameters of no shape": {"method": "tools/call", "params": {"name": 7}},
+    "no such resource": {"method": "resources/read", "params": {"uri": "memory://nothing"}},
+    "no such method": {"method": "nothing/at-all"},
+    "an id that is none": {"id": {"a": 1}, "method": "ping"},
+}
+
+
+async def _in_parts(body: bytes) -> AsyncIterator[bytes]:
+    """Its length is not told before: such a request goes the SDK's own way."""
+    yield body
+
+
+def _told(answer: httpx.Response) -> tuple[object, ...]:
+    without_marks = re.sub(r"(memory|end) [0-9a-f]{12}", "", answer.text)
+    return answer.status_code, answer.headers["content-type"], answer.headers["cache-control"], without_marks
+
+
+async def test_both_ways_answer_alike(brain: Brain) -> None:
+    app = with_mcp(brain.app())
+    async with app.router.lifespan_context(app), http(app, await brain.key()) as client:
+        await remembered(client, "Prices are in whole cents.")
+        headers = {"accept": "application/json", "content-type": "application/json"}
+        for name, asked in ASKED.items():
+            body = orjson.dumps({"jsonrpc": "2.0", "id": 1, **asked})
+            at_once = await client.post(PATH, content=body, headers=headers)
+            in_parts = await client.post(PATH, content=_in_parts(body), headers=headers)
+            assert _told(at_once) == _told(in_parts), name
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', 202),
+    ],
+)
+async def test_what_is_no_request_is_the_sdks_to_answer(brain: Brain, body: bytes, status: int) -> None:
+    app = with_mcp(brain.app())
+    async with app.router.lifespan_context(app), http(app, await brain.key()) as client:
+        headers = {"accept": "application/json", "content-type": "application/json"}
+        assert (await client.post(PATH, content=body, headers=headers)).status_code == status
