@@ -132,6 +132,11 @@ memories = Table(
     # What a project decided, what is planned there and what is broken, the newest first.
     # The type stands last: others are passed over without their rows.
     Index("ix_memories_workspace_id_project", "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
+    # The surest that an agent keeps, without sorting all of them.
+    Index(
+        "ix_memories_workspace_id_confidence",
+        *("workspace_id", "memory_scope", "agent_id", "confidence", "created_at", "id", "project"),
+    ),
     # Most memories have no turn: where the database can, they are left out.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
     # Its newest turns without a walk through those of all others.
