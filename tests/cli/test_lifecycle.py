@@ -12,6 +12,7 @@ from openbrain.domain.errors import Forbidden, Invalid, SetupError
 from openbrain.domain.memory import DAY
 from openbrain_housekeeper.jobs.operations import Worker
 from tests.api.memories.test_cleaning import worker as cleaning_worker
+from tests.api.memories.test_ending import worker as ending_worker
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.cli.typed_json import Terminal, terminal
 from tests.support.store.lifecycle_worker import wired_worker
@@ -104,6 +105,29 @@ async def test_personal_data_is_cleaned_only_with_yes_and_never_shown(
         await terminal.run(key, name, "--yes")
     with pytest.raises(Forbidden):
         await terminal.run(await brain.key(), *command)
+
+
+async def test_an_agents_messages_and_signals_are_exported_and_erased_with_what_it_remembers(
+    brain: Brain, terminal: Terminal, tmp_path: Path
+) -> None:
+    everything = frozenset(Permission)
+    admin, eve = await brain.key(permissions=everything), await brain.key(agent="eve", permissions=everything)
+    await terminal.run(eve, "remember", "The quay is closed.")
+    await terminal.run(eve, "messages", "send", "bob", "the quay is closed")
+    await terminal.run(eve, "signals", "raise", "the quay burns", "--source", "harbour")
+    subject = ("--agent", "eve")
+
+    _, looked, _ = await terminal.run(admin, "export", *subject, "--dry-run")
+    _, exported, _ = await terminal.run(admin, "export", str(tmp_path / "eve.ndjson"), *subject)
+    _, would, _ = await terminal.run(admin, "erase", *subject, "--dry-run")
+    async with housekeeper(brain, ending_worker(brain)):
+        _, done, _ = await terminal.run(admin, "erase", *subject, "--yes")
+
+    text = (tmp_path / "eve.ndjson").read_text(encoding="utf-8")
+    assert [each in text for each in ("The quay is closed.", "the quay is closed", "the quay burns")] == [True] * 3
+    assert (looked["count"], looked["beside"]) == (would["count"], would["beside"]) == (1, 2)
+    assert (exported["memories"], exported["beside"]) == (1, 2)
+    assert done["operation"]["result"] == {"erased": 1, "beside": 2}
 
 
 async def test_what_is_old_and_unused_is_reviewed(brain: Brain, terminal: Terminal) -> None:
