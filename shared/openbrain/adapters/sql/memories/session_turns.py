@@ -32,13 +32,17 @@ def read_turns(
 ) -> Mapping[str, Turn]:
     """As `Memories.turns`."""
     # Asked for both, SQLite reads all of the workspace that the condition names, and not these rows.
-    sees, within = matcher(condition), compiled(condition)
+    sees = matcher(condition)
     turns = {
         row.id: Turn(row.session_id, row.turn, len(row.content))
-        for row in read_rows(connection, ids)
+        for row in read_rows(connection, ids, turns=True)
         if row.turn is not None and row.session_id and not row.ended and sees(row)
     }
-    missing = iter(_beside(turns, around).items())
+    places = _beside(turns, around)
+    if not places:
+        return turns
+    # A condition takes longer to be made a statement of than all of these rows to be read.
+    missing, within = iter(places.items()), compiled(condition)
     while part := dict(islice(missing, SESSIONS_AT_ONCE)):
         turns |= read_places(connection, part, within)
     return turns

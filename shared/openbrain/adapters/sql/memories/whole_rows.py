@@ -37,13 +37,15 @@ def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[M
     return [memory_from_row(_unpacked(row[0])) for row in rows]
 
 
-def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
-    """Whole, in no order."""
+def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False) -> list[Memory]:
+    """Whole, in no order. `turns`: but for those that have no turn."""
     columns = memory_text(connection)
+    among = " AND turn IS NOT NULL" if turns else ""
     memories: list[Memory] = []
     for some in chunks(ids):
         # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
-        statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
+        known = f"id IN ({slots(connection, len(some))})"
+        statement = f"SELECT {columns} FROM memories WHERE {known}{among}"  # noqa: S608 - our own names
         memories.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
     return memories
 
