@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openbrain.domain.access.visibility import Criteria, matches, visible
 from openbrain.domain.memory import Memory, MemoryType, Scope
-from openbrain.domain.text.words import WORD, holds, words_of
+from openbrain.domain.text.words import held, words_of
 from openbrain.ports.subscriptions import StandingQuery
 from openbrain_matcher.matching.book import ALL_WORDS, Book
 from tests.support.forms import examples
@@ -69,9 +69,8 @@ def similarity(
         if ("m1" in own)
         else -1.0
     )
-    there = frozenset(WORD.findall(row.content.casefold()))
     words = words_of(query.query)
-    if words and all(holds(there, word) for word in words) and query.min_similarity <= ALL_WORDS:
+    if words and held(words, row.content) == words and query.min_similarity <= ALL_WORDS:
         near = max(near, ALL_WORDS)
     return near if near >= query.min_similarity - 1e-6 else None
 

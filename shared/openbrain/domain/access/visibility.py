@@ -198,11 +198,9 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
     """`matches` for many rows: the tree is walked once."""
     match condition:
         case AllOf(conditions):
-            every = [matcher(item) for item in conditions]
-            return lambda memory: all(holds(memory) for holds in every)
+            return _every([matcher(item) for item in conditions])
         case AnyOf(conditions):
-            some = [matcher(item) for item in conditions]
-            return lambda memory: any(holds(memory) for holds in some)
+            return _some([matcher(item) for item in conditions])
         case Says(text):
             wanted = text.lower()
             return lambda memory: any(wanted in part.lower() for part in _texts(memory))
@@ -222,6 +220,27 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
             return lambda memory: _number(memory, field) >= bound
         case LessThan(field, bound):
             return lambda memory: _number(memory, field) < bound
+
+
+# Plain loops: `all` and `any` over a generator take twice as long, and these are asked of every row.
+def _every(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], bool]:
+    def holds(memory: Memory) -> bool:
+        for each in matchers:  # noqa: SIM110
+            if not each(memory):
+                return False
+        return True
+
+    return holds
+
+
+def _some(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], bool]:
+    def holds(memory: Memory) -> bool:
+        for each in matchers:  # noqa: SIM110
+            if each(memory):
+                return True
+        return False
+
+    return holds
 
 
 def _texts(memory: Memory) -> Iterator[str]:

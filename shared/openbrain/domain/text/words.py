@@ -21,7 +21,9 @@ def beginning(word: str) -> str:
     return word[: max(SHORTEST_BEGINNING, len(word) - _ENDING)]
 
 
-def holds(words: frozenset[str], word: str) -> bool:
-    """Whether the word, or one that begins alike, is among these."""
-    start = beginning(word)
-    return word in words or bool(start and any(other.startswith(start) for other in words))
+def held(words: frozenset[str], text: str) -> frozenset[str]:
+    """Those that the text holds as they are, or a word that begins alike."""
+    there = frozenset(WORD.findall(text.casefold()))
+    # No word has a space in it, so that one behind a space begins one.
+    spaced = f" {' '.join(there)}"
+    return frozenset(word for word in words if word in there or ((start := beginning(word)) and f" {start}" in spaced))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.words import WORD, holds
+from openbrain.domain.text.words import held
 from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
@@ -88,8 +88,7 @@ def _known(hit: RankedMemory) -> float:
 
 def held_words(words: frozenset[str], memory: Memory) -> frozenset[str]:
     """The words that occur in it, or in its names and tags."""
-    there = frozenset(WORD.findall("\n".join((memory.content, memory.speaker or "", *memory.tags)).casefold()))
-    return frozenset(word for word in words if holds(there, word))
+    return held(words, "\n".join((memory.content, memory.speaker or "", *memory.tags)))
 
 
 def _share_held(words: frozenset[str], memory: Memory) -> float:

@@ -16,6 +16,7 @@ class Folding:
     def __init__(self) -> None:
         self._known: dict[str, Wording] = {}
         self._outlines: dict[str, Outline] = {}
+        self._about: dict[str, tuple[str, ...]] = {}
 
     def fold(self, hits: Sequence[RankedMemory]) -> list[RankedMemory]:
         """The hits that say something new, in the same order, each with the ids of its echoes."""
@@ -23,7 +24,7 @@ class Folding:
         leaders: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
         echoes: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
-            alike = leaders[about(hit.memory)]
+            alike = leaders[self._subject(hit.memory)]
             leader = next((each.id for each in alike if self._says_all(each, hit.memory)), None)
             if leader is None:
                 alike.append(hit.memory)
@@ -36,6 +37,11 @@ class Folding:
         if not self._outline(one).may_say_all(self._outline(other)):
             return False
         return says_all(self._wording(one), self._wording(other))
+
+    def _subject(self, memory: Memory) -> tuple[str, ...]:
+        if memory.id not in self._about:
+            self._about[memory.id] = about(memory)
+        return self._about[memory.id]
 
     def _outline(self, memory: Memory) -> Outline:
         if memory.id not in self._outlines:

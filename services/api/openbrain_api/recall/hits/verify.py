@@ -51,6 +51,8 @@ class Candidates:
         self._wanted = question.top_k + beyond
         self._folding = folding
         self._seen: set[str] = set()
+        self._distinct_of: tuple[int, Sequence[RankedMemory]] = 0, ()
+        """So many verified ones, and those of them that say something new."""
         self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
         self._ranked = [
             memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())
@@ -85,13 +87,17 @@ class Candidates:
         return len(new) < self._question.top_k and (self.dropped or len(new) < len(self.verified))
 
     def _distinct(self) -> Sequence[RankedMemory]:
-        return self.without_echoes(sorted(self.verified, key=lambda hit: (-hit.score, hit.memory.id)))
+        count = len(self.verified)
+        if self._distinct_of[0] != count:
+            best = sorted(self.verified, key=lambda hit: (-hit.score, hit.memory.id))
+            self._distinct_of = count, self.without_echoes(best)
+        return self._distinct_of[1]
 
     def _standing(self, row: Memory | None, heads: Mapping[str, Memory]) -> Memory | None:
         if row is None or not self._sees(row):
             return None
-        memory = heads.get(row.id, row)
-        return memory if memory.alive(self._now) and self._sees(memory) else None
+        head = heads.get(row.id, row)
+        return head if head.alive(self._now) and (head is row or self._sees(head)) else None
 
     def _first_part(self) -> int:
         """The number of candidates that matter where none is dead: the wanted ones, and the rest of the last one's
