@@ -25,10 +25,11 @@ def records(begun: datetime, asked: str) -> Iterator[dict[str, object]]:
             {"type": "text", "text": "The test failed with error 500. Fixed, tests are green."},
             {"type": "tool_use", "id": "x", "name": "Edit", "input": {"file_path": f"{CWD}/checkout.py"}},
         ]
-        for number, message in enumerate(({"role": "user", "content": said}, {"role": "assistant", "content": answer})):
+        for number, (role, content) in enumerate((("user", said), ("assistant", answer))):
             at = begun + timedelta(minutes=4 * turn + number)
             beside = {"timestamp": f"{at:%Y-%m-%dT%H:%M:%S.000Z}", "cwd": CWD, "gitBranch": "fix/rounding"}
-            yield {"type": message["role"], "sessionId": "s", **beside, "message": message}
+            message = {"role": role, "content": content}
+            yield {"type": role, "sessionId": "s", **beside, "message": message}
 
 
 def worked(home: Path, now: datetime) -> None:

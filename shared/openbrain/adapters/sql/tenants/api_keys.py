@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, exists, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import insert_missing
@@ -20,6 +20,8 @@ from openbrain.ports.store.tenants import ApiKey
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
 _KEYS_AT_ONCE = 500
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
+# Made once: every agent's key is looked up each second that it asks in, and to make it costs more than to run it.
+_BY_HASH = select(*_KEY).where(api_keys.c.secret_hash == bindparam("asked"), ~_CLOSED)
 
 
 class SqlApiKeys:
@@ -35,8 +37,8 @@ class SqlApiKeys:
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
         """In any state; none of a workspace that is being deleted."""
-        statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash, ~_CLOSED)
-        row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
+        asked = {"asked": secret_hash}
+        row = await self._database.read(lambda connection: connection.execute(_BY_HASH, asked).mappings().one_or_none())
         return None if row is None else _key(row)
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
