@@ -119,7 +119,8 @@ async def open_family(kind: str, request: pytest.FixtureRequest) -> AsyncIterato
             yield Family(brain, folder, elsewhere, made, shared=True)
             await brain.vectors.close()
     finally:
-        tables.drop()
+        # In a thread: what the API still writes behind an answer must end, or its locks keep the tables.
+        await asyncio.to_thread(tables.drop)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
