@@ -1,7 +1,7 @@
 """The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import Any
@@ -34,8 +34,9 @@ class Consumer:
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
         self.adaptive_batch = AdaptiveBatch(runtime.settings.batch, runtime.settings.tuning.batch_s)
-        self.held: dict[str, None] = {}
-        """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
+        self.held: dict[str, object] = {}
+        """The entries in hand, in order: waiting, being handled, or held back by the breaker; with a mark of the batch
+        that took it. A parked one may be due, and in another batch, before the rest of its first one is done."""
         self.deferred = Deferred(runtime.breaker, runtime.settings.tuning.aside if subscription.degraded_handler else 0)
         self._settling: set[str] = set()
         """Entries whose settlement is on its way to Redis: a renewal that comes after it finds them gone, and that is
@@ -93,16 +94,26 @@ class Consumer:
         while self.deferred.due:
             await self._work(self.deferred.first(self.adaptive_batch.size), loop)
 
+    @property
+    def in_hand(self) -> Container[str]:
+        """The entries that are not to be taken up again: those in hand but for what is being settled."""
+        return self.held.keys() - self._settling
+
     @contextmanager
     def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
+        batch = object()
         for entry in entries:
-            self.held[entry.id] = None
+            self.held[entry.id] = batch
         try:
             yield
         finally:
             for entry in entries:
                 if entry.id not in self.deferred.waiting and entry.id not in self.limit.kept:
-                    self.held.pop(entry.id, None)
+                    self._let_go(entry.id, batch)
+
+    def _let_go(self, entry: str, batch: object) -> None:
+        if self.held.get(entry) is batch:
+            del self.held[entry]
 
     async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:
         stream, workspace = self.group.stream, self.subscription.workspace
@@ -250,7 +261,7 @@ class Consumer:
             self._tried(later)
         if counted:
             failed = self._kept_of(failed, len(done))
-        ended = [*done, *(delivery.id for delivery, _ in failed)]
+        ended = {entry: self.held.get(entry) for entry in (*done, *(delivery.id for delivery, _ in failed))}
         self._settling.update(ended)
         try:
             if done:
@@ -259,8 +270,8 @@ class Consumer:
                 await self.settlement.give_up(failed, loop)
         finally:
             self.deferred.drop(ended)
-            for entry in ended:
-                self.held.pop(entry, None)
+            for entry, holder in ended.items():
+                self._let_go(entry, holder)
                 self._settling.discard(entry)
         return waiting
 

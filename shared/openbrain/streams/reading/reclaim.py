@@ -40,7 +40,8 @@ async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None
         _log.warning("streams.entries_abandoned", stream=consumer.group.stream, entries=abandoned)
     if taken:
         consumer.count("taken", len(taken))
-        entries = [item.entry for item in taken if item.entry.id not in consumer.held]
+        in_hand = consumer.in_hand
+        entries = [item.entry for item in taken if item.entry.id not in in_hand]
         own = consumer.limit.own_account(entries)
         await consumer.process([entry for entry in entries if entry.id not in own], loop)
         await consumer.process([entry for entry in entries if entry.id in own], loop, counted=False)

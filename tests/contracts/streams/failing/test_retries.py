@@ -60,6 +60,39 @@ async def test_four_attempts_with_growing_pauses_then_a_dead_letter(url: str) ->
     assert sum(settings.backoff_s) * 1000 - 10 <= elapsed_ms
 
 
+async def test_what_is_due_again_before_its_first_batch_is_done_waits_for_no_lease(url: str) -> None:
+    """One and two are parked and taken again while three of the same batch is handled; two waits behind one until that
+    first batch has ended."""
+    settings = scaled(url, lease_s=60, backoff_s=(0.02, 0.02, 0.02))
+    handled: list[tuple[str, int, int]] = []
+    await publish(settings, stored(1), stored(2), stored(3))
+    async with looking(settings) as looks:
+
+        async def taken_again() -> bool:
+            waiting = await looks.client.xpending_range(looks.stream, looks.group, "-", "+", 10)
+            return sum(each["times_delivered"] > 1 for each in waiting) == 2
+
+        async def three_is_done() -> bool:
+            return await looks.pending() < 3
+
+        async def answer(batch: Sequence[Delivery[Any]]) -> None:
+            if len(batch) > 1:
+                raise LookupError("one of these")
+            (delivery,) = batch
+            handled.append((delivery.event.id, delivery.failures, delivery.abandonments))
+            if delivery.event.id == "3":
+                await eventually(taken_again)
+            elif delivery.failures == 0:
+                raise LookupError("the first time")
+            else:
+                await eventually(three_is_done)
+
+        async with started(service(settings, answer)):
+            await eventually(looks.idle)
+
+    assert handled == [("1", 0, 0), ("2", 0, 0), ("3", 0, 0), ("1", 1, 0), ("2", 1, 0)], "none was abandoned"
+
+
 async def test_a_later_success_leaves_nothing_behind(url: str) -> None:
     async def fail_twice(batch: Sequence[Delivery[Any]]) -> None:
         if batch[0].failures < 2:
