@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from tests.openclaw.harness.brains import embedded_brain, thoughts
 from tests.openclaw.harness.gateway import Gateway
 from tests.openclaw.harness.plugin import built_plugin
 from tests.openclaw.harness.talker import Talker
@@ -95,6 +94,9 @@ async def measured(host: Gateway, model: Talker, count: int) -> Result:
 
 @asynccontextmanager
 async def _host(home: Path, plugin: Path | None) -> AsyncIterator[tuple[Gateway, Talker]]:
+    # What it imports reads the environment that `main` sets.
+    from tests.openclaw.harness.brains import embedded_brain, thoughts
+
     model = Talker()
     async with AsyncExitStack() as stack:
         model_url = await stack.enter_async_context(served(model.app()))
