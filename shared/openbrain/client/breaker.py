@@ -30,13 +30,13 @@ class Breaker:
         self._probing = True
 
     def failed(self) -> None:
-        """It did not answer, or only that it can't."""
+        """Note a failure: no answer, or only that the server can't."""
         self._probing = False
         self._failures += 1
         self._closed_at = self._clock() + self._pause_s
 
     def answered(self) -> None:
-        """It answered, be it a refusal."""
+        """Note an answer, be it a refusal."""
         self._probing = False
         self._failures = 0
 

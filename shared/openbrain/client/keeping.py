@@ -19,7 +19,7 @@ FAILURES = 10
 
 
 class KeepingWire(Wire):
-    """The same connections, with an outbox behind them."""
+    """Connections with an outbox behind them."""
 
     def __init__(self, outbox: Outbox, url: str, key: str = "", **options: Any) -> None:
         super().__init__(url, key, **options)

@@ -145,7 +145,7 @@ class Outbox:
         return None if row is None else Owner(*row)
 
     def give_to(self, owner: Owner) -> None:
-        """It is that one's from now on. What waits of another workspace or agent is set aside, and never sent."""
+        """Set the owner. Writes of another workspace or agent that wait are set aside, and never sent."""
         before, database = self.owner(), self._database()
         with database:
             if before is not None and not before.same_as(owner):

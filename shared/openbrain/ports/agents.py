@@ -78,10 +78,10 @@ class Policy(StrEnum):
     """The fate of a session's memories that have no expiry of their own."""
 
     EXPIRE = "expire"
-    """They end so many days after they were written."""
+    """Memories end a number of days after they were written."""
     STAY = "stay"
     PROMOTE = "promote"
-    """They expire likewise, but those that are no turns become the project's when the session ends."""
+    """As `EXPIRE`, but memories that are no turns become the project's when the session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class Sessions(Protocol):
         those of the viewer's own. Whether the viewer may see them is for the caller to ask."""
 
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
-        """It is over; again: the last hand-over counts."""
+        """End a session. Ended twice, the last hand-over counts."""
 
     async def promote(
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None

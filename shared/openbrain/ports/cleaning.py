@@ -26,7 +26,7 @@ class Said(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The same put right, and what was found: for people, kinds and places and never a value."""
+    """The cleaned texts and the findings: for people, kinds and places and never a value."""
 
     said: Said
     found: Mapping[str, int]
@@ -48,11 +48,11 @@ class Party(NamedTuple):
     """An agent or person that texts beside memories are about; of several members all must hold."""
 
     agents: tuple[str, ...] = ()
-    """Who said it, or to whom."""
+    """Agents that wrote or received a text."""
     speakers: tuple[str, ...] = ()
-    """Who said it."""
+    """People who said it."""
     says: str = ""
-    """What stands in it, whatever the case of letters."""
+    """Words that a text contains, in upper or lower case."""
 
 
 class BesideRow(NamedTuple):
@@ -83,7 +83,7 @@ class Cleansing(Protocol):
         feedback, signals; how many rows it is, or would be."""
 
     async def count_beside(self, workspace_id: str, party: Party) -> int:
-        """How many of these are a party's and say something."""
+        """Count the rows beside memories that belong to a party and hold text."""
 
     async def page_beside(
         self, workspace_id: str, party: Party, after: BesidePlace | None

@@ -54,7 +54,7 @@ class Embedder(Protocol):
         """The unit vector of a question, with the model's query prompt before it."""
 
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
-        """The same of several, in order, for less than one by one. `NeverRetry` where one of them can't be embedded."""
+        """Vectors of several questions, in order, cheaper than one by one. `NeverRetry` where one can't be embedded."""
 
     async def check(self) -> Checked:
         """Whether it answers, and what it is."""
@@ -89,14 +89,14 @@ class TokenEncoder(Protocol):
         is one. Never b'' for states."""
 
     async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
-        """The same of questions."""
+        """Encode questions, in order, in one pass."""
 
     def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
         """The similarity of each document (the states of its passages) to a question, by words in context: 1 at most.
         None where it has no states. A word counts the less the more these documents share it."""
 
     def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        """The same where all words count alike: of each document by itself, comparable between questions."""
+        """As `similarities`, with equal weights of all words: of each document alone, comparable between questions."""
 
     async def close(self) -> None:
         """Release the model."""

@@ -163,7 +163,7 @@ class Revival(StrEnum):
     DELIVERED = "delivered"
     GONE = "gone"
     NOT_WHOLE = "not_whole"
-    """It has so many fields that they were put into one: it can be read, and not delivered."""
+    """An entry with so many fields that they were put into one: it can be read, and not delivered."""
 
 
 class Burial(IntEnum):

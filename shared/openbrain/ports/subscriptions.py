@@ -17,7 +17,7 @@ class StandingQuery:
     agent_id: str
     """The agent whose inbox receives its matches."""
     key_id: str
-    """It sees what this key sees, for as long as the key, or the one that replaced it, is open."""
+    """The key whose view it has, for as long as the key, or the one that replaced it, is open."""
     orgs: tuple[str, ...] | None = None
     without_org: bool = True
     query: str = ""
@@ -115,7 +115,7 @@ class Replays(Protocol):
         """The ones of these queries."""
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
-        """It has come so far; None: it is at its end. One that took its place meanwhile stays as it is."""
+        """Note how far a replay has come; None: to its end. A replay that took its place meanwhile stays as it is."""
 
 
 class StandingQueries(Protocol):

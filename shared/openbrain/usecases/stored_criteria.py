@@ -25,7 +25,7 @@ def party(criteria: Criteria) -> Party | None:
 
 
 def erased_party(stored: Mapping[str, Any]) -> Party | None:
-    """The same of what `kept` stored."""
+    """The party of criteria that `kept` stored."""
     return party(Criteria.of(stored["criteria"])) if stored.get(WHOLE) else None
 
 

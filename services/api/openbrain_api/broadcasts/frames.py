@@ -36,7 +36,7 @@ class EncodedBroadcast:
         return self.event if may_hear(viewer, self.org) else self.veiled
 
     def frame_to(self, viewer: Viewer) -> bytes:
-        """The same as a server-sent event."""
+        """The event for a viewer as a server-sent event."""
         if may_hear(viewer, self.org):
             return self.frame
         return frame(BROADCAST, self.veiled, self.seq) if self.veiled else b""

@@ -40,7 +40,7 @@ class Hub:
         return sum(len(channel.listeners) for channel in self._channels.values())
 
     def admit(self, listener: Listener) -> None:
-        """It counts from now until it ends: others may come before it joins. `TryLater` where no more may listen."""
+        """Count a listener from now until it ends; others may come before it joins. `TryLater` where no more may be."""
         if self._draining:
             raise TryLater("this process is about to end: listen again, another one answers")
         if sum(not admitted.ended for admitted in self._admitted) >= self._most:
@@ -49,7 +49,7 @@ class Hub:
 
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
-        """It listens while the block runs. `TryLater` where the store does not answer."""
+        """Listen while the block runs. `TryLater` where the store does not answer."""
         channel = await self.channel(workspace_id)
         self._admitted.add(listener)
         channel.join(listener)

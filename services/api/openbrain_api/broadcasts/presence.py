@@ -21,7 +21,7 @@ class Presence:
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, subscriber: Subscriber) -> None:
-        """It is there."""
+        """Note a subscriber that is present."""
         self._seen[subscriber.workspace_id, subscriber.agent_id] = subscriber
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())

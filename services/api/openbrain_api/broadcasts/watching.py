@@ -83,7 +83,7 @@ class Clock:
         return due
 
     def ends_in(self, seconds: float) -> None:
-        """It is over then."""
+        """End it after so many seconds."""
         self._timers["end"] = asyncio.get_running_loop().call_later(seconds, self._end)
 
     def stop(self) -> None:

@@ -85,7 +85,7 @@ class Authenticator:
 
 
 def source(client: tuple[str, int] | None) -> str:
-    """Whom a connection's address stands for: itself, or the network of an IPv6 address."""
+    """The source that rates count by: a connection's address, or the network of an IPv6 address."""
     try:
         address = ip_address(client[0].partition("%")[0]) if client else None
     except ValueError:

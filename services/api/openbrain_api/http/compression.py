@@ -56,7 +56,7 @@ def _no_gzip() -> Refused:
 
 
 async def gzipped(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The same, packed; another thread does the work."""
+    """A compressed body, made in another thread."""
     packer = zlib.compressobj(6, wbits=_GZIP)
     async for part in parts:
         if packed := await asyncio.to_thread(packer.compress, part):

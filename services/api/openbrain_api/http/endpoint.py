@@ -130,7 +130,7 @@ class Endpoint:
             return problem_from(error, _stored(route))
 
     async def _compressed(self, response: Response, headers: parsing.Headers) -> Response:
-        """The same, packed where it is long and the client takes it so."""
+        """The response, compressed where it is long and the client accepts that."""
         least, tag = self._api.settings.server.tuning.gzip_bytes, response.headers.get("etag")
         if not least or "content-encoding" in response.headers:
             return response

@@ -185,7 +185,7 @@ def idempotency_key(headers: Headers) -> str:
 
 
 def named_agent(headers: Headers) -> str:
-    """Whom the request says it speaks for in `X-OpenBrain-Agent` (percent-encoded UTF-8), '' without it."""
+    """The agent that the request names in `X-OpenBrain-Agent` (percent-encoded UTF-8), '' without it."""
     given = headers.get(b"x-openbrain-agent")
     return "" if given is None else _checked(_AGENT, "X-OpenBrain-Agent", unquote(given.decode("latin-1")))
 

@@ -74,7 +74,7 @@ class Route:
     keyed: bool = False
     """Whether `Idempotency-Key` counts."""
     matched: bool = False
-    """It is of one memory: `If-Match` counts (of a GET `If-None-Match`), and the answer has an `ETag`."""
+    """Whether it is of one memory: `If-Match` counts (of a GET `If-None-Match`), and the answer has an `ETag`."""
     cost: int = 1
     """Of the key's requests a minute."""
     weigh: Callable[[Any], int] | None = None
@@ -82,7 +82,7 @@ class Route:
     body_bytes: int = limits.ONE_BODY_BYTES
     """The largest body, decompressed."""
     stores: bool = False
-    """It causes events of its own accord: refused while too many wait, or the stream server is full."""
+    """Whether it causes events of its own accord: refused while too many wait, or the stream server is full."""
     gated: bool = True
     """Texts of a changing request pass the content policy before the handler sees them. False where the handler brings
     them to it, or where the body is the place for a credential."""

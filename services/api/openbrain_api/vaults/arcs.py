@@ -27,7 +27,7 @@ class Seen:
 
     @property
     def stuck(self) -> bool:
-        """It stands still, or is an incident that is not over."""
+        """Whether it stands still, or is an incident that is not over."""
         incident = self.arc.path.startswith("amygdala/") and self.arc.status == "active"
         return incident or self.arc.status in _STILL
 

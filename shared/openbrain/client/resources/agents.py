@@ -129,7 +129,7 @@ class Agents:
         return await self._wire.ask(TurnsAppended, "POST", f"{_session(session_id)}/append", body=body)
 
     async def end_session(self, session_id: str, **hand_over: Unpack[HandOver]) -> SessionEnded:
-        """It is over; with a summary, steps or blockers it leaves a hand-over to the next one."""
+        """End a session; with a summary, steps or blockers it leaves a hand-over to the next one."""
         return await self._wire.ask(SessionEnded, "POST", f"{_session(session_id)}/end", body=dict(hand_over))
 
     async def send_message(

@@ -23,7 +23,7 @@ class Webhooks:
     _wire: Wire
 
     async def create_webhook(self, url: str, *, min_severity: Severity | str = Severity.WARNING) -> WebhookCreated:
-        """It is posted what is broadcast from now on. The secret is in this answer and nowhere else."""
+        """Create a webhook for broadcasts from now on. The secret is in this answer and nowhere else."""
         body = {"url": url, "min_severity": str(min_severity)}
         return await self._wire.ask(WebhookCreated, "POST", WEBHOOKS, body=body, repeat=False)
 

@@ -219,7 +219,7 @@ class _Trouble:
             _log.warning("subscriber.trouble", way=self._way, error=self._error)
 
     def over(self) -> None:
-        """It answers."""
+        """Note that the server answers again."""
         if self._error:
             self._error = ""
             _log.info("subscriber.trouble_over", way=self._way)

@@ -76,7 +76,7 @@ class ExpectedRow:
     waiting: bool
     """Its vectors are not there yet for this revision."""
     failed: bool
-    """It can't be indexed at this revision: it is left alone until it changes or is replayed."""
+    """Whether it can't be indexed at this revision, and is left alone until it changes or is replayed."""
     marked: bool
     """Noted as done by the indexer; always so for a generation that does not serve."""
 

@@ -21,7 +21,7 @@ class Outbox(Protocol):
         """The oldest, in order, but live ones before those of `memory.reindex`; they stay until deleted."""
 
     async def delete(self, ids: Sequence[int]) -> None:
-        """They are published."""
+        """Delete published entries."""
 
     async def waiting(self, limit: int) -> int:
         """Events in the outbox, at least; below `limit` there may be fewer than it says, and more than `limit` are not

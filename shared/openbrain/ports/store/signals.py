@@ -215,7 +215,7 @@ class Broadcasts(Protocol):
         told again, in order, as new ones above `above`. Returns the new last seq."""
 
     async def seen(self, subscribers: Sequence[Subscriber]) -> None:
-        """They are there, by `seen_at`; a cursor and a time only rise. Many at once cost one transaction."""
+        """Note that subscribers are present, by `seen_at`; a cursor and a time only rise. Many cost one transaction."""
 
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None

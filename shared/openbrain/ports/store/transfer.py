@@ -55,7 +55,7 @@ class Landed(StrEnum):
     CREATED = "created"
     PRESENT = "present"
     MISSING_PARENT = "homeless"
-    """It speaks of a memory that is not here."""
+    """A row that names a memory which is not here."""
 
 
 class Transfer(Protocol):

@@ -50,7 +50,7 @@ class Vault(Protocol):
         """Of the markers up to which the memories were last brought; '' for never."""
 
     async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
-        """They stand for the markers with this digest."""
+        """Note that the memories match the markers with this digest."""
 
     async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """The ids of the memories made of each of these arcs; absent where there are none."""

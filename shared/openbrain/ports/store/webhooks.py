@@ -58,7 +58,7 @@ class Webhooks(Protocol):
     """Webhooks and their progress."""
 
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
-        """It hears what is broadcast from now on (`cursor` is set here). `NotFound` for an unknown workspace,
+        """Add a webhook for broadcasts from now on (`cursor` is set here). `NotFound` for an unknown workspace,
         `Conflict` where the workspace has `most` already."""
 
     async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
@@ -108,10 +108,10 @@ class WebhookLetters(Protocol):
         """Letters that wait to be posted again, of enabled webhooks, in order of webhook and seq."""
 
     async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
-        """It is dead no more."""
+        """Remove a dead letter that was posted again."""
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
-        """It was tried once more, and is dead again."""
+        """Note that posting a dead letter again failed."""
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         """Remove those that died before that time; how many."""

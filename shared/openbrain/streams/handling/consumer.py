@@ -81,7 +81,7 @@ class Consumer:
             await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
 
     async def try_kept(self, loop: str) -> None:
-        """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
+        """Process what was kept when most entries failed: one while that lasts; then all, and then it is each
         one's own failure and nobody's sign."""
         counted = self.limit.stopped
         while entries := self.limit.take(1 if counted else self.adaptive_batch.size):
@@ -90,7 +90,7 @@ class Consumer:
                 return
 
     async def try_aside(self, loop: str) -> None:
-        """The same for what was set aside, in order, until it is done or the dependency is away again."""
+        """Process what was set aside, in order, until it is done or the dependency is away again."""
         while self.deferred.due:
             await self._work(self.deferred.first(self.adaptive_batch.size), loop)
 

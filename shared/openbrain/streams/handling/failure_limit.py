@@ -114,7 +114,7 @@ class FailureLimit:
         return new and len(self.kept) + len(self._given) < most
 
     def keep(self, entries: Iterable[Entry]) -> None:
-        """They wait in hand, behind the others."""
+        """Keep entries in hand, behind the others."""
         for entry in entries:
             self.kept.pop(entry.id, None)
             self.kept[entry.id] = entry
@@ -142,7 +142,7 @@ class FailureLimit:
         return own
 
     def drop(self, ids: Iterable[str]) -> None:
-        """They are no longer ours."""
+        """Forget entries that another consumer has."""
         for entry in ids:
             self.kept.pop(entry, None)
 

@@ -82,7 +82,7 @@ class Runtime:
 
 
 class IsolatedRuntime(Runtime):
-    """The same running service, but with a lock and a breaker of its own: for a stream that must not hold up others."""
+    """A running service's runtime with a lock and a breaker of its own: for a stream that must not hold up others."""
 
     def __init__(self, of: Runtime) -> None:
         self._of = of

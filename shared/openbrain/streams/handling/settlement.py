@@ -38,7 +38,7 @@ class Settlement:
         self._attempts = len(runtime.settings.backoff_s) + 1
 
     async def acknowledge(self, ids: Sequence[str], loop: str) -> None:
-        """They are done."""
+        """Acknowledge handled entries."""
         await self._insist(loop, lambda: self._group.ack(ids))
         self._count("handled", len(ids))
 

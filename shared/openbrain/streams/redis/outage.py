@@ -48,7 +48,7 @@ class Outage:
             _log.info("streams.redis_answers", loop=link.loop)
 
     def left(self, link: "Link") -> None:
-        """It asks no more: it neither keeps the absence open nor tells its end."""
+        """Leave out a link that asks no more: it neither keeps the outage open nor reports its end."""
         self._failing.pop(link, None)
 
     def _forget(self) -> None:
@@ -69,11 +69,11 @@ class Link:
         self._outage = outage
 
     def failed(self, error: Exception) -> None:
-        """It is away, or refuses."""
+        """Note that the server is away, or refuses."""
         self._outage.failed(self, error)
 
     def answered(self) -> None:
-        """It serves this one."""
+        """Note that the server answered this link."""
         self._outage.answered(self)
 
     def leave(self) -> None:

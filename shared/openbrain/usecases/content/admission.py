@@ -53,13 +53,13 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
 
 
 def admitted_model(model: M, admission: Admission) -> M:
-    """The same, with the texts that the policy admits."""
+    """The model with the texts that the policy admits."""
     changed = admitted_fields(vars(model), admission)
     return model.model_copy(update=changed) if changed else model
 
 
 def admitted_raise(given: Raise, content_policy: ContentPolicy) -> Raise:
-    """The same for what raises a signal."""
+    """A raise with the texts that the policy admits."""
     texts = {name: getattr(given, name) for name in ("source", "title", "content", "dedup_key")}
     changed = admitted_fields(texts, content_policy.of(given.workspace_id))
     return replace(given, **changed) if changed else given

@@ -287,7 +287,7 @@ def parse_line(raw: bytes) -> AnyLine:
 
 
 def _without_c1(raw: bytes) -> bytes | None:
-    """The same line; None where it holds none."""
+    """The line without C1 control characters; None where it holds none."""
     try:
         line = orjson.loads(raw)
         cleaner = cleaned_json(line, without_c1)
