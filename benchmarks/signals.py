@@ -37,7 +37,7 @@ REDIS, SSE, BARE, BARE_SSE = "redis", "sse", "bare", "bare sse"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How many listen, and how often it burns."""
+    """Subscribers, processes and raises."""
     parser.add_argument("--signals-subscribers", type=int, default=1000, help="of each side")
     parser.add_argument("--signals-processes", type=int, default=4, help="that they share")
     parser.add_argument("--signals-raises", type=int, default=10)
@@ -144,7 +144,7 @@ def _program(name: str, task: Mapping[str, object]) -> Iterator["subprocess.Pope
 def _again(
     system: System, redis: "Redis", socket: str, options: argparse.Namespace, state: dict[str, Any]
 ) -> Iterator[Sequence[float]]:
-    """What was broadcast behind that state, by a server that does nothing else."""
+    """Times of broadcasts behind that state, by a server that does nothing else."""
     stream = f"bench.{uuid.uuid4().hex}"
     with system.client() as http:
         after, broadcasts = state["seq"], list[dict[str, Any]]()

@@ -1,4 +1,4 @@
-"""What an agent reads when it wakes up, through HTTP over 100,000 memories: time on the clock, and of the processor."""
+"""The boot context of an agent, through HTTP over 100,000 memories: time on the clock, and of the processor."""
 
 import argparse
 import http.client

@@ -20,7 +20,7 @@ TOOLS = "/mcp"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How many, and how often."""
+    """Sizes and repeats."""
     parser.add_argument("--mcp-agents", type=int, default=200)
     parser.add_argument("--mcp-memories", type=int, default=500)
     parser.add_argument("--mcp-calls", type=int, default=2_000)

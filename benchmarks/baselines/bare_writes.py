@@ -34,7 +34,7 @@ def statements(mark: str) -> tuple[str, str, str]:
 
 
 def values(content: str) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """What one write binds."""
+    """The values that one write binds."""
     identity, digest, now = str(uuid.uuid4()), uuid.uuid4().hex * 2, time.time_ns() // 1000
     row = (identity, "default", "acme", "p", "", "", "", "project", "*", "fact", content, "[]", "{}", "manual", 1.0)
     return (

@@ -1,4 +1,4 @@
-"""What the pipeline can't do without, bare: the same reads, rows, commits and indexes by raw drivers in one plain loop.
+"""The pipeline's least work, bare: the same reads, rows, commits and indexes by raw drivers in one plain loop.
 
 python -m benchmarks.baselines.pipeline FOLDER REDIS_URL COUNT BATCH; reads COUNT submissions, prints one JSON object.
 No validation beyond JSON, no fence, no retries, no leases, no room: what is left is what the engines themselves take.
@@ -72,7 +72,7 @@ class Floor:
         self.sql.executemany(f"INSERT INTO {table} ({columns}) VALUES ({slots})", rows)
 
     def relay(self, stream: str) -> None:
-        """What was committed goes to the stream."""
+        """Publish committed rows to the stream."""
         waiting = self.sql.execute("SELECT id, body FROM outbox ORDER BY id").fetchall()
         bodies = [body for _, body in waiting]
         self.redis.eval(scripts.PUBLISH.source, len(bodies), *([stream] * len(bodies)), FIELD, *bodies)
@@ -106,7 +106,7 @@ class Floor:
         self.relay(STORED.name)
 
     def rows(self, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Whole."""
+        """Read whole rows."""
         slots = ", ".join("?" * len(ids))
         return self.sql.execute(f"SELECT * FROM memories WHERE id IN ({slots})", ids).fetchall()
 

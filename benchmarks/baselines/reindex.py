@@ -1,4 +1,4 @@
-"""What the indexes themselves take: the same documents put into new ones by the engines' own clients, in plain loops.
+"""Time of the indexes themselves: the same documents put into new ones by the engines' own clients, in plain loops.
 
 No stream, no fence, no comparison: what is left is what a reindex can't do without.
 """
@@ -30,11 +30,11 @@ from openbrain.runtime.container import Container
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 
 BATCH = 512
-"""What a room takes at once."""
+"""Entries that a service takes at once."""
 
 
 async def entries(container: Container, generation: Generation) -> AsyncIterator[list[Any]]:
-    """What the generation holds, batch by batch."""
+    """Entries of the generation, batch by batch."""
     after = ""
     while listed := await container.store.expected_entries.list_extent(Extent(kind=generation.kind), after, BATCH):
         after = listed[-1].id

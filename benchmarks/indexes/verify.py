@@ -84,7 +84,7 @@ def equal(told: Mapping[str, Any], count: int) -> None:
 async def _asked(
     side: Side, store: SqlStore, generations: Sequence[Generation], until: "asyncio.Task[Any]"
 ) -> list[float]:
-    """How long each question took, as long as the other task runs."""
+    """Times of questions for as long as the other task runs."""
     text, vectors = generations
     condition = visible(Viewer(workspace_id="default", agent_id=""), Criteria(), SystemClock().now())
     vector = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])

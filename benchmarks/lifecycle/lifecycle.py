@@ -24,14 +24,14 @@ NAME = "lifecycle"
 GOAL = 1.5
 """Of the 95th percentile of a recall beside a job to that of one alone."""
 GROWTH_MB = 150
-"""How much more the process may hold after a job than before it."""
+"""Megabytes that the process may hold more after a job than before it."""
 PAUSE_S = 0.03
 ALONE_S = 12.0
 SERVERS = ("redis", "mariadb", "elasticsearch")
 
 
 class Job(NamedTuple):
-    """What is asked for."""
+    """A lifecycle job and its request."""
 
     kind: str
     dry: bool

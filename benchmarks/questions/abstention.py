@@ -23,7 +23,7 @@ EMPTY, LOST = 0.8, 0.05
 
 
 def add_options(_parser: argparse.ArgumentParser) -> None:
-    """Those of `retrieval` say where the conversations are."""
+    """None: those of `retrieval` say where the conversations are."""
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(unanswerable: Sequence[tuple[float, bool]], answerable: Sequence[tuple[float, bool]]) -> Iterator[Row]:
-    """How often each kind gets no hits by default, and how well the best similarity tells them apart."""
+    """Share of each kind without hits by default, and how well the best similarity tells them apart."""
     yield Row(f"{len(unanswerable)} nobody can answer, empty", "", (_empty(unanswerable),), goal=EMPTY)
     lost = (_empty(answerable),)
     yield Row(f"{len(answerable)} answerable, empty", "", lost, goal=LOST, at_most=True)

@@ -30,7 +30,7 @@ ROUTES: dict[str, tuple[str, dict[str, str]]] = {
     "tags": (TAGS, {}),
     "tags, filtered": (TAGS, WITHIN),
 }
-"""What is asked, by the name of its raw figure."""
+"""Requests by the name of their raw figure."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

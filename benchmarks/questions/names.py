@@ -65,7 +65,7 @@ def _own_cases() -> Iterator[Case]:
 
 
 def _beliefs(folder: Path) -> Iterator[dict[str, Any]]:
-    """Those that stand, of the user who asks; each once for each of its scopes."""
+    """Standing beliefs of the user who asks; each once for each of its scopes."""
     for belief in json.loads((folder / "beliefs.seed.json").read_text(encoding="utf-8")):
         if belief["resolved_at"] or belief["superseded_by"] or belief["user_id"] != "test-user":
             continue

@@ -1,4 +1,4 @@
-"""How well recall finds the turns that answer a question, step by step: keywords, vectors, both fused, with late
+"""Share of questions whose turns recall finds, step by step: keywords, vectors, both fused, with late
 interaction, with neighbours, and the whole; then as it is asked by default, with ten hits and its floor.
 
 Every turn is one memory, stored through remember:batch and asked for through recall within its own conversation.

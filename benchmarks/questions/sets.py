@@ -61,7 +61,7 @@ def _folded(client: httpx.Client, pairs: Sequence[Sequence[str]], kind: str) -> 
 
 
 def _projects(client: httpx.Client) -> Iterator[Row]:
-    """How far the right one lies before the other, without a margin; then how many come first with each."""
+    """Lead of the right one over the other without a margin; then the share that comes first with each margin."""
     gaps = {kind: list(_gaps(client, cases, kind)) for kind, cases in _read("project_cases.json").items()}
     for margin in MARGINS:
         yield Row(f"right one first with a margin of {margin:g}", "", (_right(gaps, margin),))

@@ -35,7 +35,7 @@ _DOINGS = "times out|leaks|is slow|fails at night|loses writes|needs a key|was r
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, and for how long."""
+    """Sizes and duration."""
     parser.add_argument("--standing-queries", type=int, default=10_000)
     parser.add_argument("--standing-per-minute", type=int, default=1_000)
     parser.add_argument("--standing-seconds", type=int, default=60)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What came of it: requests a second, and latencies in milliseconds."""
+    """Result of a load: requests a second, and latencies in milliseconds."""
 
     rate: float
     p50: float

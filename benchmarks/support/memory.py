@@ -1,4 +1,4 @@
-"""What a program holds in memory."""
+"""Memory of a program."""
 
 import resource
 import sys
@@ -15,7 +15,7 @@ def peak_mb() -> float:
 
 
 def held_mb() -> float:
-    """What this program holds now; on other systems than Linux the most that it has held."""
+    """Memory of this program now; on other systems than Linux the most that it has held."""
     if _STATUS.exists():
         return int(_STATUS.read_text(encoding="utf-8").partition("VmRSS:")[2].split()[0]) / 1024
     return peak_mb()

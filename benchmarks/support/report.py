@@ -1,4 +1,4 @@
-"""What every benchmark gives back: raw figures, ratios of sides measured in the same run, and the goal beside them."""
+"""The result of a benchmark: raw figures, ratios of sides measured in the same run, and the goal beside them."""
 
 import json
 import math
@@ -24,7 +24,7 @@ class Row:
     ratios: tuple[float, ...] = ()
     """This side by the other, repeat by repeat."""
     goal: float | None = None
-    """What the median must reach (`at_most`: not exceed): of the ratio where there is one, else of the value."""
+    """The least median (`at_most`: the largest): of the ratio where there is one, else of the value."""
     at_most: bool = False
 
     @property
@@ -81,6 +81,6 @@ def show(report: Report) -> None:
 
 
 def save(reports: Sequence[Report], path: Path) -> None:
-    """The same for programs."""
+    """Write the reports as JSON."""
     plain = [asdict(report) | {"rows": [asdict(row) | {"met": row.met} for row in report.rows]} for report in reports]
     path.write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")

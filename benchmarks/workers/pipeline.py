@@ -21,7 +21,7 @@ TICK_S = 0.005
 
 
 async def lags(out: list[float]) -> None:
-    """How much later than asked the loop comes back, in ms."""
+    """Milliseconds by which the loop comes back later than asked."""
     while True:
         begun = time.perf_counter()
         await asyncio.sleep(TICK_S)

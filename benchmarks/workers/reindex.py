@@ -35,7 +35,7 @@ from openbrain_cli.system.event_loop import loop_factory
 LOOK_S = 0.2
 """Between two looks whether it is done."""
 REST_S = 4.0
-"""How long the services are looked at while there is nothing to do."""
+"""Seconds that the services are watched for while there is nothing to do."""
 
 
 async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:

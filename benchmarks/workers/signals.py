@@ -32,7 +32,7 @@ class Heard:
     def __init__(self, readers: int) -> None:
         self._readers = readers
         self.begun = False
-        """What burnt before is told too."""
+        """Whether counting has begun: signals that were open before are told too."""
         self._at: defaultdict[str, list[float]] = defaultdict(list)
 
     def note(self, signal: str) -> None:

@@ -85,7 +85,7 @@ class TickService:
 
 
 def bare(root: str) -> int:
-    """What no tick can do without: every file's time and size."""
+    """The least work of any tick: every file's time and size."""
     files = 0
     with os.scandir(root) as found:
         for entry in found:

@@ -35,7 +35,7 @@ LOOK_S = 0.05
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often, on which core."""
+    """Sizes, repeats and cores."""
     parser.add_argument("--pipeline-count", type=int, default=10_000)
     parser.add_argument("--pipeline-repeats", type=int, default=3)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What reliability costs a stage: indexing full text with and without lease, fence and parked retries.
+"""Cost of reliability for a stage: indexing full text with and without lease, fence and parked retries.
 
 Both sides take the same events from the same server, read the same rows of the truth, write them into a new text index
 and mark them. With: the room as in production (FastStream reads; leases renewed, acknowledged by their owner only,
@@ -55,7 +55,7 @@ Side = Callable[[str, Sequence[bytes], Project], Awaitable[float]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much is measured."""
+    """Sizes and repeats."""
     parser.add_argument("--reliability-events", type=int, default=10_000, help="memories indexed by each side")
     parser.add_argument("--reliability-repeats", type=int, default=5)
     parser.add_argument("--reliability-server", choices=("valkey", "redis"), default="valkey")

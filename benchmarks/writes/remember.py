@@ -32,7 +32,7 @@ TAIL = 10
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often, on which databases."""
+    """Sizes, repeats and databases."""
     parser.add_argument("--remember-seconds", type=float, default=3.0, help="about how long one measurement takes")
     parser.add_argument("--remember-repeats", type=int, default=3)
     parser.add_argument("--remember-databases", default="SQLite,MariaDB")

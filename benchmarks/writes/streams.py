@@ -1,4 +1,4 @@
-"""What the stream layer costs: a no-op handler against a bare redis-py loop and against taskiq-redis.
+"""Cost of the stream layer: a no-op handler against a bare redis-py loop and against taskiq-redis.
 
 All sides read the same events from the same server in this process and parse each with the same model; measured is the
 processor time of the process (not the server's) per event.
@@ -39,7 +39,7 @@ Side = Callable[[str, int], Awaitable[float]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much is measured."""
+    """Sizes and repeats."""
     parser.add_argument("--stream-events", type=int, default=50_000, help="events read by each side (taskiq: a tenth)")
     parser.add_argument("--stream-repeats", type=int, default=7)
     parser.add_argument("--stream-server", choices=("valkey", "redis"), default="valkey")

@@ -33,7 +33,7 @@ HISTORY = "SELECT * FROM memory_history WHERE memory_id IN ({marks}) ORDER BY me
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How much, how often, on which databases."""
+    """Sizes, repeats and databases."""
     parser.add_argument("--transfer-rows", type=int, default=20_000)
     parser.add_argument("--transfer-repeats", type=int, default=3)
     parser.add_argument("--transfer-databases", default="SQLite,MariaDB")

@@ -90,7 +90,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaking(Connection):
-    """The same, for which agent."""
+    """Connection options, and the agent that speaks."""
 
     agent: Agent = ""
 

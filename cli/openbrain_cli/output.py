@@ -22,7 +22,7 @@ def as_json(value: "BaseModel | Any") -> None:
 
 
 def as_json_line(value: "BaseModel | Any") -> None:
-    """The same on one line, for output that is read line by line."""
+    """Print JSON on one line, for output that is read line by line."""
     _print_json(value)
 
 

@@ -61,7 +61,7 @@ def session_start(hook: Hook) -> str:
 
 
 def subagent_start(hook: Hook) -> str:
-    """The same for an agent that another one began, shorter."""
+    """A shorter boot context for an agent that another one started."""
     return hook.asked.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
 
 

@@ -52,7 +52,7 @@ def _new_part(asked: Asked, known: Session) -> bytes:
 
 
 def _part(path: Path, begins: int) -> bytes:
-    """Whole lines behind what was read."""
+    """The whole lines from this place on."""
     try:
         with path.open("rb") as file:
             file.seek(begins)

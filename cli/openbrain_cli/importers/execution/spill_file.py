@@ -34,7 +34,7 @@ class SpillFile:
         self._file.close()
 
     def put(self, memory: FoundMemory) -> FoundMemory:
-        """The same, without its text in memory."""
+        """A memory whose text is in the file."""
         raw = memory.content.encode("utf-8")
         self._file.seek(self._end)
         self._file.write(raw)

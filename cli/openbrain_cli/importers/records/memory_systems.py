@@ -23,7 +23,7 @@ class Export:
     fits: Callable[[Mapping[str, Any]], bool]
     """Whether a record is one of these."""
     place: str = ""
-    """What its memories go by, whichever file they come in: their ids are unique. '' goes by the file."""
+    """The place that its memories are counted under in any file, as their ids are unique. '': the file."""
 
 
 def _from_mem0(record: Mapping[str, Any]) -> bool:

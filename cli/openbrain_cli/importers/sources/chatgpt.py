@@ -15,7 +15,7 @@ from openbrain_cli.importers.records.mapping import when
 CLIENT = "chatgpt"
 _ROOT = "conversations/"
 _MEMORY_TOOL = "bio"
-"""Whom the assistant tells what ChatGPT is to remember."""
+"""The tool that the assistant tells what ChatGPT is to remember."""
 
 
 def files(folder: Path) -> list[Path]:

@@ -35,7 +35,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject(Said):
-    """The same with `--agent`."""
+    """Options that name a person or text, and `--agent`."""
 
     agent: Agents = None
 

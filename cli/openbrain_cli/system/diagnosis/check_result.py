@@ -48,7 +48,7 @@ def found(
 
 
 def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
-    """It could not be looked at."""
+    """The result of a part that could not be examined."""
     return CheckResult(name=name, status=status, problems=(reason,))
 
 

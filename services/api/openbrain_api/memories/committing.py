@@ -46,7 +46,7 @@ class Committer:
         return await done
 
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """The same for many of one caller, in order, in transactions of their own; single ones come first."""
+        """Remember many of one caller, in order, in transactions of their own; single ones come first."""
         outcomes: list[Outcome] = []
         size = min(self._group, GROUP)
         for start in range(0, len(writes), size):

@@ -20,7 +20,7 @@ class SessionAgents:
         self._known: Lru[tuple[str, str, str], tuple[int, tuple[str, ...]]] = Lru(_SIZE)
 
     async def of(self, viewer: Viewer) -> Viewer:
-        """The same, seeing what the others of its session keep in it."""
+        """The viewer, who also sees what the others of its session keep in it."""
         if not viewer.session_id or not viewer.agent_id:
             return viewer
         key, now = (viewer.workspace_id, viewer.agent_id, viewer.session_id), self._clock.now()

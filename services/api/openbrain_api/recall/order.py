@@ -33,7 +33,7 @@ def bucket(top: float, score: float, width: float) -> int:
 
 
 def in_steps(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
-    """The same hits with scores in whole widths below the top one, as they are ordered by."""
+    """The hits with scores in whole widths below the top one, as they are ordered by."""
     return [replace(hit, score=top - bucket(top, hit.score, width) * width) for hit in hits]
 
 

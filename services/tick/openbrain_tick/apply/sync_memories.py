@@ -105,7 +105,7 @@ class _Run:
         return Actor(key_id="tick", name="tick", workspace_id=self.workspace_id, agent_id="", permissions=permissions)
 
     async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
-        """The same words in another arc: the same memory."""
+        """Move memories whose words stand in another arc now."""
         pairs = [(row, self._row(each, row.memory_id)) for row, each in moved]
         if pairs:
             await self.store.vault.record_vault_memories(

@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 
 
 class _EndedError(SetupError):
-    """It ended by itself before it answered."""
+    """The server ended by itself before it answered."""
 
 
 class EmbeddedValkey:

@@ -22,7 +22,7 @@ def filtered(question: Query, within: Query) -> Query:
 
 
 def without(within: Query, mark: str, fields: Schema) -> Query:
-    """The same but for what has this keyword."""
+    """A query without entries that have this keyword."""
     marked = Query.term_query(fields, "keyword", mark, "basic")
     return Query.boolean_query([(Occur.Must, within), (Occur.MustNot, marked)])
 

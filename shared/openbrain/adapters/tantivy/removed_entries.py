@@ -23,7 +23,7 @@ class Unclean:
     segments: tuple[str, ...]
     memories: tuple[str, ...]
     tombstones: tuple[Tombstone, ...]
-    """They carry all that is needed to be written again."""
+    """Tombstones with all that is needed to write them again."""
 
 
 def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean:

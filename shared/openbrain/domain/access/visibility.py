@@ -190,7 +190,7 @@ def _project(project: str, *, exactly: bool) -> Condition:
 
 
 def matches(condition: Condition, memory: Memory) -> bool:
-    """The same predicate over a row in hand: what a read by id is checked with."""
+    """Whether a row in hand meets the condition; checks reads by id."""
     return matcher(condition)(memory)
 
 

@@ -50,7 +50,7 @@ def for_everyone(halt: Halt | None, change: Step) -> bool:
 
 
 def veiled(body: bytes) -> bytes:
-    """The same event for who may know that everyone halts, and not why."""
+    """An event for readers who may know that everyone halts, and not why."""
     event = from_json(body)
     data = {name: value for name, value in event["data"].items() if name not in VEILED}
     data |= {"title": "halt", "content": "", "source": "halt"}
@@ -58,7 +58,7 @@ def veiled(body: bytes) -> bytes:
 
 
 def renumbered(body: bytes, seq: int, at: int) -> bytes:
-    """The same event once more, under another number."""
+    """An event repeated under another number."""
     event = from_json(body)
     event["data"]["seq"] = seq
     return to_json({**event, "id": uuid7(at)})

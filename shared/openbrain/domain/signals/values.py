@@ -113,7 +113,7 @@ TRANSITIONS: Mapping[tuple[SignalState, Step], SignalState] = {
 
 
 class HaltScope(StrEnum):
-    """Whom a halt stops, the narrowest first."""
+    """The agents that a halt stops, the narrowest scope first."""
 
     PROJECT = "project"
     ORG = "org"
@@ -250,8 +250,8 @@ class BroadcastRow:
     signal_id: str
     org: str
     everyone: bool
-    """It tells of a halt of the whole workspace: who sees only other orgs hears of it too, but not what it is about
-    (`broadcast_events.veiled`)."""
+    """Whether it tells of a halt of the whole workspace: who sees only other orgs hears of it too, but not what it is
+    about (`broadcast_events.veiled`)."""
     body: bytes
     """The finished event."""
     at: int

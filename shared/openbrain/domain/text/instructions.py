@@ -100,7 +100,7 @@ class TextLabel(StrEnum):
     """Label of a stored text for its readers."""
 
     INSTRUCTION = "instruction"
-    """It tries to tell the model that reads it what to do."""
+    """A text that tries to tell the model that reads it what to do."""
 
 
 def text_labels(text: str) -> tuple[TextLabel, ...]:

@@ -28,7 +28,7 @@ def normalised_text(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """The same for two spellings of one name: `K8s` and `k8s`, `data_base` and `Data-Base`."""
+    """A key that two spellings of one name share: `K8s` and `k8s`, `data_base` and `Data-Base`."""
     return _SEPARATORS.sub("-", unicodedata.normalize("NFKC", name).casefold()).strip("-")
 
 

@@ -22,7 +22,7 @@ def beginning(word: str) -> str:
 
 
 def held(words: frozenset[str], text: str) -> frozenset[str]:
-    """Those that the text holds as they are, or a word that begins alike."""
+    """The words that a text contains, exactly or as the beginning of a word."""
     there = frozenset(WORD.findall(text.casefold()))
     # No word has a space in it, so that one behind a space begins one.
     spaced = f" {' '.join(there)}"

@@ -97,7 +97,7 @@ def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: b
 
 
 def move(folder: Folder, source: str, relative: str) -> None:
-    """The same file under another name; `sync` of both makes it last. Between two file systems it is copied."""
+    """Move a file to another name; `sync` of both makes it last. Between two file systems it is copied."""
     with folder.parent(source) as (here, name), folder.parent(relative, create=True) as (there, new):
         try:
             os.rename(name, new, src_dir_fd=here, dst_dir_fd=there)

@@ -35,7 +35,7 @@ class SignalMark(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The same for the same source and content, in whatever page and of whatever severity."""
+        """A key of source and content, whatever the page and the severity."""
         return identity(self.source, self.content)
 
 

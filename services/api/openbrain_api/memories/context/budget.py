@@ -8,7 +8,7 @@ from openbrain.domain.text.tokens import estimated_tokens
 from openbrain_api.memories.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
 
 WHOLE = (Section.ALARMS, Section.HAND_OVER)
-"""They may take all that is left; each other section half of it, so that none keeps the next ones out."""
+"""Sections that may take all that is left; each other one half of it, so that none keeps the next ones out."""
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ class Export:
         yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
 
     async def _named(self, page: Sequence[StoredMemory]) -> Sequence[StoredMemory]:
-        """Whom they supersede, where the one who asks may see it."""
+        """The rows with what they supersede, where the one who asks may see it."""
         behind = await self._names([kept.memory for kept in page])
         return [
             kept

@@ -78,7 +78,7 @@ def close(
 def with_similarities(
     hits: Sequence[RankedMemory], words: frozenset[str], near: Mapping[str, float]
 ) -> list[RankedMemory]:
-    """The same hits, each with its similarity."""
+    """The hits, each with its similarity."""
     return [replace(hit, similarity=similarity(words, hit.memory, near.get(hit.memory.id))) for hit in hits]
 
 

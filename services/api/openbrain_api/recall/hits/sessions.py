@@ -18,7 +18,7 @@ LEAST_SHARE = 0.5
 
 
 def spread(hits: Sequence[RankedMemory], top_k: int) -> Sequence[RankedMemory]:
-    """The same hits, with the best of further sessions among the first `top_k` where those are of few."""
+    """The hits, with the best of further sessions among the first `top_k` where those are of few."""
     shown = list(hits[:top_k])
     new = _of_new_sessions(hits, top_k)
     for hit in new:

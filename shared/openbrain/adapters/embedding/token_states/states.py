@@ -79,7 +79,7 @@ def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]])
 
 
 def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-    """The same with equal weights of all tokens: what stands beside a document makes no difference."""
+    """As `similarities`, with equal weights of all tokens: other documents make no difference."""
     return _scores(question, documents, _equally)
 
 

@@ -154,7 +154,7 @@ def _says(text: str) -> ColumnElement[bool]:
 
 
 def holds_text(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
-    """Whatever the case of the column's letters; `text` is lower case."""
+    """Whether a column contains `text`, which is lower case, in any case of letters."""
     return func.instr(_Lowered(column), text) > 0
 
 

@@ -38,7 +38,7 @@ def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[M
 
 
 def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False) -> list[Memory]:
-    """Whole, in no order. `turns`: but for those that have no turn."""
+    """Read whole memories, in no order. `turns`: without those that have no turn."""
     columns = memory_text(connection)
     among = " AND turn IS NOT NULL" if turns else ""
     memories: list[Memory] = []

@@ -28,9 +28,9 @@ class Texts(NamedTuple):
     by: str
     """Column that names who said it."""
     to: tuple[str, ...] = ()
-    """Those that name to whom."""
+    """Columns that name the receivers."""
     more: tuple[str, ...] = ()
-    """What an export tells of it too."""
+    """Further columns that an export contains."""
 
     @property
     def keys(self) -> Sequence[Column[Any]]:

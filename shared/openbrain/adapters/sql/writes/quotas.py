@@ -192,7 +192,7 @@ def begin(connection: Connection, workspace_id: str, counted: Usage, now: int) -
 
 
 def stop(connection: Connection, workspace_id: str) -> None:
-    """It has no quota any more."""
+    """Remove the quota of a workspace."""
     connection.execute(delete(workspace_usage).where(workspace_usage.c.workspace_id == workspace_id))
 
 

@@ -44,7 +44,7 @@ def shingles(text: str) -> frozenset[str]:
 
 
 def exact_duplicates(one: Reading, other: Reading) -> bool:
-    """The same text about the same: no vector is asked."""
+    """Whether two texts are the same and about the same: no vector is asked."""
     return one.claim.about == other.claim.about and one.text == other.text
 
 

@@ -80,7 +80,7 @@ def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
 
 
 def same_word(one: Token, other: Token) -> bool:
-    """The same word, its plural, or one with a typo."""
+    """Whether two are one word, its plural, or one with a typo."""
     if one.text == other.text:
         return True
     if one.exact or other.exact:

@@ -99,14 +99,14 @@ class SignalChange(Item):
 
 
 class Intent(Item):
-    """What the operator is likely doing."""
+    """The likely intent of the operator."""
 
     text: Words
     evidence: Annotated[tuple[Id, ...], Field(max_length=50)] = ()
 
 
 class Health(Item):
-    """How the vault is, 0 to 10."""
+    """Health of the vault, 0 to 10."""
 
     score: Annotated[int, Field(ge=0, le=10)]
     reason: Line = ""
@@ -120,7 +120,7 @@ class Summary(Item):
 
 
 class Synthesis(Item):
-    """What the sections of an arc should say."""
+    """New texts for the sections of an arc."""
 
     arc: Id
     timeline: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
