@@ -40,19 +40,27 @@ _OTHERS = tuple(kind for kind in MemoryType if kind not in (MemoryType.DECISION,
 async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequence[ContextItem]:
     """All that there is to tell, the most urgent first."""
     query, store = call.query, call.api.store
-    halts, signals = await burning(store, viewer, query.org or "", query.project or "", ALARMS)
     source = _Memories(call, viewer)
-    hand_over = await source.hand_over()
+    (halts, signals), own, conventions, project, hand_over, session, pages, tags = await asyncio.gather(
+        burning(store, viewer, query.org or "", query.project or "", ALARMS),
+        source.own(),
+        source.conventions(),
+        source.of_project(),
+        source.hand_over(),
+        source.of_session(),
+        _vault(call),
+        _tags(call, viewer),
+    )
     parts = [
         *(_halt(row) for row in halts),
         *(_signal(row) for row in signals),
-        *(_memory(Section.OWN, row) for row in await source.own()),
-        *(_memory(Section.CONVENTIONS, row) for row in await source.conventions()),
-        *(_memory(Section.PROJECT, row) for row in await source.of_project()),
+        *(_memory(Section.OWN, row) for row in own),
+        *(_memory(Section.CONVENTIONS, row) for row in conventions),
+        *(_memory(Section.PROJECT, row) for row in project),
         *(_memory(Section.HAND_OVER, row) for row in hand_over),
-        *(_memory(Section.SESSION, row) for row in await source.of_session()),
-        *await _vault(call),
-        *await _tags(call, viewer),
+        *(_memory(Section.SESSION, row) for row in session),
+        *pages,
+        *tags,
     ]
     left_to_us = {row.id for row in hand_over}
     once = {item.id: item for item in reversed(parts) if item.id not in left_to_us or item.section is Section.HAND_OVER}
@@ -92,24 +100,18 @@ class _Memories:
 
     async def conventions(self) -> Sequence[Memory]:
         """Shared conventions, and the project's own."""
-        found = list(await self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES)))
-        if here := self._here():
-            own = await self._surest(Criteria(scopes=(Scope.PROJECT,), types=_RULES), *here)
-            found = sorted([*found, *own], key=lambda row: (-row.confidence, -row.created_at))
-        return found[:MOST]
+        of_all = self._surest(Criteria(scopes=(Scope.SHARED,), types=_RULES))
+        if not (here := self._here()):
+            return await of_all
+        of_project = self._surest(Criteria(scopes=(Scope.PROJECT,), types=_RULES), *here)
+        found = [row for rows in await asyncio.gather(of_all, of_project) for row in rows]
+        return sorted(found, key=lambda row: (-row.confidence, -row.created_at))[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
         """Decisions, then plans and bugs, then what else is new: the project's own before those of no project, which
         hold for every one."""
-        found: list[Memory] = []
-        project = self._query.project or ""
-        own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True)
-        for types in ((MemoryType.DECISION,), _OPEN, _OTHERS):
-            rows = list(await self._newest(replace(own, types=types), RECENT))
-            if project and len(rows) < RECENT:
-                rows += await self._of_none(types, RECENT - len(rows))
-            found += rows
-        return found
+        parts = await asyncio.gather(*(self._newest_of(types) for types in ((MemoryType.DECISION,), _OPEN, _OTHERS)))
+        return [row for rows in parts for row in rows]
 
     async def hand_over(self) -> Sequence[Memory]:
         """The last one of the project."""
@@ -131,6 +133,14 @@ class _Memories:
         it."""
         project = self._query.project
         return (OneOf("project", (project, "")),) if project else ()
+
+    async def _newest_of(self, types: tuple[MemoryType, ...]) -> Sequence[Memory]:
+        project = self._query.project or ""
+        own = Criteria(scopes=(Scope.PROJECT,), project=project, only_project=True, types=types)
+        rows = await self._newest(own, RECENT)
+        if not project or len(rows) >= RECENT:
+            return rows
+        return [*rows, *await self._of_none(types, RECENT - len(rows))]
 
     async def _of_none(self, types: tuple[MemoryType, ...], limit: int) -> Sequence[Memory]:
         """Scope by scope: so an index has them in their order."""
