@@ -18,6 +18,25 @@ ASKED: Mapping[str, Mapping[str, object]] = {
     },
     "the list": {"method": "tools/list"},
     "a tool": {"method": "tools/call", "params": {"name": "brain_list", "arguments": {}}},
+    "a tool that writes": {
+        "method": "tools/call",
+        "params": {
+            "name": "brain_remember",
+            "arguments": {"content": "Prices are in whole cents.", "type": "fact"},
+            "_meta": {"progressToken": 1},
+        },
+    },
+    "a tool that fails": {"method": "tools/call", "params": {"name": "brain_get", "arguments": {"id": "nothing"}}},
+    "a tool that was not chosen": {"method": "tools/call", "params": {"name": "brain_tick", "arguments": {}}},
+    "no arguments": {"method": "tools/call", "params": {"name": "brain_scopes"}},
+    "a list as text": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {"include_scopes": '["project"]'}},
+    },
+    "what belongs to no call": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {}, "task": {"ttl": 1}},
+    },
     "an argument that it can't take": {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {"limit": -1}},
@@ -36,8 +55,13 @@ async def _in_parts(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _told(answer: httpx.Response) -> tuple[object, ...]:
-    without_marks = re.sub(r"(memory|end) [0-9a-f]{12}", "", answer.text)
-    return answer.status_code, answer.headers["content-type"], answer.headers["cache-control"], without_marks
+    without_marks = re.sub(r"(memory|scopes|end) [0-9a-f]{12}", "", answer.text)
+    return (
+        answer.status_code,
+        answer.headers["content-type"],
+        answer.headers["cache-control"],
+        orjson.loads(without_marks),
+    )
 
 
 async def test_both_ways_answer_alike(brain: Brain) -> None:

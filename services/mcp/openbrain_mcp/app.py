@@ -29,7 +29,7 @@ def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
         max_request_body_size=limits.BODY_BYTES,
         transport_security=_ANY_HOST,
     )
-    exchange = Exchange(server.session_manager.app, tools, limits.BODY_BYTES)
+    exchange = Exchange(server, tools, limits.BODY_BYTES)
     inner = api.router.lifespan_context
 
     @contextlib.asynccontextmanager

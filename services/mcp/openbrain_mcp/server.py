@@ -1,7 +1,7 @@
 """The MCP server: tools, resources, prompts, what it says of itself, errors in words that help."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ CHOSEN: ContextVar[frozenset[Toolset] | None] = ContextVar("openbrain_mcp_toolse
 KEPT = "kept"
 """The code of an error that is none: the write waits in the outbox of this machine."""
 
+_CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
+
 INSTRUCTIONS = (
     "OpenBrain is the shared memory of all agents you work with. Before you act on a question, a design or an error, "
     "call brain_recall: someone may know it already. After you decided, fixed or learned something worth keeping, or "
@@ -47,7 +49,7 @@ INSTRUCTIONS = (
 )
 
 
-def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Toolset.CORE})) -> MCPServer[Any]:
+def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Toolset.CORE})) -> "BrainServer":
     """The tools on the clients of their callers; those of `toolsets` are listed and answer, unless a request asks for
     others."""
     server = BrainServer(
@@ -98,8 +100,45 @@ class BrainServer(MCPServer[Any]):
                 raise ToolError(plain(sentence(name, error.__cause__))) from None
             raise
 
+    def parsed_call(self, params: Mapping[str, Any]) -> tuple[ToolSpec, dict[str, Any]] | None:
+        """The tool that parameters of `tools/call` name, and its validated arguments; None where the SDK has to look at
+        them: to repair or refuse them."""
+        name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
+        if not (params.keys() <= _CALL_FIELDS and isinstance(arguments, dict) and isinstance(meta, dict)):
+            return None
+        if not isinstance(meta.get("progressToken", 0), str | int) or name not in self._chosen():
+            return None
+        tool, made = _by_name()[name]
+        try:
+            return tool, made.fn_metadata.arg_model.model_validate(arguments).model_dump_one_level()
+        except ValidationError:
+            return None
+
     def _chosen(self) -> frozenset[str]:
-        return known(TOOLS, CHOSEN.get() or self._toolsets)
+        return _names(CHOSEN.get() or self._toolsets)
+
+
+async def outcome(tool: ToolSpec, brain: "OpenBrain", arguments: Mapping[str, Any]) -> CallToolResult:
+    """Result of the tool on its caller's client. `ToolError` where it failed: an error of ours reaches the model as the
+    sentence that says what to do."""
+    try:
+        return await tool.function(brain, **arguments)
+    except TryLater as error:
+        if error.code == KEPT:
+            return answers.both(plain(str(error)), answers.Done(pending=True))
+        raise ToolError(plain(str(error))) from None
+    except OpenBrainError as error:
+        raise ToolError(plain(str(error))) from None
+
+
+@cache
+def _names(toolsets: frozenset[Toolset]) -> frozenset[str]:
+    return known(TOOLS, toolsets)
+
+
+@cache
+def _by_name() -> Mapping[str, tuple[ToolSpec, ServerTool]]:
+    return {tool.name: (tool, made) for tool, made in zip(TOOLS, _made_tools(), strict=True)}
 
 
 @cache
@@ -117,20 +156,13 @@ def _made_tools() -> tuple[ServerTool, ...]:
 
 
 def _called(tool: ToolSpec) -> Callable[..., Awaitable[CallToolResult]]:
-    """The tool on its caller's client; an error of ours reaches the model as the sentence that says what to do."""
+    """The tool as the SDK calls it."""
 
     async def called(ctx: Context, **arguments: Any) -> CallToolResult:
         server = ctx.mcp_server
         if not isinstance(server, BrainServer):
             raise TypeError(f"{tool.name} belongs to a BrainServer")
-        try:
-            return await tool.function(await server.clients(ctx.request_context.request), **arguments)
-        except TryLater as error:
-            if error.code == KEPT:
-                return answers.both(plain(str(error)), answers.Done(pending=True))
-            raise ToolError(plain(str(error))) from None
-        except OpenBrainError as error:
-            raise ToolError(plain(str(error))) from None
+        return await outcome(tool, await server.clients(ctx.request_context.request), arguments)
 
     said = inspect.signature(tool.function)
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import structlog
 from mcp.server.connection import Connection
-from mcp.server.lowlevel.server import Server
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.runner import serve_one
 from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.dispatcher import CallOptions
@@ -18,17 +18,29 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import DEFAULT_NEGOTIATED_VERSION, INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    INTERNAL_ERROR,
+    CallToolResult,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    TextContent,
+)
 from mcp_types import JSONRPCResponse as Result
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from openbrain.domain.errors import error_places
+from openbrain_mcp.server import BrainServer, outcome
+from openbrain_mcp.tools.spec import ToolSpec
 
 JSON = "application/json"
+_OF_LATER_REVISIONS = {"result_type"}
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 _log = structlog.get_logger(__name__)
 
@@ -37,8 +49,9 @@ class Exchange:
     """Answers requests of the revisions with a handshake; all else goes to `sdk`, which also tells what is wrong with a
     request that can't be read. Bodies above `body_bytes` are its to refuse."""
 
-    def __init__(self, server: Server[Any], sdk: ASGIApp, body_bytes: int) -> None:
-        self._server, self._sdk, self._body_bytes = server, sdk, body_bytes
+    def __init__(self, brain: BrainServer, sdk: ASGIApp, body_bytes: int) -> None:
+        self._brain, self._server = brain, brain.session_manager.app
+        self._sdk, self._body_bytes = sdk, body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -52,9 +65,17 @@ class Exchange:
         except ValidationError:
             await self._sdk(scope, _again(body, receive), send)
             return
-        answer = await self._answer(asked, version, request)
-        content = answer.model_dump_json(by_alias=True, exclude_unset=True)
+        content = await self._content(asked, version, request)
         await Response(content, HTTPStatus.OK, media_type=JSON)(scope, receive, send)
+
+    async def _content(self, asked: JSONRPCRequest, version: str, request: Request) -> str:
+        """The answer as JSON."""
+        if asked.method != "tools/call" or (call := self._brain.parsed_call(asked.params or {})) is None:
+            answer = await self._answer(asked, version, request)
+            return answer.model_dump_json(by_alias=True, exclude_unset=True)
+        result = await self._called(*call, request)
+        shown = result.model_dump_json(by_alias=True, exclude_none=True, exclude=_OF_LATER_REVISIONS)
+        return f'{{"jsonrpc":"2.0","id":{to_json(asked.id).decode()},"result":{shown}}}'
 
     def _readable(self, request: Request) -> bool:
         length = request.headers.get("content-length", "")
@@ -64,6 +85,17 @@ class Exchange:
             and length.isdecimal()
             and int(length) <= self._body_bytes
         )
+
+    async def _called(self, tool: ToolSpec, arguments: Mapping[str, Any], request: Request) -> CallToolResult:
+        """Result of the tool, called past the SDK, whose checks cost more than a write; failures in the SDK's words."""
+        said = f"Error executing tool {tool.name}"
+        try:
+            return await outcome(tool, await self._brain.clients(request), arguments)
+        except ToolError as error:
+            said = f"{said}: {error}"
+        except Exception as error:  # noqa: BLE001 - every failure gets its answer
+            _log.error("mcp.request_failed", error=type(error).__name__, where=error_places(error))
+        return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
 
     async def _answer(self, asked: JSONRPCRequest, version: str, request: Request) -> Result | JSONRPCError:
         asking = _Asking(asked.id, ServerMessageMetadata(request_context=request, can_send_request=False))

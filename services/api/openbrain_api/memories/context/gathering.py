@@ -41,15 +41,12 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
     """All that there is to tell, the most urgent first."""
     query, store = call.query, call.api.store
     source = _Memories(call, viewer)
-    (halts, signals), own, conventions, project, hand_over, session, pages, tags = await asyncio.gather(
-        burning(store, viewer, query.org or "", query.project or "", ALARMS),
-        source.own(),
-        source.conventions(),
-        source.of_project(),
-        source.hand_over(),
-        source.of_session(),
-        _vault(call),
-        _tags(call, viewer),
+    memories = asyncio.gather(
+        source.own(), source.conventions(), source.of_project(), source.hand_over(), source.of_session()
+    )
+    alarms = burning(store, viewer, query.org or "", query.project or "", ALARMS)
+    (halts, signals), (own, conventions, project, hand_over, session), pages, tags = await asyncio.gather(
+        alarms, memories, _vault(call), _tags(call, viewer)
     )
     parts = [
         *(_halt(row) for row in halts),
