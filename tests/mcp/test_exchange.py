@@ -60,7 +60,7 @@ def _told(answer: httpx.Response) -> tuple[object, ...]:
         answer.status_code,
         answer.headers["content-type"],
         answer.headers["cache-control"],
-        orjson.loads(without_marks),
+        without_marks and orjson.loads(without_marks),
     )
 
 
