@@ -1,0 +1,63 @@
+"""Everything that a watcher is told, in a form in which two answers can be compared."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+from mcp import Client
+
+from tests.api.access.leaks.hidden import Watcher
+from tests.api.access.leaks.readings import readings
+from tests.api.access.leaks.readings import tools as tool_readings
+from tests.mcp.support import text
+
+Answers = dict[str, str]
+"""What a watcher was told, by what he asked."""
+
+
+async def told(watcher: Watcher, client: httpx.AsyncClient, called: Client) -> Answers:
+    """Everything that can be read."""
+    answers: Answers = {}
+    for (method, path), asked in readings(watcher).items():
+        for number, (params, json) in enumerate(asked):
+            for agent in ("ada", "bob") if "{agent}" in path else ("",):
+                answer = await client.request(method, path.replace("{agent}", agent), params=params, json=json)
+                assert answer.status_code < 500, f"{method} {path} {params} {json}: {answer.text}"
+                tag = answer.headers.get("etag", "")
+                answers[f"{method} {path} {agent}{number}"] = f"{answer.status_code} {tag}\n{_plain(path, answer.text)}"
+    for name, every in tool_readings(watcher).items():
+        for number, arguments in enumerate(every):
+            answers[f"{name} {number}"] = _plain(name, text(await called.call_tool(name, dict(arguments))))
+    return answers
+
+
+DRAWN = (
+    (r'"recall_id":"[^"]+"|recall_id for brain_feedback: \S+|^retry: \d+$', ""),
+    (r'"export_id":"[^"]+"|"took_ms":[0-9.]+|"digest":"sha256:\w+"', ""),
+    (r"^(<<\w+) \w{12} (\d+>>)$", r"\1 \2"),
+)
+"""What is drawn or measured anew for each answer."""
+WORD_STATISTICS = r'^score: [0-9.]+$|"score":[0-9.]+|"[0-9a-f-]{36}":[0-9.]+'
+NUMBERS = (r'"(seq|through|last)":\d+', r"^id: \d+\nevent: skipped\ndata: .*\n\n")
+TOLD: Mapping[str, Sequence[str]] = {
+    "/v1/brain/search": (WORD_STATISTICS,),
+    "brain_search": (WORD_STATISTICS,),
+    "/v1/brain/recall": (r'"text":\{"rank":\d+,"score":[0-9.]+',),
+    "/v1/amygdala/state": NUMBERS,
+    "/v1/amygdala/stream": NUMBERS,
+    "/v1/amygdala/broadcasts": NUMBERS,
+    "/v1/messages/inbox": (r'"last":\d+',),
+}
+"""What may differ, as the references say: a score by words holds how often these stand in the index as a whole, and of
+the numbers of broadcasts and of an agent's messages a key that is limited to orgs sees gaps."""
+
+
+def _plain(path: str, answer: str) -> str:
+    for pattern, instead in (*DRAWN, *((each, "") for each in TOLD.get(path, ()))):
+        answer = re.sub(pattern, instead, answer, flags=re.MULTILINE)
+    return answer
+
+
+def differing(before: Answers, after: Answers) -> Mapping[str, Any]:
+    return {asked: (before[asked], after[asked]) for asked in before if before[asked] != after[asked]}
