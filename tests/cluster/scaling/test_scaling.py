@@ -42,7 +42,7 @@ SEEN = "OPENBRAIN_TEST_SEEN"
 def servers(elasticsearch_server: Server) -> Iterator[World]:
     for name in ("redis", "mariadb", "keda"):
         need(name)
-    with world(elasticsearch_url=elasticsearch_server.url, stream_servers=("redis",)) as made:
+    with world(elasticsearch_url=elasticsearch_server.url, stream_servers=("redis",), small_disk=False) as made:
         yield made
 
 

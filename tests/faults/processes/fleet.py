@@ -29,16 +29,19 @@ RESTART_S = 0.3
 
 
 class Zygote:
-    """The process that room processes are forked from. One at a time may ask."""
+    """The process that room processes are forked from. One at a time may ask.
 
-    def __init__(self) -> None:
+    `root`: the checkout whose code they run. `more`: what its environment says beside this one.
+    """
+
+    def __init__(self, root: Path = ROOT, more: Mapping[str, str] | None = None) -> None:
         # Threads of numerical libraries don't survive a fork.
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **(more or {})}
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.processes.zygote"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            cwd=ROOT,
+            cwd=root,
             env=environment,
         )
         self.ended: dict[int, int] = {}
@@ -89,6 +92,8 @@ class Process:
     log: Path
     environment: dict[str, str]
     plan: dict[str, Any]
+    zygote: Zygote
+    """What its present life was forked from."""
     pid: int = 0
     wanted: bool = True
     """Whether it is started again when it ends."""
@@ -121,9 +126,9 @@ class Fleet:
     ) -> Process:
         """`plan`: for its first life only, but for a mutant, which all have."""
         name = f"{service}-{len(self.processes)}"
-        process = Process(
-            service, name, free_port(), self._folder / f"{name}.log", {**self._environment, **other}, dict(plan or {})
-        )
+        environment = {**self._environment, **other}
+        log = self._folder / f"{name}.log"
+        process = Process(service, name, free_port(), log, environment, dict(plan or {}), self._zygote)
         if data is not None:
             process.environment["OPENBRAIN_DATA_DIR"] = str(data)
         process.hold_s = max((mark.get("seconds", 0) for mark in process.plan.get("marks", ())), default=0.0)
@@ -137,6 +142,7 @@ class Fleet:
         plan = process.plan if process.lives == 0 else {}
         # A clock stays wrong until somebody sets it right.
         plan = {**plan, "mutant": self._mutant, "skew_s": process.plan.get("skew_s", 0)}
+        process.zygote = self._zygote
         process.pid = self._zygote.fork(
             {
                 "room": process.service,
@@ -150,11 +156,15 @@ class Fleet:
         process.lives += 1
         process.ended_at = process.stopped_at = 0.0
 
+    def fork_from(self, zygote: Zygote) -> None:
+        """From now on: whoever is started or restarted runs this one's code."""
+        self._zygote = zygote
+
     def of(self, service: str) -> list[Process]:
         return [each for each in self.processes if each.service == service]
 
     def alive(self, process: Process) -> bool:
-        return bool(process.pid) and process.pid not in self._zygote.ended
+        return bool(process.pid) and process.pid not in process.zygote.ended
 
     def signal(self, process: Process, number: signal.Signals) -> None:
         if self.alive(process):
@@ -198,7 +208,7 @@ class Fleet:
     def _bring_back(self, process: Process, now: float) -> None:
         if not process.ended_at:
             process.ended_at = now
-            status = self._zygote.ended.get(process.pid, 0)
+            status = process.zygote.ended.get(process.pid, 0)
             process.statuses.append(status)
             if "address already in use" in tail(process.log, 5):
                 process.port = free_port()  # somebody else on this machine was quicker
@@ -236,7 +246,7 @@ class Fleet:
             await asyncio.sleep(0.02)
         for process in self.processes:
             if not process.ended_at:
-                process.statuses.append(self._zygote.ended.get(process.pid, 0))
+                process.statuses.append(process.zygote.ended.get(process.pid, 0))
 
 
 def struck(log: Path) -> list[str]:

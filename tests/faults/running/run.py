@@ -75,6 +75,10 @@ class Run:
     def _empty_streams(self) -> None:
         self.world.reset_streams(self.plan.streams).close()
 
+    async def _empty_truth(self) -> str:
+        """The secret of a key of its only workspace."""
+        return await self.world.reset_truth()
+
     def link(self) -> "redis.Redis":
         return redis.Redis.from_url(self.streams_url(), socket_timeout=3, protocol=2)
 
@@ -131,7 +135,7 @@ class Run:
 
     async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
         await asyncio.to_thread(self._empty_streams)
-        secret = await self.world.reset_truth()
+        secret = await self._empty_truth()
         elasticsearch = await asyncio.to_thread(self.world.reset_elasticsearch)
         self.double.reset()
         urls = {

@@ -154,9 +154,13 @@ def connection(url: str) -> Any:
 
 @contextlib.contextmanager
 def world(
-    *, elasticsearch_url: str = "", ollama_url: str = "", stream_servers: tuple[str, ...] = ("redis", "valkey")
+    *,
+    elasticsearch_url: str = "",
+    ollama_url: str = "",
+    stream_servers: tuple[str, ...] = ("redis", "valkey"),
+    small_disk: bool = True,
 ) -> Iterator[World]:
-    """Start what a worker needs; end it all afterwards."""
+    """Start what a worker needs; end it all afterwards. `small_disk`: under the stream servers, where one can be."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="openbrain-faults-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -164,7 +168,7 @@ def world(
         stack.callback(zygote.close)
         double = Double()
         stack.callback(double.close)
-        small_disk = _can_mount(folder)
+        small_disk = small_disk and _can_mount(folder)
         streams = {name: stack.enter_context(_stream_server(name, small_disk=small_disk)) for name in stream_servers}
         mariadb = stack.enter_context(server("mariadb"))
         own = None if elasticsearch_url else stack.enter_context(server("elasticsearch"))

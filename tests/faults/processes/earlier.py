@@ -1,0 +1,46 @@
+"""An earlier version out of the history of this checkout, run by today's interpreter and libraries."""
+
+import io
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.places import ROOT
+
+COMMIT = "02a00a53"
+"""Three migrations of the schema behind, one of them with a generated column; before a lifecycle of conversations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A folder with its files."""
+
+    root: Path
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Its packages come before the installed ones."""
+        packages = ("cli", "shared", *(f"services/{each.name}" for each in sorted((self.root / "services").iterdir())))
+        return {"PYTHONPATH": ":".join(str(self.root / each) for each in packages)}
+
+    def does(self, code: str, *arguments: str) -> str:
+        """What it prints."""
+        line = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(
+            line, cwd=self.root, env=dict(self.environment), capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+def earlier(folder: Path) -> Earlier | None:
+    """None where the history is not there: a shallow clone, or no clone."""
+    packed = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, capture_output=True, check=False)
+    if packed.returncode:
+        return None
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return Earlier(folder)
