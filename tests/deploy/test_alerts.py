@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,12 @@ ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["ru
 DASHBOARD: Any = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
 RECIPES = (ROOT / "docs" / "operations" / "alerts.md").read_text(encoding="utf-8")
 
+FRESH = """
+import openbrain_amygdala.app, openbrain_api.app, openbrain_housekeeper.app, openbrain_matcher.app
+from openbrain.observability.metrics import REGISTRY
+from prometheus_client import generate_latest
+print(generate_latest(REGISTRY).decode())
+"""
 ENTRY = '{stream="memory.stored", group="embedder"}'
 
 
@@ -150,6 +157,17 @@ def test_every_metric_of_alerts_and_dashboard_is_in_a_scrape() -> None:
     wanted = set().union(*(asked(each) for each in expressions))
     assert wanted - scraped() == set()
     assert asked("rate(openbrain_stream_lagg[5m])") - scraped() == {"openbrain_stream_lagg"}
+
+
+def test_counters_that_alerts_ask_the_increase_of_begin_at_zero() -> None:
+    """Else the first time is no increase, and the alert of something rare never fires."""
+    fresh = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
+    begun = dict(re.findall(r"^(openbrain_\w+)\{.*\} (\S+)$", fresh, re.MULTILINE))
+    rare = set()
+    for rule in ALERTS.values():
+        rare |= set(re.findall(r"(?:increase|rate)\((openbrain_(?!api_)\w+_total)", rule["expr"]))
+    assert len(rare) == 3
+    assert {name: begun.get(name) for name in rare} == dict.fromkeys(rare, "0.0")
 
 
 def test_panels_do_not_cover_each_other() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -35,6 +36,13 @@ PlatformCollector(registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
 
+
+def begin_at_zero(counter: Counter, *labels: Iterable[str]) -> None:
+    """Make the series of these labels, each with each: Prometheus sees no increase in one that begins at 1."""
+    for values in product(*labels):
+        counter.labels(*values)
+
+
 STREAM_ENTRIES = Counter(
     "openbrain_stream_entries",
     "Entries by what became of them: handled, failed (an attempt), parked, dead, abandoned, taken (again), "
@@ -60,6 +68,7 @@ WEBHOOK_POSTS = Counter(
     ("outcome",),
     registry=REGISTRY,
 )
+begin_at_zero(WEBHOOK_POSTS, ("delivered", "failed", "dead"))
 STANDING_MATCHES = Counter(
     "openbrain_standing_matches",
     "Matches of standing queries by what became of them: delivered, withdrawn.",
@@ -178,6 +187,7 @@ RECALL_DEGRADED = Counter(
     ("index",),
     registry=REGISTRY,
 )
+begin_at_zero(RECALL_DEGRADED, ("text", "vectors"))
 SIGNALS_UNACKNOWLEDGED = Gauge(
     "openbrain_signals_unacknowledged",
     "Critical and nuclear signals that nobody acknowledged, by the workspace of a vault.",

@@ -31,6 +31,7 @@ SAMPLED = 1_000
 """Entries by which it is judged whose index it is."""
 _ANNOUNCED = frozenset({Fault.MISSING, Fault.STALE, Fault.WAITING, Fault.UNMARKED})
 _log = structlog.get_logger(__name__)
+metrics.begin_at_zero(metrics.RECONCILE_DIFFERENCES, IndexKind, Fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
