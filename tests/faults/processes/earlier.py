@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.servers.places import ROOT
 
 COMMIT = "02a00a53"
-"""Three migrations of the schema behind, one of them with a generated column; before a lifecycle of conversations."""
+"""Three migrations of the schema behind, one of them with a generated column."""
 
 
 @dataclass(frozen=True, slots=True)
