@@ -19,6 +19,7 @@ from openbrain_amygdala.handlers.signal_acknowledged import hear_all
 from openbrain_amygdala.handlers.signal_raised import raise_all
 from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
 from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
+from openbrain_amygdala.unacknowledged import Unacknowledged
 
 ROUND = 500
 """Rows that one round of purging takes, of each kind."""
@@ -127,6 +128,7 @@ def periodic_jobs(container: Container) -> Leader:
         lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"truth": container.store.check},
         close=_nothing,
+        measure=Unacknowledged(container.store.signals).measure,
     )
 
 

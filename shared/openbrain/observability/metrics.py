@@ -190,7 +190,7 @@ RECALL_DEGRADED = Counter(
 begin_at_zero(RECALL_DEGRADED, ("text", "vectors"))
 SIGNALS_UNACKNOWLEDGED = Gauge(
     "openbrain_signals_unacknowledged",
-    "Critical and nuclear signals that nobody acknowledged, by the workspace of a vault.",
+    "Critical and nuclear signals that nobody acknowledged, of workspaces that have any.",
     ("workspace",),
     registry=REGISTRY,
 )

@@ -49,12 +49,14 @@ class Leader:
         lease_s: float,
         checks: Mapping[str, Callable[[], Awaitable[object]]],
         close: Callable[[], Awaitable[None]],
+        measure: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`name`: of the lease, and of this in answers about health."""
+        """`name`: of the lease, and of this in answers about health. `measure`: brings gauges up to date, also where
+        another leads."""
         self.group = name
         self._leases, self._duties, self._lease_s = leases, duties, lease_s
-        self._checks, self._close, self._clock = checks, close, clock
+        self._checks, self._close, self._measure, self._clock = checks, close, measure, clock
         self._holder = consumer_name()
         self._task: asyncio.Task[None] | None = None
         self._leads_until = 0.0
@@ -97,7 +99,9 @@ class Leader:
         return await failing(self._checks)
 
     async def measure(self) -> None:
-        """Nothing is counted on demand."""
+        """Bring gauges up to date that are counted on demand."""
+        if self._measure is not None:
+            await self._measure()
 
     async def _run(self) -> None:
         while True:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from redis.asyncio import Redis
 
 from openbrain.domain.access.visibility import Viewer
@@ -12,6 +13,7 @@ from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.domain.signals.values import Severity
 from openbrain.ports.store.tenants import Workspace
 from openbrain.streams.publishing.broadcast_writer import stream_of
+from openbrain_amygdala import unacknowledged
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 
@@ -91,3 +93,26 @@ async def test_a_nuclear_signal_halts_until_it_is_resumed(brain: Brain) -> None:
     await said(brain.redis, "cy", "resolve", signal_id=data["signal_id"])
     *_, (_, data) = await heard(brain, 3)
     assert (data["state"], data["halt"]) == ("resolved", True), "whoever resolves a signal ends no halt"
+
+
+async def test_a_workspace_without_a_vault_shows_its_unheard_signals_until_they_are_acknowledged(
+    brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `OpenBrainSignalUnheard` asks for, as a scrape finds it."""
+    monkeypatch.setattr(unacknowledged, "FRESH_S", 0.0)
+    assert not brain.container.settings.vaults.folders
+
+    operator = (brain.system.key_file.parent / "admin-key").read_text(encoding="utf-8").strip()
+
+    async def seen() -> list[str]:
+        answer = await brain.http.get("/metrics", headers={"authorization": f"Bearer {operator}"})
+        assert answer.status_code == 200, answer.text
+        return [line for line in answer.text.splitlines() if line.startswith("openbrain_signals_unacknowledged{")]
+
+    assert await seen() == []
+    await raised(brain.redis, 1, severity="critical")
+    ((_, data),) = await heard(brain, 1)
+    assert await seen() == ['openbrain_signals_unacknowledged{workspace="default"} 1.0']
+    await said(brain.redis, "ada", "ack", signal_id=data["signal_id"])
+    await heard(brain, 2)
+    assert await seen() == []

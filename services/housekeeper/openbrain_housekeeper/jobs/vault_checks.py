@@ -7,8 +7,8 @@ from typing import Final
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
-from openbrain.observability.metrics import SIGNALS_UNACKNOWLEDGED, TICK_COMPLETED
+from openbrain.domain.signals.values import OPEN_STATES, UNHEARD_STATES, Raise, Severity, Signal, Step
+from openbrain.observability.metrics import TICK_COMPLETED
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.signals import RaiseStatus, SignalChange, SignalFilter
 from openbrain.ports.store.store import Store
@@ -20,7 +20,6 @@ TICKS: Final = 50
 MOST: Final = 1000
 GRACE: Final = 900 * MICROSECONDS
 """After the start of the process."""
-_UNHEARD = frozenset({SignalState.ACTIVE, SignalState.ESCALATED})
 
 
 @dataclass(slots=True)
@@ -54,9 +53,8 @@ class VaultCheck:
             for tick in ticks
             if not tick.job.dry_run
         ]
-        filter_ = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
+        filter_ = SignalFilter(states=UNHEARD_STATES, min_severity=Severity.CRITICAL)
         grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
-        SIGNALS_UNACKNOWLEDGED.labels(workspace_id).set(len(grave))
         if completed := [run.completed_at for run in runs if run.completed_at is not None]:
             TICK_COMPLETED.labels(workspace_id).set(max(completed) / MICROSECONDS)
         # Of one without a tick nobody knows since when it has a vault.

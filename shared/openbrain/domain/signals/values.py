@@ -87,6 +87,8 @@ _A, _E, _K = SignalState.ACTIVE, SignalState.ESCALATED, SignalState.ACKNOWLEDGED
 _R, _X, _T = SignalState.RESOLVED, SignalState.EXPIRED, SignalState.TOMBSTONED
 
 OPEN_STATES = frozenset({_A, _E, _K})
+UNHEARD_STATES = frozenset({_A, _E})
+"""Open, and nobody has acknowledged it."""
 
 TRANSITIONS: Mapping[tuple[SignalState, Step], SignalState] = {
     (_A, Step.RAISED): _A,

@@ -6,7 +6,7 @@ lock, so it has no gaps and its order is the order of the commits. A viewer limi
 orgs alone; what he does not see is `NotFound`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -151,6 +151,10 @@ class Signals(Protocol):
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
         """Open signals and halts, with the seq to go on from. A halt of the whole workspace is shown to
         every viewer, without its title where he does not see its org."""
+
+    async def unacknowledged(self, limit: int) -> Mapping[str, int]:
+        """Open critical and nuclear signals that nobody has acknowledged, as numbers by workspace: up to `limit`
+        workspaces that have any, those with most of them."""
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
         """Carry out what is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution by

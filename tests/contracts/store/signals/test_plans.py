@@ -64,6 +64,7 @@ async def test_signals_are_found_by_an_index(many: Database) -> None:
             {"ix_signals_workspace_id_source"},
         ),
         (lambda it: reading._present(it, viewer(), 100), "signals", {"ix_signals_workspace_id_state"}),
+        (lambda it: reading._unacknowledged(it, 100), "signals", {"ix_signals_workspace_id_state"}),
         (
             lambda it: it.execute(
                 signals.select()

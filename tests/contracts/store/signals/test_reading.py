@@ -1,10 +1,12 @@
 """Lists and the present state, on every database."""
 
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Halt, Severity, Signal, SignalState, Step
+from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.signals import SignalFilter
 from tests.support.signals.raising import change, of_org, raised, signal_of, workspace
-from tests.support.store.fixtures import START, viewer
+from tests.support.store.fixtures import START, FakeClock, viewer
 
 
 async def filled(store: SqlStore) -> dict[str, str]:
@@ -41,6 +43,36 @@ async def test_lists_are_narrowed_by_what_is_asked_for(store: SqlStore) -> None:
     assert await listed(store, org="acme") == "bc"
     assert await listed(store, org="acme", project="p") == "c"
     assert await listed(store, since=START + 2) == "bcd"
+
+
+async def test_grave_ones_that_nobody_acknowledged_are_counted_by_workspace(store: SqlStore, clock: FakeClock) -> None:
+    await workspace(store, "w1", "w2", "w3", "w4")
+    outcomes = await store.signals.raise_signals(
+        [
+            raised(content="critical", severity=Severity.CRITICAL, org="acme"),
+            raised(content="nuclear", severity=Severity.NUCLEAR),
+            raised(content="acknowledged", severity=Severity.CRITICAL),
+            raised(content="warning"),
+            raised(workspace_id="w2", severity=Severity.CRITICAL),
+            raised(workspace_id="w3"),
+            raised(workspace_id="w4", severity=Severity.CRITICAL),
+        ]
+    )
+    acknowledged, alone = outcomes[2].signal, outcomes[4].signal
+    assert acknowledged is not None
+    assert alone is not None
+    await store.signals.change_signal(change(acknowledged))
+    operation = Operation(id="0190aaaa-0000-7000-8000-000000000000", workspace_id="system", kind="close", actor="ada")
+    await store.workspaces.close_workspace("w4", operation)
+
+    assert await store.signals.unacknowledged(10) == {"w1": 2, "w2": 1}
+    assert await store.signals.unacknowledged(1) == {"w1": 2}
+    # Escalated, it is as unheard as it was.
+    clock.advance(DAY)
+    assert (await store.signals.sweep_due(100, clock.now())).escalated == 3
+    assert await store.signals.unacknowledged(10) == {"w1": 2, "w2": 1}
+    await store.signals.change_signal(change(alone, Step.RESOLVED, workspace_id="w2", viewer=viewer("w2")))
+    assert await store.signals.unacknowledged(10) == {"w1": 2}
 
 
 async def test_pages_follow_each_other(store: SqlStore) -> None:

@@ -1,8 +1,8 @@
 """Signals, halts and broadcasts as they stand."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, and_, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, func, or_, select
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.signal_tables import (
@@ -32,11 +32,13 @@ from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import (
     OPEN_STATES,
     SEVERITIES,
+    UNHEARD_STATES,
     Acknowledgement,
     Halt,
     HaltState,
     Present,
     Raise,
+    Severity,
     Signal,
     Step,
 )
@@ -88,6 +90,9 @@ class SqlSignals:
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
         return await self._database.read(lambda connection: _present(connection, viewer, limit))
+
+    async def unacknowledged(self, limit: int) -> Mapping[str, int]:
+        return await self._database.read(lambda connection: _unacknowledged(connection, limit))
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
         times = self._times
@@ -205,6 +210,16 @@ def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
         halts=tuple(_halts(connection, viewer, halted)),
         more=len(burning_signals) > limit,
     )
+
+
+def _unacknowledged(connection: Connection, limit: int) -> dict[str, int]:
+    # Workspace by workspace, so that an index finds them and what has ended costs nothing.
+    states = signals.c.state.in_(sorted(state.value for state in UNHEARD_STATES))
+    grave = and_(states, signals.c.severity >= Severity.CRITICAL.rank)
+    number = select(func.count()).where(signals.c.workspace_id == workspaces.c.id, grave).scalar_subquery()
+    counted = select(workspaces.c.id, number.label("number")).where(workspaces.c.deleted_at.is_(None)).subquery()
+    most = select(counted.c.id, counted.c.number).where(counted.c.number > 0).order_by(counted.c.number.desc())
+    return {row.id: row.number for row in connection.execute(most.limit(limit))}
 
 
 def _seen(connection: Connection, viewer: Viewer, signal_id: str) -> None:

@@ -1,0 +1,41 @@
+"""Grave signals that nobody has acknowledged, counted when somebody looks."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain.observability.metrics import SIGNALS_UNACKNOWLEDGED
+from openbrain.ports.store.signals import Signals
+
+FRESH_S = 5.0
+PATIENCE_S = 3.0
+MOST = 1000
+"""Workspaces that the gauge names."""
+
+
+class Unacknowledged:
+    """The gauge of every workspace. Each replica asks the database, so that none shows what it knew when it led."""
+
+    def __init__(self, signals: Signals, clock: Callable[[], float] = time.monotonic) -> None:
+        self._signals, self._clock = signals, clock
+        self._lock = asyncio.Lock()
+        self._at = float("-inf")
+        self._shown: set[str] = set()
+
+    async def measure(self) -> None:
+        """Count, unless somebody did a moment ago. What can't be counted keeps its last value."""
+        async with self._lock:
+            if self._clock() - self._at < FRESH_S:
+                return
+            self._at = self._clock()
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    counts = await self._signals.unacknowledged(MOST)
+            except (OpenBrainError, TimeoutError):
+                return
+        for workspace_id in self._shown - counts.keys():
+            SIGNALS_UNACKNOWLEDGED.remove(workspace_id)
+        for workspace_id, count in counts.items():
+            SIGNALS_UNACKNOWLEDGED.labels(workspace_id).set(count)
+        self._shown = set(counts)
