@@ -32,6 +32,7 @@ from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.recording import Recorder
+from openbrain_api.vaults.arc_meanings import ArcMeanings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Api:
     past_recaller: PastRecaller
     recorder: Recorder
     discovery: Discovery
+    arc_meanings: ArcMeanings
     chains: Chains
     session_agents: SessionAgents
     checks: Checks
@@ -74,5 +76,5 @@ class Api:
     async def close(self) -> None:
         """End what works behind the responses; the adapters are the container's."""
         listened = (self.hub, self.inboxes, self.listening, self.presence)
-        for part in (*listened, self.committer, self.recorder, self.active_model):
+        for part in (*listened, self.committer, self.recorder, self.active_model, self.arc_meanings):
             await part.close()

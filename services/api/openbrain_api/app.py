@@ -45,6 +45,7 @@ from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
 from openbrain_api.recall.indexes.serving import Serving, examined
 from openbrain_api.recall.recording import Recorder
+from openbrain_api.vaults.arc_meanings import ArcMeanings
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}
 """Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""
@@ -122,6 +123,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         past_recaller=PastRecaller(store.past, clock, settings.recall),
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
+        arc_meanings=ArcMeanings(container.token_encoder),
         chains=Chains(store.memories),
         session_agents=SessionAgents(store.sessions, clock),
         checks=Checks(dependencies, services, clock),

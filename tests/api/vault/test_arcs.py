@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.access.permissions import Permission
-from tests.support.api.brain import Brain
+from tests.support.api.brain import Brain, http
 from tests.support.api.vault import client
 
 PAGE = """---
@@ -64,6 +64,40 @@ async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None
     assert depot == [("2026-01-03-queue-bbb", 1.0)]
     assert first == depot
     assert none == strict == []
+
+
+BILLED = {"title": "Customers were billed two times", "summary": "A retry of the checkout charged the card again."}
+CACHED = {"title": "Faster builds in CI", "summary": "Docker layers are kept between runs."}
+BY_MEANING = {"people paid twice for one order": "billed", "why does compiling take so long": "cached"}
+
+
+@pytest.mark.parametrize("token_states", [True, False])
+async def test_arcs_are_found_by_meaning_where_there_are_token_states(
+    kept: Brain, vault: Path, arcs: None, token_states: bool
+) -> None:
+    arc(vault, "left/2026-01-04-billed.md", **BILLED)
+    arc(vault, "clusters/2026-01-04/2026-01-04-cached.md", **CACHED)
+    app = kept.app() if token_states else kept.app(token_encoder=None)
+    async with http(app, await kept.key()) as ada:
+
+        async def found(question: str) -> list[str]:
+            told = (await ada.get("/vault/arcs", params={"q": question})).json()
+            assert told["complete"]
+            return [each["arc_id"] for each in told["arcs"]]
+
+        met = {question: await found(question) for question in BY_MEANING}
+        nobody_knows = await found("a recipe for apple pie")
+        (vault / "left/2026-01-04-billed.md").unlink()
+        gone = await found("people paid twice for one order")
+
+    if token_states:
+        assert {question: ids[0] for question, ids in met.items()} == {
+            question: f"2026-01-04-{name}" for question, name in BY_MEANING.items()
+        }
+    else:
+        assert not any(met.values())
+    assert nobody_knows == []
+    assert "2026-01-04-billed" not in gone
 
 
 async def test_one_arc_is_read_where_a_region_has_it(kept: Brain, arcs: None) -> None:

@@ -1,8 +1,8 @@
-"""Arcs found by the words of a question, and one by its id. Blocking."""
+"""Arcs found by the words of a question or near it in meaning, and one by its id. Blocking."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Final
@@ -17,23 +17,37 @@ from openbrain_api.vaults.arcs import FOLDERS
 from openbrain_api.vaults.folder_pages import MOST_BYTES, MOST_FILES
 
 _WORD = re.compile(r"\w+")
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_NO_PROSE = re.compile(r"<!--.*?-->|^#+ |[*|`]", re.DOTALL | re.MULTILINE)
+BEGINNING_CHARS: Final = 700
+"""Compared by meaning: title, summary, and what the page begins with."""
 _BODY: Final = 0.6
 """Of a word that stands in the page, and not in its title or summary."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class FoundArc:
+    """An arc, what it begins with, and how many of the question's words it holds, 0..1."""
+
     arc: Arc
+    beginning: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    arc: Arc
+    beginning: str
     head: frozenset[str]
     body: frozenset[str]
 
 
-def search(folder: Folder, query: ArcsQuery) -> tuple[list[ArcAnswer], bool]:
-    """Arcs that hold at least one word, rare words counting more, and whether all were read."""
+def read(folder: Folder, query: ArcsQuery) -> tuple[list[FoundArc], bool]:
+    """All arcs, those that matter most first, and whether all were read."""
     words = _words(query.q)
     if not words:
         raise Invalid("q", "give at least one word")
-    read: list[_Read] = []
+    pages: list[_Page] = []
     left, complete = MOST_BYTES, True
     for number, entry in enumerate(_pages(folder)):
         left -= entry.size
@@ -41,15 +55,26 @@ def search(folder: Folder, query: ArcsQuery) -> tuple[list[ArcAnswer], bool]:
             complete = False
             break
         if (found := _read(folder, entry)) is not None:
-            read.append(found)
-    held = Counter(word for item in read for word in words & (item.head | item.body))
-    weights = {word: log(1 + (len(read) + 1) / (held[word] + 1)) for word in words}
-    scored = ((_score(item, weights), item.arc) for item in read if _wanted(item.arc, query))
-    best = sorted(
+            pages.append(found)
+    held = Counter(word for page in pages for word in words & (page.head | page.body))
+    weights = {word: log(1 + (len(pages) + 1) / (held[word] + 1)) for word in words}
+    pages.sort(key=lambda page: -(page.arc.heat or 0))
+    return [FoundArc(page.arc, page.beginning, _score(page, weights)) for page in pages], complete
+
+
+def best(found: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> list[ArcAnswer]:
+    """Arcs that the query does not exclude and that hold a word of it, rare words counting more, or are near it in
+    meaning. `near`: in the order of `found`, 0 where that is not known."""
+    scored = [
+        (round(max(item.score, meaning), 4), item.arc)
+        for item, meaning in zip(found, near, strict=True)
+        if _wanted(item.arc, query)
+    ]
+    shown = sorted(
         ((score, arc) for score, arc in scored if score and score >= query.min_score),
         key=lambda item: (-item[0], -(item[1].heat or 0), -item[1].created_us, item[1].id),
     )
-    return [_answer(arc, score) for score, arc in best[: query.limit]], complete
+    return [_answer(arc, score) for score, arc in shown[: query.limit]]
 
 
 def one(folder: Folder, arc_id: str) -> ArcDetail:
@@ -75,7 +100,7 @@ def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1].removesuffix(".md")
 
 
-def _read(folder: Folder, entry: Entry) -> _Read | None:
+def _read(folder: Folder, entry: Entry) -> _Page | None:
     try:
         text = folder.read(entry.path)
         arc = parse_arc(entry.path, text, entry.mtime_ns)
@@ -83,16 +108,21 @@ def _read(folder: Folder, entry: Entry) -> _Read | None:
         return None
     if not arc.ranked or arc.merged or arc.reference:
         return None
-    return _Read(arc, _words(f"{arc.title} {arc.summary}"), _words(text))
+    return _Page(arc, _beginning(arc, text), _words(f"{arc.title} {arc.summary}"), _words(text))
+
+
+def _beginning(arc: Arc, text: str) -> str:
+    prose = _NO_PROSE.sub(" ", _FRONT_MATTER.sub("", text))
+    return " ".join(f"{arc.title}. {arc.summary} {prose}".split())[:BEGINNING_CHARS]
 
 
 def _wanted(arc: Arc, query: ArcsQuery) -> bool:
     return (arc.heat or 0) >= query.min_heat and query.project in {None, arc.project}
 
 
-def _score(read: _Read, weights: dict[str, float]) -> float:
-    held = sum(weight for word, weight in weights.items() if word in read.head)
-    held += _BODY * sum(weight for word, weight in weights.items() if word in read.body - read.head)
+def _score(page: _Page, weights: dict[str, float]) -> float:
+    held = sum(weight for word, weight in weights.items() if word in page.head)
+    held += _BODY * sum(weight for word, weight in weights.items() if word in page.body - page.head)
     return round(held / sum(weights.values()), 4)
 
 

@@ -33,7 +33,10 @@ class ArcAnswer(Answer):
     heat: int | None
     summary: str
     created_at: datetime
-    score: float | None = Field(default=None, description="1: every word stands in its title or summary.")
+    score: float | None = Field(
+        default=None,
+        description="By words, 1 where all stand in its title or summary; or by meaning, where that is higher.",
+    )
 
 
 class ArcDetail(ArcAnswer):
@@ -43,7 +46,7 @@ class ArcDetail(ArcAnswer):
 
 
 class ArcsFound(Answer):
-    """Best first; `complete`: every arc was looked at."""
+    """Best first; `complete`: every arc was looked at, by its words and its meaning."""
 
     arcs: list[ArcAnswer]
     count: int

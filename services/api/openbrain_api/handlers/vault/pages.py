@@ -97,9 +97,12 @@ async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
 
 @Route("GET", "/vault/arcs", permission=Permission.VAULT_READ, response=ArcsFound, problems=(404,), cost=20)
 async def arcs(call: Call[Nothing, ArcsQuery]) -> Response:
-    """Find arcs by the words of a question."""
-    found, complete = await asyncio.to_thread(arc_search.search, vault_of(call), call.query)
-    return respond({"arcs": found, "count": len(found), "complete": complete})
+    """Find arcs by the words of a question, or by its meaning."""
+    read, complete = await asyncio.to_thread(arc_search.read, vault_of(call), call.query)
+    beginnings = [item.beginning for item in read]
+    near, compared = await call.api.arc_meanings.near(call.actor.workspace_id, call.query.q, beginnings)
+    found = arc_search.best(read, near, call.query)
+    return respond({"arcs": found, "count": len(found), "complete": complete and compared})
 
 
 @Route("GET", "/vault/arcs/{id}", permission=Permission.VAULT_READ, response=ArcDetail, problems=(404,), cost=5)

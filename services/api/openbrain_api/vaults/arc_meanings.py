@@ -1,0 +1,93 @@
+"""Meanings of a vault's arcs: token states of what they begin with, made when a question first asks for them.
+
+They are made behind the answers, and kept in memory by what was said; an arc whose page is gone is forgotten with the
+next question. Without token states arcs are found by their words alone.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import structlog
+
+from openbrain.domain.caches import Lru
+from openbrain.domain.errors import OpenBrainError
+from openbrain.ports.models import TokenEncoder
+from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
+
+WAIT_S: Final = 1.0
+"""A question waits so long for what is not known yet."""
+BATCH: Final = 16
+MOST: Final = 5000
+"""Arcs of a vault that are compared by meaning: some 20 MB."""
+LEAST: Final = 0.3
+"""Where there are few arcs, questions about something else are up to so near."""
+WORKSPACES: Final = 16
+_log = structlog.get_logger(__name__)
+States = Mapping[str, bytes]
+"""By the hash of a text."""
+
+
+class ArcMeanings:
+    """Compares questions with arcs."""
+
+    def __init__(self, encoder: TokenEncoder | None) -> None:
+        self._encoder = encoder
+        self._states: Lru[str, dict[str, bytes]] = Lru(WORKSPACES)
+        self._making: dict[str, asyncio.Task[None]] = {}
+
+    async def near(self, workspace_id: str, question: str, texts: Sequence[str]) -> tuple[Sequence[float], bool]:
+        """How near each text is to the question (0..1, 0 for what is not near), and whether all were compared: by the
+        next question they will be. `texts` are those of a whole vault, what matters most
+        first."""
+        if self._encoder is None or not texts:
+            return [0.0] * len(texts), True
+        keys = [_key(text) for text in texts]
+        states = await self._known(self._encoder, workspace_id, dict(zip(keys[:MOST], texts, strict=False)))
+        ((_, asked),) = await self._encoder.encode_queries([question])
+        known = [number for number, key in enumerate(keys) if key in states]
+        documents = [[states[keys[number]]] for number in known]
+        scores = await asyncio.to_thread(self._encoder.closeness, asked, documents)
+        near = [0.0] * len(texts)
+        for number, score in zip(known, scores, strict=True):
+            near[number] = min(1.0, score or 0.0)
+        least = max(LEAST, floor(len(known)), SHARE_OF_BEST * max(near))
+        return [each if each >= least else 0.0 for each in near], len(known) == len(texts)
+
+    async def close(self) -> None:
+        """Make no more."""
+        making = list(self._making.values())
+        for task in making:
+            task.cancel()
+        await asyncio.gather(*making, return_exceptions=True)
+
+    async def _known(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> States:
+        before = self._states.recent(workspace_id) or {}
+        states = self._states[workspace_id] = {key: before[key] for key in texts if key in before}
+        missing = {key: text for key, text in texts.items() if key not in states}
+        task = self._making.get(workspace_id)
+        if missing and (task is None or task.done()):
+            task = self._making[workspace_id] = asyncio.create_task(self._make(encoder, workspace_id, missing))
+        if missing and task is not None:
+            await asyncio.wait([task], timeout=WAIT_S)
+        return self._states.get(workspace_id, states)
+
+    async def _make(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> None:
+        keys = list(texts)
+        try:
+            for start in range(0, len(keys), BATCH):
+                some = keys[start : start + BATCH]
+                made = await encoder.encode([texts[key] for key in some])
+                states = self._states.get(workspace_id)
+                if states is None:  # other workspaces were asked for meanwhile
+                    return
+                states |= {key: each.states for key, each in zip(some, made, strict=True)}
+        except OpenBrainError as error:
+            _log.warning("api.arcs_not_compared", workspace_id=workspace_id, error=type(error).__name__)
+        finally:
+            self._making.pop(workspace_id, None)
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
