@@ -9,8 +9,8 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.toolsets import Toolset
 from openbrain_mcp.server import mcp_server
-from openbrain_mcp.toolsets import Toolset
 from tests.support.api.brain import Brain
 
 

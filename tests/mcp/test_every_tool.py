@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.access.toolsets import Toolset, chosen
 from openbrain_mcp import prompts
 from openbrain_mcp.app import PATH, with_mcp
 from openbrain_mcp.server import INSTRUCTIONS
 from openbrain_mcp.stdio.prepared import Prepared
 from openbrain_mcp.tools import TOOLS, fence
-from openbrain_mcp.toolsets import Toolset, chosen
 from tests.mcp.support import fields, text, tools
 from tests.mcp.test_prepared import JSON, OPENING, line
 from tests.support.api.brain import Brain, http, recorded
@@ -210,6 +210,15 @@ async def test_over_http_a_header_chooses(brain: Brain) -> None:
 
     assert (wrong.status_code, wrong.json()["error"]) == (400, "unknown_toolset")
     assert "core, signals, vault, admin, thoughts or all" in wrong.json()["message"]
+
+
+async def test_over_http_a_key_chooses_where_the_header_does_not(brain: Brain) -> None:
+    app, key = with_mcp(brain.app()), await brain.key(toolsets=(Toolset.VAULT,))
+    async with app.router.lifespan_context(app), http(app, key) as client:
+        for names in ("", "signals"):
+            headers = JSON | ({"openbrain-toolsets": names} if names else {})
+            answer = await client.post(PATH, content=line("tools/list", None, 2), headers=headers)
+            assert answer.text == listed(chosen(names or "vault"))
 
 
 async def test_a_memory_is_a_resource_as_data(brain: Brain) -> None:

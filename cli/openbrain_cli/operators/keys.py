@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from openbrain.domain.errors import SetupError
+from openbrain.domain.access.toolsets import choice, chosen
+from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Connection, Workspace, given
 from openbrain_cli.output import as_json, day, moment, one_line, say, show, table
@@ -26,6 +27,10 @@ Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; re
 ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="May also speak for this agent; * for any.")]
 Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
 RateLimit = Annotated[int | None, typer.Option("--rate-limit", min=1, help="Requests it may make a minute.")]
+Toolsets = Annotated[
+    list[str] | None,
+    typer.Option("--toolset", help=f"MCP tools listed to it over HTTP beside core: {choice()}; repeatable."),
+]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
 Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both open; 0 ends the old one at once.")]
 Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into this new file instead (mode 0600).")]
@@ -41,11 +46,13 @@ class Grant:
     act_as: ActAs = None
     expires_in: Hours = None
     rate_limit: RateLimit = None
+    toolset: Toolsets = None
 
 
 @app.command()
 @command(
     "openbrain keys create ci --agent ci-bot",
+    "openbrain keys create desk --toolset signals --toolset vault",
     "openbrain keys create reader --permission brain.read --org acme --write ~/.config/openbrain/key",
 )
 def create(
@@ -60,7 +67,7 @@ def create(
     """Make a key. Its secret is printed once and kept nowhere."""
     wanted = given(name=name, permissions=grant.permission, agent_id=grant.agent_id, orgs=grant.org)
     wanted |= given(act_as=grant.act_as, expires_in=grant.expires_in, workspace_id=workspace)
-    wanted |= given(rate_limit=grant.rate_limit)
+    wanted |= given(rate_limit=grant.rate_limit, toolsets=_listed(grant.toolset))
     with _SecretFile(write) as file:
         made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
         file.keep(made.key)
@@ -91,6 +98,13 @@ def rotate(
     _tell(made, write, json=json)
     if not json:
         say(f"the old key {made.replaces_id} opens until {moment(made.replaced_expires_at)}")
+
+
+def _listed(toolsets: list[str] | None) -> list[str] | None:
+    try:
+        return None if toolsets is None else sorted(chosen(",".join(toolsets)))
+    except ValueError:
+        raise Invalid("--toolset", f"name {choice()}") from None
 
 
 def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain.domain.access.credentials import read_key
+from openbrain.domain.access.toolsets import Toolset, choice
+from openbrain.domain.access.toolsets import chosen as named_toolsets
 from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
 from openbrain_cli.profile import Profile, profile, settings_in_use
-from openbrain_mcp.toolsets import Toolset, choice
-from openbrain_mcp.toolsets import chosen as named_toolsets
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -15,6 +15,7 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
 import openbrain
+from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.text.displayed import plain
 from openbrain_mcp import prompts, resources
@@ -22,7 +23,6 @@ from openbrain_mcp.bad_arguments import sentence
 from openbrain_mcp.tools import TOOLS, answers
 from openbrain_mcp.tools.schemas import compact
 from openbrain_mcp.tools.spec import ToolSpec, known
-from openbrain_mcp.toolsets import Toolset
 
 if TYPE_CHECKING:  # an agent has the list of tools before the client is imported
     from openbrain.client import OpenBrain
@@ -91,7 +91,7 @@ class BrainServer(MCPServer[Any]):
         if name not in self._chosen() and (tool := next((item for item in TOOLS if item.name == name), None)):
             raise ToolError(
                 f"{name} is in the toolset {tool.toolset}, which was not chosen: name it in `openbrain mcp "
-                "--toolsets`, or over HTTP in the header OpenBrain-Toolsets"
+                "--toolsets`, or over HTTP in the header OpenBrain-Toolsets, or take a key that lists it"
             )
         try:
             return await super().call_tool(name, arguments, context)

@@ -137,6 +137,8 @@ class NewKey(TypedDict):
     expires_in: NotRequired[int]
     rate_limit: NotRequired[int]
     """Requests a minute."""
+    toolsets: NotRequired[Sequence[str]]
+    """MCP tools that are listed to it over HTTP beside the core."""
     workspace_id: NotRequired[str]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
@@ -39,6 +40,8 @@ class Actor:
     act_as: tuple[str, ...] = ()
     rate_limit: int | None = None
     """Requests a minute; None takes the setting."""
+    toolsets: tuple[Toolset, ...] = ()
+    """MCP tools that are listed to it beside the core, where a request does not choose."""
 
     @property
     def label(self) -> str:
@@ -103,6 +106,7 @@ def issue(
     act_as: tuple[str, ...] = (),
     expires_at: int | None = None,
     rate_limit: int | None = None,
+    toolsets: tuple[Toolset, ...] = (),
 ) -> tuple[ApiKey, str]:
     """A new key and its secret (`ob_` and 43 characters), to be shown once. `Invalid` for what makes no sense."""
     unknown = permissions - set(Permission)
@@ -124,6 +128,7 @@ def issue(
         created_at=now,
         expires_at=expires_at,
         rate_limit=rate_limit,
+        toolsets=toolsets,
     )
     return key, _secret()
 
@@ -203,6 +208,7 @@ def _actor(key: ApiKey) -> Actor:
         without_org=key.without_org,
         act_as=key.act_as,
         rate_limit=key.rate_limit,
+        toolsets=key.toolsets,
     )
 
 

@@ -36,6 +36,7 @@ async def test_an_admin_makes_keys_of_its_own_workspace(brain: Brain) -> None:
         "revoked_at": None,
         "rate_limit": None,
         "replaces_id": None,
+        "toolsets": [],
     }
     assert body["data"]["key"] == body["key"]
     assert listed["count"] == 2
@@ -144,7 +145,7 @@ async def test_a_key_is_told_who_it_is(brain: Brain) -> None:
 async def test_a_key_is_replaced_by_one_that_may_the_same(brain: Brain) -> None:
     app = brain.app()
     async with http(app, await brain.key(permissions=ADMIN)) as admin:
-        old = (await admin.post(KEYS, json=wanted(agent_id="bob", orgs=["acme"], rate_limit=500))).json()
+        old = (await admin.post(KEYS, json=wanted(agent_id="bob", orgs=["acme"], rate_limit=500, toolsets=["vault"]))).json()
         new = await admin.post(f"{KEYS}/{old['id']}:rotate", json={"overlap_s": 60})
         again = await admin.post(f"{KEYS}/{old['id']}:rotate")
         body = new.json()
@@ -155,7 +156,7 @@ async def test_a_key_is_replaced_by_one_that_may_the_same(brain: Brain) -> None:
         ended = await admin.post(f"{KEYS}/{old['id']}:rotate")
 
     assert new.status_code == 201
-    assert (body["replaces_id"], body["rate_limit"]) == (old["id"], 500)
+    assert (body["replaces_id"], body["rate_limit"], body["toolsets"]) == (old["id"], 500, ["vault"])
     same = ("workspace_id", "name", "agent_id", "permissions", "orgs", "without_org", "act_as", "expires_at")
     assert {name: body[name] for name in same} == {name: old[name] for name in same}
     assert body["replaced_expires_at"] == "2027-01-15T08:01:00.000000Z"

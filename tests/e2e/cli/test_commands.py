@@ -198,9 +198,13 @@ def test_workspaces_and_keys(terminal: Terminal, tmp_path: Path) -> None:
 
 
 def test_a_new_key_is_printed_alone(terminal: Terminal) -> None:
-    done = terminal.run("keys", "create", "script", "--permission", "brain.read")
+    wrong = terminal.run("keys", "create", "script", "--toolset", "most")
+    done = terminal.run("keys", "create", "script", "--permission", "brain.read", "--toolset", "vault")
 
+    assert (wrong.code, "--toolset: name core, signals" in wrong.err) == (1, True), wrong.err
     assert re.fullmatch(r"ob_[\w-]{43}\n", done.out)
+    (made,) = [key for key in terminal.run("keys", "list", "--json").json["keys"] if key["name"] == "script"]
+    assert "vault" in made["toolsets"]
     assert terminal.run("list", environment={"OPENBRAIN_API_KEY": done.out.strip()}).code == 0
     assert terminal.run("remember", "x", environment={"OPENBRAIN_API_KEY": done.out.strip()}).code == 5
 

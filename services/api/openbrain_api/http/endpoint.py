@@ -175,8 +175,9 @@ def _wrong(allowed: str) -> Response:
     return problem_from(wrong_method(allowed))
 
 
-async def admit(api: Api, authorization: str, client: tuple[str, int] | None) -> None:
-    """Look at a key and take a request from its bucket, as a route does: for what asks the API in its process."""
+async def admit(api: Api, authorization: str, client: tuple[str, int] | None) -> Actor:
+    """The holder of a key, after a request was taken from its bucket, as a route does: for what asks the API in its
+    process."""
     try:
         actor = await api.authenticator.actor(authorization, client, [])
         await api.rate_limiter.admit(actor, 1, [])
@@ -185,6 +186,7 @@ async def admit(api: Api, authorization: str, client: tuple[str, int] | None) ->
             raise
         problem_from(error)
         raise ServerFailed(str(problem_fields(error)["message"])) from None
+    return actor
 
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:

@@ -7,12 +7,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from openbrain.domain.access.toolsets import choice, chosen
 from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
+from openbrain.usecases.auth import Actor
 from openbrain_mcp.http.clients import Callers, bearer
 from openbrain_mcp.http.in_process import PEER
 from openbrain_mcp.http.origins import may_ask
 from openbrain_mcp.server import CHOSEN
-from openbrain_mcp.toolsets import choice, chosen
 
 _ONCE = (b"authorization", b"origin")
 _NO_STREAM = "post a request: this server keeps no session, so there is nothing to listen to"
@@ -22,7 +23,7 @@ _TWICE = "send the headers Authorization and Origin once each"
 _FOREIGN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
 
 
-Admit = Callable[[str, tuple[str, int] | None], Awaitable[None]]
+Admit = Callable[[str, tuple[str, int] | None], Awaitable[Actor]]
 """The API's own look at a key, and at its limits: of an authorization header and who sent it."""
 
 
@@ -41,17 +42,19 @@ class Guard:
             return
         authorization = Request(scope).headers.get("authorization", "")
         PEER.set(scope.get("client"))
+        named = Request(scope).headers.get(_TOOLSETS, "")
         try:
-            CHOSEN.set(chosen(Request(scope).headers.get(_TOOLSETS, "")))
+            toolsets = chosen(named)
         except ValueError:
             await _answer(400, "unknown_toolset", _UNKNOWN)(scope, receive, send)
             return
         try:
-            await self._admit(bearer(authorization), scope.get("client"))
+            actor = await self._admit(bearer(authorization), scope.get("client"))
         except OpenBrainError as error:
             self._callers.forget(authorization)
             await _refused(error)(scope, receive, send)
             return
+        CHOSEN.set(toolsets if named else chosen(",".join(actor.toolsets)))
         await self._tools(scope, receive, _kept_by_nobody(send))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:

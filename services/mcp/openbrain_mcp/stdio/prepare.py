@@ -9,10 +9,10 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.stdio import stdio_server
 
+from openbrain.domain.access.toolsets import Toolset
 from openbrain_mcp.server import mcp_server
 from openbrain_mcp.stdio import prepared
 from openbrain_mcp.tools import TOOLS
-from openbrain_mcp.toolsets import Toolset
 
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 CLIENT = {"name": "any", "version": "1"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mcp_types import CallToolResult, ToolAnnotations
 
-from openbrain_mcp.toolsets import Toolset
+from openbrain.domain.access.toolsets import Toolset
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

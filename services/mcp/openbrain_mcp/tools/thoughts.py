@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from mcp_types import CallToolResult
 
+from openbrain.domain.access.toolsets import Toolset
 from openbrain_mcp.tools import answers, arguments
 from openbrain_mcp.tools.spec import READS, REPEATS, ToolSpec
-from openbrain_mcp.toolsets import Toolset
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain

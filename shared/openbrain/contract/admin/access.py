@@ -9,6 +9,7 @@ from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, WorkspaceName, WorkspaceQuery
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.events.submission import Agent, Hours, Moment, Name, Org
 from openbrain.ports.content import Action
 
@@ -24,6 +25,10 @@ PersonalData = Annotated[
 RequestRate = Annotated[
     int, Field(strict=True, ge=1, le=10_000_000, description="Requests a minute; null takes the setting.")
 ]
+
+
+LISTED = "MCP tools that are listed to it over HTTP beside core, where a request has no OpenBrain-Toolsets."
+Toolsets = Annotated[tuple[Toolset, ...], Field(max_length=len(Toolset), description=LISTED)]
 
 
 class WorkspaceBody(Body):
@@ -60,6 +65,7 @@ class KeyBody(Body):
     expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
     expires_at: Moment | None = None
     rate_limit: RequestRate | None = None
+    toolsets: Toolsets = ()
     workspace_id: WorkspaceName | None = None
 
 
@@ -129,6 +135,7 @@ class KeyAnswer(Answer):
     revoked_at: datetime | None
     rate_limit: int | None = Field(default=None, description="Requests a minute; null takes the setting.")
     replaces_id: str | None = Field(default=None, description="The key that it was made to replace.")
+    toolsets: tuple[Toolset, ...] = Field(default=(), description=LISTED)
 
 
 class KeyCreated(KeyAnswer):
@@ -162,6 +169,7 @@ class Whoami(Answer):
     orgs: tuple[str, ...] | None = Field(description="null: every org.")
     without_org: bool
     act_as: tuple[str, ...]
+    toolsets: tuple[Toolset, ...] = Field(default=(), description=LISTED)
 
 
 class KeyRevoked(Answer):

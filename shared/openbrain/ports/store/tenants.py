@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from openbrain.domain.access.toolsets import Toolset
 from openbrain.ports.content import Action, PersonalDataRules
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Ended
@@ -112,6 +113,8 @@ class ApiKey:
     """Requests a minute; None takes the setting."""
     replaces_id: str | None = None
     """The key that this one was made to replace."""
+    toolsets: tuple[Toolset, ...] = ()
+    """MCP tools that are listed to it over HTTP beside the core, where a request does not choose."""
 
 
 class ApiKeys(Protocol):

@@ -138,6 +138,8 @@ ADMIN_KEY: list[Bad] = [
     ("rate_limit", 0, "rate_limit"),
     ("rate_limit", True, "rate_limit"),
     ("rate_limit", 10**8, "rate_limit"),
+    ("toolsets", ["most"], "toolsets"),
+    ("toolsets", ["vault"] * 6, "toolsets"),
 ]
 
 ROTATION: list[Bad] = [

@@ -152,6 +152,7 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Response:
         act_as=body.act_as,
         expires_at=expiry(now, body.expires_in, at),
         rate_limit=_rate(call, body.rate_limit),
+        toolsets=body.toolsets,
     )
     await call.api.store.api_keys.create_key(key, hash_secret(secret))
     return respond(KeyCreated.of(key, key=secret, permissions=sorted(key.permissions)), status=201)

@@ -69,6 +69,8 @@ api_keys = Table(
     Column("rate_limit", Integer),
     # The key that this one was made to replace.
     Column("replaces_id", ascii_name(36)),
+    # Of MCP tools, as JSON; NULL is the core alone.
+    Column("toolsets", long_text(), nullable=True),
 )
 
 SESSION_TURN = "ix_memories_session_id_turn"

@@ -13,6 +13,7 @@ from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import api_keys, workspaces
 from openbrain.adapters.sql.tenants.workspaces import OPEN
 from openbrain.domain import limits
+from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import ApiKey
@@ -147,6 +148,7 @@ def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:
         "revoked_at": key.revoked_at,
         "rate_limit": key.rate_limit,
         "replaces_id": key.replaces_id,
+        "toolsets": json_text(key.toolsets) if key.toolsets else None,
     }
 
 
@@ -165,4 +167,6 @@ def _key(row: RowMapping) -> ApiKey:
         revoked_at=row["revoked_at"],
         rate_limit=row["rate_limit"],
         replaces_id=row["replaces_id"],
+        # An earlier version must not stumble over what a later one lists.
+        toolsets=tuple(Toolset(name) for name in orjson.loads(row["toolsets"] or "[]") if name in set(Toolset)),
     )

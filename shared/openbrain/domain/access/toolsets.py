@@ -1,4 +1,4 @@
-"""Which tools are listed together: a list costs tokens in every session of an agent."""
+"""MCP tools that are listed together: a list costs tokens in every session of an agent."""
 
 from enum import StrEnum
 
