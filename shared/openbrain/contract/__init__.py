@@ -1,1 +1,1 @@
-"""What the REST API takes and gives, one file a resource; the OpenAPI document is made of these models."""
+"""Requests and responses of the REST API, one file a resource; the OpenAPI document is made of these models."""

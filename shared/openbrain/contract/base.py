@@ -36,7 +36,7 @@ WorkspaceName = Annotated[
 
 
 class WorkspaceQuery(QueryString):
-    """Whose keys; another workspace than one's own for admin keys of `system` only."""
+    """The workspace of the keys; another than one's own for admin keys of `system` only."""
 
     workspace_id: WorkspaceName | None = None
 
@@ -76,7 +76,7 @@ def _kinds(model: type[BaseModel], name: str) -> frozenset[object]:
 
 
 class RateLimit(Answer):
-    """Why a request came too soon."""
+    """The limit of requests that a refused one exceeded."""
 
     limit: int = Field(description="Requests a minute.")
     remaining: int

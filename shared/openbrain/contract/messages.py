@@ -71,7 +71,7 @@ class ConversationQuery(TalkQuery):
 
 
 class ReadBody(Body):
-    """What was read: these, or all up to a number."""
+    """The messages to mark as read: these, or all up to a number."""
 
     ids: Annotated[tuple[MemoryId, ...], Field(max_length=limits.BATCH_ITEMS)] = ()
     up_to: Annotated[
@@ -88,13 +88,13 @@ class ReadBody(Body):
 
 
 class ReadOneBody(Body):
-    """Who has read it."""
+    """The agent that has read the message."""
 
     agent_id: Asking = None
 
 
 class MatchAnswer(Answer):
-    """What a subscription found."""
+    """A match of a subscription."""
 
     subscription_id: str
     memory_id: str
@@ -128,7 +128,7 @@ class MessageAnswer(Answer):
 
     @classmethod
     def shown(cls, message: Message, memory: Memory | None = None) -> Self:
-        """As the API gives it. `memory`: of a match, where the reader may see it as it is now."""
+        """The message as a response. `memory`: of a match, where the reader may see it as it is now."""
         if message.subscription_id is None:
             return cls.of(message, read=message.read_at is not None, labels=text_labels(message.content))
         sender = "" if memory is None else memory.agent_id
@@ -171,7 +171,7 @@ class Conversation(Answer):
 
 
 class MessagesRead(Answer):
-    """What is marked now."""
+    """The messages marked as read."""
 
     read: int = Field(description="Marked by this request.")
     unread: int = Field(description="Left in the inbox.")

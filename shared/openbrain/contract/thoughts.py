@@ -94,13 +94,13 @@ class ThoughtBody(Body):
 
     @property
     def turn(self) -> int | None:
-        """Its place in the session."""
+        """The position of the turn in its session."""
         given = self.metadata.get("turn")
         return given if type(given) is int and 0 <= given <= limits.TURN else None
 
     @property
     def identity(self) -> str:
-        """What makes it the same turn when it comes again; '' for what may come any number of times."""
+        """The key by which a repeated turn is recognized; '' for a thought that may be added any number of times."""
         key, entry = self.metadata.get("advancementKey"), self.metadata.get("entry")
         if isinstance(key, str) and key:
             return f"key\0{self.session_id}\0{key}\0{entry if type(entry) in (int, str) else ''}"
@@ -131,7 +131,7 @@ class ThoughtBatchBody(Body):
 
 
 class ThoughtPatchBody(Body):
-    """What to change; null leaves a member as it is."""
+    """The members to change; null leaves a member as it is."""
 
     content: ThoughtContent | None = None
     metadata: Metadata | None = None
@@ -159,7 +159,7 @@ class ThoughtSearchBody(Body):
 
 
 class ThoughtsQuery(QueryString):
-    """Which thoughts, newest first."""
+    """The filters of a list of thoughts, newest first."""
 
     lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
@@ -184,13 +184,13 @@ class ThoughtQuery(QueryString):
 
 
 class EndThoughtQuery(ThoughtQuery):
-    """How it ends."""
+    """The way in which a thought ends."""
 
     erase: Annotated[bool, Field(description="Leave nothing of it but the proof that it was erased.")] = False
 
 
 class EndThoughtsQuery(QueryString):
-    """Which thoughts end; source, metadata_id or metadata is needed."""
+    """The filters of the thoughts to end; source, metadata_id or metadata is needed."""
 
     lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
@@ -247,7 +247,7 @@ class ThoughtList(RootModel[tuple[ThoughtAnswer, ...]]):
 
 
 class ThoughtBatchItem(Answer):
-    """What became of one; `error` and `message` where it was refused."""
+    """The result for one thought; `error` and `message` where it was refused."""
 
     status: Literal["created", "duplicate", "refused"]
     id: str | None = None
@@ -264,7 +264,7 @@ class ThoughtBatchStored(Answer):
 
 
 class ThoughtEnded(Answer):
-    """What ended."""
+    """The thought that ended."""
 
     id: str
     deleted: bool
@@ -272,7 +272,7 @@ class ThoughtEnded(Answer):
 
 
 class ThoughtsEnded(Answer):
-    """How many end, and the operation that ends them; none where there are none."""
+    """The number of thoughts to end, and the operation that ends them; none where there are none."""
 
     deleted: int
     operation_id: str | None = None

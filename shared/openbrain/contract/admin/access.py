@@ -42,7 +42,7 @@ class WorkspaceBody(Body):
 
 
 class WorkspaceChangeBody(Body):
-    """What to change. A member left out stays; null takes a quota away."""
+    """The members to change. A member left out stays; null takes a quota away."""
 
     name: Name | None = None
     max_memories: MaxMemories | None = None
@@ -70,7 +70,7 @@ class KeyBody(Body):
 
 
 class RotateBody(Body):
-    """How the old key ends."""
+    """The time at which the old key ends."""
 
     overlap_s: Annotated[
         int, Field(strict=True, ge=0, le=MOST_OVERLAP_S, description="For how long both open; 0 ends the old at once.")
@@ -78,14 +78,14 @@ class RotateBody(Body):
 
 
 class KeysQuery(WorkspaceQuery):
-    """Which of them."""
+    """The filters and the page of a list of keys."""
 
     limit: PageSize = limits.LIST_LIMIT
     cursor: Annotated[str | None, Field(pattern=CURSOR, description="The next_cursor of an answer.")] = None
 
 
 class WorkspacesQuery(QueryString):
-    """Which of them."""
+    """The filters and the page of a list of workspaces."""
 
     limit: PageSize = limits.LIST_LIMIT
     cursor: Annotated[WorkspaceName | None, Field(description="The next_cursor of an answer.")] = None
@@ -159,7 +159,7 @@ class KeyList(Answer):
 
 
 class Whoami(Answer):
-    """Who the credential is, and what it may."""
+    """The identity and the rights of the credential."""
 
     key_id: str
     name: str
@@ -173,14 +173,14 @@ class Whoami(Answer):
 
 
 class KeyRevoked(Answer):
-    """It opens nothing any more."""
+    """A revoked key."""
 
     id: str
     revoked: bool
 
 
 class WorkspaceDeleted(Answer):
-    """What a workspace holds, by table, and the operation that ends it; none for a dry run."""
+    """The rows of a workspace, by table, and the operation that deletes it; none for a dry run."""
 
     id: str
     dry_run: bool

@@ -29,7 +29,7 @@ class _Filtered(Body):
 
 
 class DeadQuery(QueryString):
-    """Which dead letters."""
+    """The filters of a list of dead letters."""
 
     stream: StreamName | None = None
     group: GroupName | None = None
@@ -41,13 +41,13 @@ class DeadQuery(QueryString):
 
 
 class LetterQuery(QueryString):
-    """How much of it."""
+    """The detail in which a dead letter is shown."""
 
     body: Annotated[bool, Field(description="Also the entry itself, which may hold what somebody remembered.")] = False
 
 
 class DeadReplayBody(_Filtered):
-    """Which dead letters: those named, those that a filter matches, or all."""
+    """The dead letters to replay: those named, those that a filter matches, or all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,7 +65,7 @@ class DeadReplayBody(_Filtered):
 
 
 class DeadDiscardBody(DeadReplayBody):
-    """The same, and why they are thrown away."""
+    """The dead letters to discard, and the reason."""
 
     reason: Note | None = None
 
@@ -98,7 +98,7 @@ class DeadLetterList(Answer):
 
 
 class DeadLettersChanged(Answer):
-    """Which dead letters are meant, and the operation that works on them; none for a dry run, and where there are
+    """The dead letters concerned, and the operation that works on them; none for a dry run, and where there are
     none."""
 
     dry_run: bool

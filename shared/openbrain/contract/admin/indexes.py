@@ -63,7 +63,7 @@ class DropQuery(QueryString):
 
 
 class VerifyBody(Body):
-    """Nothing is changed unless `repair` or `restored` is asked for."""
+    """The options of a verification. Nothing is changed unless `repair` or `restored` is asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -108,7 +108,7 @@ class GenerationDropped(Answer):
 
 
 class Reindexed(Answer):
-    """What is written again, and the operation that does it; none for a dry run."""
+    """The entries to write again, and the operation that writes them; none for a dry run."""
 
     dry_run: bool
     index: IndexKind

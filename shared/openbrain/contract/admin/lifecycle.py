@@ -1,4 +1,4 @@
-"""What ages: jobs that go through memories, each with a preview and a way back."""
+"""Lifecycle jobs on memories, each with a preview and an undo."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -18,7 +18,7 @@ Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
 
 
 class MemoryFilter(Body):
-    """Which memories: of the whole workspace, of whatever agent. A member that is not known here is refused."""
+    """The memories concerned: of the whole workspace, of any agent. An unknown member is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class MemoryFilter(Body):
 
 
 class LifecycleBody(MemoryFilter):
-    """What every job takes."""
+    """The arguments that every job has."""
 
     older_than_days: Annotated[
         Days, Field(description="Only what was made, and last confirmed, so many days ago or before.")
@@ -64,7 +64,7 @@ class LifecycleBody(MemoryFilter):
 
 
 class PruneBody(LifecycleBody):
-    """What is archived: all that meets every limit given. At least one limit, or an age, is needed."""
+    """The memories to archive: those that meet every limit given. At least one limit, or an age, is needed."""
 
     max_confidence: Annotated[Confidence | None, Field(description="At most this.")] = None
     max_effective_confidence: Annotated[Confidence | None, Field(description="The same, as it has faded by now.")] = (
@@ -106,7 +106,7 @@ class ConsolidateBody(LifecycleBody):
 
 
 class CleanBody(LifecycleBody):
-    """What is put right, in every state but erased. At least one of the rules is needed."""
+    """The rules by which stored memories are corrected, in every state but erased. At least one is needed."""
 
     strip_pii: Annotated[
         bool, Field(strict=True, description="Mask personal data, or hash it where the workspace's rule is `hash`.")
@@ -124,7 +124,7 @@ class CleanBody(LifecycleBody):
 
 
 class RefileBody(LifecycleBody):
-    """Where memories are filed. At least one place is needed, and one filter."""
+    """The place where memories are filed. At least one part of it is needed, and one filter."""
 
     to_org: Annotated[NewOrg | None, Field(description='"" for no org.')] = None
     to_project: Annotated[NewProject | None, Field(description='"" for no project.')] = None

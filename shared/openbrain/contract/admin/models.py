@@ -13,7 +13,7 @@ ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/
 
 
 class ModelChangeBody(Body):
-    """Which model, and how it is brought in."""
+    """The model to change to, and the way it is introduced."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class ModelChangeBody(Body):
 
 
 class HowChanged(StrEnum):
-    """What a change of the model takes."""
+    """The work that a change of the model needs."""
 
     NOTHING = "nothing"
     SWITCH = "switch"
@@ -45,7 +45,7 @@ class ModelAnswer(Answer):
 
 
 class ModelInUse(Answer):
-    """Which model serves. It is the vectors' own, whatever the settings name."""
+    """The model that serves: that of the stored vectors, whatever the settings name."""
 
     serving: ModelAnswer | None = Field(description="null while there is no vector index yet.")
     written: tuple[ModelAnswer, ...] = Field(description="All that vectors are made by now, the serving one first.")
@@ -54,7 +54,7 @@ class ModelInUse(Answer):
 
 
 class ModelChange(Answer):
-    """What a change of the model takes, and the operation that does it; none for a dry run, or where it is done."""
+    """The work that a change of the model needs, and its operation; none for a dry run, or where it is done."""
 
     dry_run: bool
     how: HowChanged = Field(

@@ -14,7 +14,7 @@ MARK = r"^[0-9a-f]{16}$"
 
 
 class OperationsQuery(WorkspaceQuery):
-    """Which of them."""
+    """The filters and the page of a list of operations."""
 
     many = frozenset({"kind", "status"})
 
@@ -27,7 +27,7 @@ class OperationsQuery(WorkspaceQuery):
 
 
 class OperationQuery(WorkspaceQuery):
-    """How long to watch it."""
+    """The time for which an operation is watched."""
 
     wait: Annotated[
         int, Field(ge=0, le=limits.WAIT_SECONDS, description="Answer when it has changed, or after this many seconds.")

@@ -1,4 +1,4 @@
-"""What a workspace decides about the life of its memories: which jobs run by themselves, and what nothing may take."""
+"""A workspace's lifecycle policies: the jobs that run by themselves, and legal holds."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -166,7 +166,7 @@ class PoliciesAnswer(Answer):
 
 
 class Kept(Answer):
-    """How long one kind of thing is kept."""
+    """The retention of one kind of data."""
 
     what: str
     days: int | None = Field(description="Null: for ever.")
@@ -174,7 +174,7 @@ class Kept(Answer):
 
 
 class RetentionAnswer(Answer):
-    """What leaves this workspace after how many days, in all."""
+    """The retention of a workspace in days, by kind."""
 
     kept: tuple[Kept, ...]
     held: bool = Field(description="A legal hold stands: nothing of it leaves that the hold bears on.")

@@ -48,7 +48,7 @@ class StreamsQuery(QueryString):
 
 
 class ReplayBody(Body):
-    """Which entries come again, and to whom."""
+    """The entries to replay, and the groups that receive them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,7 +63,7 @@ class ReplayBody(Body):
 
 
 class BuryBody(Body):
-    """Which entry, and why."""
+    """The entry to dead-letter, and the reason."""
 
     stream: StreamName
     group: GroupName
@@ -72,14 +72,14 @@ class BuryBody(Body):
 
 
 class PauseBody(Body):
-    """Which group rests, and why."""
+    """The group to pause, and the reason."""
 
     group: GroupName
     reason: Note | None = None
 
 
 class ResumeBody(Body):
-    """Which group works again."""
+    """The group to resume."""
 
     group: GroupName
 
@@ -96,7 +96,7 @@ class OutsideBody(Body):
 
 
 class OutsideQuery(QueryString):
-    """Which reader, and what becomes of its group."""
+    """The external reader, and what to do with its group."""
 
     stream: StreamName
     group: GroupName
@@ -176,7 +176,7 @@ class GroupRegistered(Answer):
 
 
 class Replayed(Answer):
-    """What is given again, and the operation that does it; none for a dry run, and where there is nothing."""
+    """The entries to replay, and the operation that replays them; none for a dry run, and where there is nothing."""
 
     stream: str
     groups: tuple[str, ...]

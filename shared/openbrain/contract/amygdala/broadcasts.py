@@ -16,7 +16,7 @@ STREAM_S = 86_400
 
 
 class Via(StrEnum):
-    """How an agent listens."""
+    """The way in which an agent listens."""
 
     REDIS = "redis"
     SSE = "sse"
@@ -24,7 +24,7 @@ class Via(StrEnum):
 
 
 class SubscribersQuery(QueryString):
-    """Who was heard of lately."""
+    """The filters of a list of recent subscribers."""
 
     within_s: Within | None = None
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
@@ -32,14 +32,14 @@ class SubscribersQuery(QueryString):
 
 
 class PlaceQuery(QueryString):
-    """Where the listener works: a halt of another org or project is none of his."""
+    """The place where the listener works: a halt of another org or project does not concern it."""
 
     org: Org | None = None
     project: Project | None = None
 
 
 class StateQuery(PlaceQuery):
-    """Who asks: a look, or a listener."""
+    """The agent that asks, and whether it listens."""
 
     cursor: Annotated[
         Seq | None,
@@ -71,7 +71,7 @@ class BroadcastsQuery(PlaceQuery):
 
 
 class AmygdalaState(Answer):
-    """What burns now, and who must stop."""
+    """The open alarms and the halts in force."""
 
     seq: int = Field(description="The broadcasts behind this number are news.")
     severity: Severity | None = Field(description="The worst that is broadcast; null where nothing burns.")
@@ -89,7 +89,7 @@ class BroadcastAnswer(Answer):
 
 
 class BroadcastList(Answer):
-    """What was broadcast behind a number, in order."""
+    """The broadcasts after a number, in order."""
 
     broadcasts: tuple[BroadcastAnswer, ...]
     count: int

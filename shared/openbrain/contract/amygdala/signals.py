@@ -61,7 +61,7 @@ class NoteBody(Body):
 
 
 class AckBody(NoteBody):
-    """What was heard."""
+    """The acknowledgement of a signal."""
 
     seq: Annotated[
         int | None,
@@ -70,7 +70,7 @@ class AckBody(NoteBody):
 
 
 class SignalsQuery(QueryString):
-    """Which signals."""
+    """The filters of a list of signals."""
 
     many = frozenset({"state"})
 
@@ -95,7 +95,7 @@ class SignalsQuery(QueryString):
 
 
 class HaltsQuery(QueryString):
-    """Which halts."""
+    """The filters of a list of halts."""
 
     many = frozenset({"state"})
 
@@ -105,7 +105,7 @@ class HaltsQuery(QueryString):
 
 
 class HaltQuery(QueryString):
-    """Whose acknowledgement counts as missing."""
+    """The agents whose acknowledgement counts as missing."""
 
     within_s: Within | None = None
 
@@ -137,7 +137,7 @@ class SignalAnswer(Answer):
 
 
 class Acknowledged(Answer):
-    """Who has seen a signal, or stopped for a halt, and when first."""
+    """The agents that have seen a signal, or stopped for a halt, and when first."""
 
     agent_id: str
     at: datetime
@@ -196,7 +196,7 @@ class HaltStatus(HaltAnswer):
 
 
 class SignalRaised(Answer):
-    """What became of a raise."""
+    """The result of a raise."""
 
     status: RaiseStatus
     signal: SignalAnswer | None = Field(description="As it stands now.")

@@ -22,7 +22,7 @@ Url = Annotated[
 
 
 class WebhookBody(Body):
-    """Where to post, and from which severity on."""
+    """The address to post to, and the lowest severity posted."""
 
     url: Url
     min_severity: Severity = Severity.WARNING
@@ -35,7 +35,7 @@ class WebhookChangeBody(Body):
 
 
 class WebhookReplayBody(Body):
-    """Which dead letters are posted again; all without `seqs`."""
+    """The dead letters to post again; all without `seqs`."""
 
     seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=SEQ)], ...], Field(max_length=SEQS)] | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell how many.")] = False
@@ -95,7 +95,7 @@ class WebhookList(Answer):
 
 
 class WebhookRemoved(Answer):
-    """It is posted to no more; with `dry_run` it still is."""
+    """A removed webhook; with `dry_run` it stays."""
 
     id: str
     removed: bool
@@ -104,7 +104,7 @@ class WebhookRemoved(Answer):
 
 
 class WebhookReplayed(Answer):
-    """They are posted again, once each; what is not taken is a dead letter again."""
+    """The dead letters to post again, once each; one that is not accepted becomes a dead letter again."""
 
     id: str
     count: int

@@ -1,4 +1,4 @@
-"""What happened since a day, from the database and the vault."""
+"""A brief of recent events, from the database and the vault."""
 
 from datetime import datetime
 from typing import Annotated, Literal

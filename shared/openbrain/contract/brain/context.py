@@ -1,4 +1,4 @@
-"""What an agent reads when it wakes up."""
+"""The context that an agent reads at its start."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -27,7 +27,7 @@ class Section(StrEnum):
 
 
 class ContextQuery(QueryString):
-    """Where the agent is about to work, and how much it can read."""
+    """The place where the agent is about to work, and the tokens that it can read."""
 
     org: Org | None = None
     project: Project | None = None
@@ -61,7 +61,7 @@ class ContextItem(Answer):
 
 
 class AgentContext(Answer):
-    """The same as long as nothing changed that it is made of: then the entity tag is the same too."""
+    """An agent's context. It and its entity tag stay equal as long as nothing changes that it is made of."""
 
     agent_id: str
     org: str | None

@@ -40,13 +40,13 @@ class SearchQuery(BrowseQuery):
 
 
 class TagsQuery(BrowseQuery):
-    """Whose tags, and how many."""
+    """The filters and the limit of a list of tags."""
 
     limit: Annotated[int, Field(ge=1, le=COUNTS)] = COUNTS_DEFAULT
 
 
 class ScopesQuery(BrowseQuery):
-    """Whose orgs and projects, and how many of each."""
+    """The filters and the limit of a list of orgs and projects."""
 
     limit: Annotated[int, Field(ge=1, le=SCOPES, description="Of the orgs, and of the projects of each.")] = (
         COUNTS_DEFAULT
@@ -76,7 +76,7 @@ class SearchHit(MemoryAnswer):
 
 
 class ValueCount(Answer):
-    """How many memories hold a value; null is for those that have none."""
+    """The number of memories that have a value; null stands for those that have none."""
 
     name: str | None
     count: int

@@ -1,4 +1,4 @@
-"""What recalls were good for."""
+"""Verdicts on recalls."""
 
 from typing import Annotated, Literal, Self
 
@@ -41,7 +41,7 @@ class FeedbackBody(Body):
 
 
 class FeedbackResult(Answer):
-    """What became of one verdict."""
+    """The result for one verdict."""
 
     memory_id: str
     verdict: Verdict
@@ -61,7 +61,7 @@ class FeedbackGiven(Answer):
 
 
 class ReviewQuery(QueryString):
-    """What to look at."""
+    """The filters of a review."""
 
     days: Annotated[int, Field(ge=1, le=3650, description="Older than so many days, and found by no recall since.")] = (
         90

@@ -73,7 +73,7 @@ Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type
 
 
 class CommonFilters(Body):
-    """What every way of narrowing has."""
+    """The filters that every request for memories has."""
 
     org: Org | None = None
     project: Project | None = None
@@ -97,7 +97,7 @@ class FilterBody(CommonFilters):
 
 
 class Filters(CommonFilters):
-    """What narrows memories, in bodies and in queries; the viewer is not part of it."""
+    """The filters of memories, in bodies and in queries; the viewer is not part of them."""
 
     include_scopes: Scopes = ()
     session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
@@ -150,7 +150,7 @@ class SubjectFilters(BrowseFilters):
 
 
 class BrowseQuery(BrowseFilters, QueryString):
-    """The same in a query."""
+    """The filters of memories in a query."""
 
     many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
     lenient = frozenset({"org", "project", "type", "agent_id"})

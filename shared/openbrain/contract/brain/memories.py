@@ -71,7 +71,7 @@ class BatchBody(Body):
 
 
 class PatchBody(Body):
-    """What to change. null leaves a member as it is, but `expires_at: null` takes the expiry away."""
+    """The members to change. null leaves a member as it is, but `expires_at: null` takes the expiry away."""
 
     content: Content | None = None
     title: Annotated[NewTitle | None, Field(description='"" takes it away.')] = None
@@ -112,7 +112,7 @@ class RestoreBody(Body):
 
 
 class MemoryQuery(SessionQuery):
-    """How much to tell about one memory."""
+    """The detail in which a memory is shown."""
 
     history: Annotated[bool, Field(description="Its audit and its chain too.")] = False
     limit: Annotated[int, Field(ge=1, le=500, description="Lines of the audit of one answer.")] = 100
@@ -122,19 +122,19 @@ class MemoryQuery(SessionQuery):
 
 
 class RelatedQuery(SessionQuery):
-    """How many of each kind."""
+    """The limit of related memories of each kind."""
 
     limit: Annotated[int, Field(ge=1, le=limits.RELATED)] = limits.RELATED_DEFAULT
 
 
 class ForgetQuery(SessionQuery):
-    """As the body, for clients that send none with DELETE."""
+    """The members of the body, for clients that send none with DELETE."""
 
     reason: Note | None = None
 
 
 class ListQuery(BrowseQuery):
-    """Whose memories, newest first, and how many."""
+    """The filters and the page of a list of memories, newest first."""
 
     include_archived: Annotated[bool, Field(description="Also what was archived, which has its `reason`.")] = False
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
@@ -144,7 +144,7 @@ class ListQuery(BrowseQuery):
 
 
 class EndQuery(ForgetQuery):
-    """How it ends."""
+    """The way in which a memory ends."""
 
     erase: Annotated[
         bool, Field(description="Leave nothing of it but the proof that it was erased. Can't be undone.")
@@ -158,7 +158,7 @@ def _not_least(value: object) -> object:
 
 
 class BulkBody(SubjectFilters):
-    """Which memories end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
+    """The memories to end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
     member that is not known here is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -234,7 +234,7 @@ class Remembered(MemoryAnswer):
 
 
 class BatchItem(Answer):
-    """What became of one item of a batch; `error` and `message` where it was refused."""
+    """The result for one item of a batch; `error` and `message` where it was refused."""
 
     status: Literal["created", "duplicate", "refused"]
     id: str | None = None
@@ -293,7 +293,7 @@ class MemoryDetail(MemoryAnswer):
 
 
 class Related(Answer):
-    """What a memory is linked with, as far as the one who asks may see it; the memory itself is not among it."""
+    """The memories that one is linked with, as far as the reader may see them; the memory itself is not among them."""
 
     id: str
     nearest: tuple[MemoryAnswer, ...] = Field(description="By meaning and words, each with its similarity.")
@@ -310,14 +310,14 @@ class Forgotten(MemoryAnswer):
 
 
 class Ended(Forgotten):
-    """The same; where it was erased, what is left of it, and the operation that takes its traces away."""
+    """A memory that ended; where it was erased, what is left of it, and the operation that removes its traces."""
 
     erased: bool
     operation_id: str | None = Field(description="Null where it was not erased, or where that is long over.")
 
 
 class BulkEnded(Answer):
-    """What a filter matches, and the operation that ends it; none for a dry run, and where nothing matches."""
+    """The memories that a filter matches, and the operation that ends them; none for a dry run or without a match."""
 
     dry_run: bool
     erase: bool

@@ -160,7 +160,7 @@ class RecallBatchBody(Body):
 
 
 class IndexShare(Answer):
-    """What one index added to a score."""
+    """The share of one index in a score."""
 
     rank: int = Field(description="Its place in that index's list, from 1.")
     score: float = Field(description="The index's own.")
@@ -169,7 +169,7 @@ class IndexShare(Answer):
 
 
 class Explanation(Answer):
-    """How a score and its place came about: relevance in buckets, then scope, then effective confidence, then age."""
+    """The parts of a hit's score and rank: relevance in buckets, then scope, then effective confidence, then age."""
 
     text: IndexShare | None = Field(description="null: the keywords did not find it.")
     vectors: IndexShare | None
@@ -242,7 +242,7 @@ class Recalled(Answer):
 
 
 class RefusedQuestion(Answer):
-    """Why one question of several has no answer."""
+    """The refusal of one question of several."""
 
     error: str
     message: str

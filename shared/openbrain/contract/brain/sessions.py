@@ -29,7 +29,7 @@ Steps = Annotated[tuple[Step, ...], Field(max_length=limits.STEPS)]
 
 
 class StartBody(Body):
-    """Where the agent works, and what becomes of what it keeps in the session."""
+    """The place where the agent works, and the policy for the session's memories."""
 
     session_id: Annotated[SessionId | None, Field(description="The client's own; else one is made.")] = None
     org: Org | None = None
@@ -71,7 +71,7 @@ class AppendBody(Body):
 
 
 class EndBody(Body):
-    """What the next one should know. Without a summary the session ends without a hand-over."""
+    """The hand-over to the next session. Without a summary the session ends without one."""
 
     summary: Annotated[
         Annotated[
@@ -89,7 +89,7 @@ class EndBody(Body):
 
 
 class SessionsQuery(QueryString):
-    """Which of the agent's sessions."""
+    """The filters of a list of the agent's sessions."""
 
     project: Project | None = None
     open: Annotated[bool, Field(description="Only those that have not ended.")] = False
@@ -99,7 +99,7 @@ class SessionsQuery(QueryString):
 
 
 class SessionQueryOf(QueryString):
-    """Who asks."""
+    """The agent that asks."""
 
     agent_id: Asking = None
 
@@ -142,7 +142,7 @@ class SessionList(Answer):
 
 
 class TurnAppended(Answer):
-    """What became of one turn; `error` and `message` where it was refused."""
+    """The result for one turn; `error` and `message` where it was refused."""
 
     turn: int
     id: str | None

@@ -21,7 +21,7 @@ SIMILARITY_DEFAULT = 0.5
 
 
 class Channel(StrEnum):
-    """How an agent is told of what its subscription finds. The inbox has it whichever it is."""
+    """The way in which an agent hears of matches. The inbox has them in any case."""
 
     INBOX = "inbox"
     """Read there, heard as server-sent events, or by `Subscriber`."""
@@ -32,7 +32,7 @@ Asking = Annotated[Agent | None, Field(description="Whose inbox, where the key m
 
 
 class SubscriptionFilter(FilterBody):
-    """What narrows the memories, as in a recall."""
+    """The filters of the memories, as in a recall."""
 
     include_scopes: Scopes = ()
 
@@ -53,7 +53,7 @@ class SubscriptionFilter(FilterBody):
 
 
 class SubscriptionBody(Body):
-    """What to be told of: by meaning and words, by a filter, or by both."""
+    """A subscription to new memories: by meaning and words, by a filter, or by both."""
 
     query: Annotated[Query | None, Field(description="Without one the filter alone decides.")] = None
     filter: SubscriptionFilter | None = None
@@ -97,13 +97,13 @@ class SubscriptionsQuery(QueryString):
 
 
 class SubscriptionQuery(QueryString):
-    """Who asks."""
+    """The agent that asks."""
 
     agent_id: Asking = None
 
 
 class FilterAnswer(Answer):
-    """As it was given."""
+    """The filter as it was given."""
 
     org: str | None
     project: str | None
@@ -117,7 +117,7 @@ class FilterAnswer(Answer):
 
 
 class SubscriptionWebhook(Answer):
-    """Where matches are posted to. What is given up stays in the inbox."""
+    """The address that matches are posted to. A match that is given up stays in the inbox."""
 
     url: str
     cursor: int = Field(description="Everything of the inbox up to this number is posted, or given up.")
@@ -129,7 +129,7 @@ class SubscriptionWebhook(Answer):
 
     @classmethod
     def shown(cls, webhook: QueryWebhook) -> Self:
-        """As the API gives it."""
+        """The webhook as a response."""
         due = to_datetime(webhook.next_attempt_at) if webhook.attempts else None
         return cls.of(webhook, next_attempt_at=due, error=webhook.error or None)
 
@@ -159,7 +159,7 @@ class SubscriptionAnswer(Answer):
         webhook: QueryWebhook | None = None,
         **more: object,
     ) -> Self:
-        """As the API gives it."""
+        """The subscription as a response."""
         criteria = query.criteria
         given = FilterAnswer(
             org=criteria.org or None,
@@ -185,7 +185,7 @@ class SubscriptionAnswer(Answer):
 
 
 class SubscriptionCreated(SubscriptionAnswer):
-    """It hears of what is remembered from now on."""
+    """A new subscription. It matches memories stored from now on."""
 
     secret: str | None = Field(
         default=None, description="Of the channel `webhook`: what bodies are signed with; shown in this answer only."
@@ -201,7 +201,7 @@ class SubscriptionList(Answer):
 
 
 class SubscriptionRemoved(Answer):
-    """It is gone, with its matches in the inbox."""
+    """A removed subscription; its matches in the inbox are removed with it."""
 
     id: str
     removed: bool

@@ -8,11 +8,11 @@ from openbrain.contract.base import Answer, QueryString
 from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
 
 CURSOR = r"^-?[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-"""Where an export goes on: created_at, which may be before 1970, and id."""
+"""The cursor of an export: created_at, which may be before 1970, and id."""
 
 
 class ExportQuery(BrowseQuery, SubjectFilters):
-    """What to export."""
+    """The memories to export."""
 
     many = BrowseQuery.many | {"speaker"}
 
@@ -22,7 +22,7 @@ class ExportQuery(BrowseQuery, SubjectFilters):
 
 
 class ImportQuery(QueryString):
-    """How to import."""
+    """The options of an import."""
 
     dry_run: Annotated[bool, Field(description="Only tell what would become of each line.")] = False
 
@@ -37,7 +37,7 @@ class RefusedLine(Answer):
 
 
 class Imported(Answer):
-    """What became of a file."""
+    """The result of an import."""
 
     export_id: str
     exact: bool = Field(

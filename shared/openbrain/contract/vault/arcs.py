@@ -12,7 +12,7 @@ HOTTEST = 10
 
 
 class ArcsQuery(QueryString):
-    """What they are about."""
+    """The filters of a list of arcs."""
 
     q: Annotated[str, StringConstraints(pattern=r"\S", max_length=2000)]
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None

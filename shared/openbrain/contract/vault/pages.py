@@ -17,7 +17,7 @@ Name = Annotated[str, StringConstraints(max_length=100)]
 
 
 class MarkerBody(Body):
-    """What an agent learned, reached, decided, or saw burn."""
+    """A lesson, milestone, decision or alarm that an agent posts."""
 
     type: Literal["lesson", "milestone", "signal", "decision"]
     content: Annotated[str, StringConstraints(strict=True, pattern=r"\S", max_length=POST_CHARS)]
@@ -47,7 +47,7 @@ class ArtifactBody(Body):
 
 
 class VaultListQuery(QueryString):
-    """Which files."""
+    """The folder and the pattern of the files to list."""
 
     path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
@@ -55,13 +55,13 @@ class VaultListQuery(QueryString):
 
 
 class VaultReadQuery(QueryString):
-    """Which file."""
+    """The file to read."""
 
     path: Annotated[Path, Field(min_length=1)]
 
 
 class VaultSearchQuery(QueryString):
-    """Which words, and where."""
+    """The words to search for, and the folder."""
 
     q: Annotated[str, StringConstraints(pattern=r"\S", max_length=500)]
     path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
@@ -81,7 +81,7 @@ class FeedEntry(Answer):
 
 
 class Feed(Answer):
-    """What sessions read at their start, the highest priority first. Each entry stands in one of the three lists."""
+    """The entries that sessions read at their start, the highest priority first. Each is in one of the three lists."""
 
     hot_arcs: list[FeedEntry]
     inject_blocks: list[FeedEntry]
@@ -105,7 +105,7 @@ class Alarm(Answer):
 
 
 class MarkerWritten(Answer):
-    """Where a marker stands."""
+    """The location of a written marker."""
 
     ok: Literal[True]
     idempotency_key: str
@@ -128,7 +128,7 @@ class PageWritten(Answer):
 
 
 class Ingested(Answer):
-    """What became of a message and its files."""
+    """The result of storing a message and its files."""
 
     batch_id: str
     obsidian_path: str
@@ -182,7 +182,7 @@ class VaultHit(Answer):
 
 
 class VaultFound(Answer):
-    """What was found; `complete`: every page was looked at."""
+    """The lines found; `complete`: every page was searched."""
 
     results: list[VaultHit]
     count: int
@@ -190,7 +190,7 @@ class VaultFound(Answer):
 
 
 class DeepHealth(Answer):
-    """How the brain's parts are."""
+    """The health of the vault's disk, the embedder and the reasoner."""
 
     status: Literal["ok", "degraded"]
     service: str

@@ -12,7 +12,7 @@ from openbrain.ports.store.vault import TickState
 
 
 class TickQuery(QueryString):
-    """What the tick does."""
+    """The options of a tick."""
 
     dry_run: Annotated[bool, Field(description="Write nothing; the report has the diff.")] = False
     no_ai: Annotated[bool, Field(description="Do not ask the model.")] = False
@@ -21,7 +21,7 @@ class TickQuery(QueryString):
 
 
 class TickStateQuery(QueryString):
-    """How long to watch it."""
+    """The time for which a tick is watched."""
 
     wait: Annotated[
         int,
