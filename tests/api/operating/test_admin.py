@@ -145,7 +145,8 @@ async def test_a_key_is_told_who_it_is(brain: Brain) -> None:
 async def test_a_key_is_replaced_by_one_that_may_the_same(brain: Brain) -> None:
     app = brain.app()
     async with http(app, await brain.key(permissions=ADMIN)) as admin:
-        old = (await admin.post(KEYS, json=wanted(agent_id="bob", orgs=["acme"], rate_limit=500, toolsets=["vault"]))).json()
+        asked = wanted(agent_id="bob", orgs=["acme"], rate_limit=500, toolsets=["vault"])
+        old = (await admin.post(KEYS, json=asked)).json()
         new = await admin.post(f"{KEYS}/{old['id']}:rotate", json={"overlap_s": 60})
         again = await admin.post(f"{KEYS}/{old['id']}:rotate")
         body = new.json()
