@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rich.progress import track
@@ -32,22 +32,40 @@ Submitted = Callable[[int, str], Submission]
 async def fill(container: Container, count: int, submitted: Submitted | None = None, agent: str = "") -> None:
     """`count` memories, in both indexes when this returns: in 2 orgs and 20 projects, or as `submitted` makes one of a
     number and a text. What is there already stays."""
-    permissions = frozenset(Permission)
-    actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id=agent, permissions=permissions)
     submitted = submitted or _submission
     all_texts = texts(count)
     begun = time.perf_counter()
     there = await _indexed(container)
     for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
-        offers = [
-            Offer(submission=submitted(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
-            for number in range(start, min(start + STEP, count))
-        ]
-        outcomes = await remember(
-            offers, writes=container.store.writes, clock=container.clock, content_policy=container.content_policy
-        )
-        await _index(container, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
+        numbers = range(start, min(start + STEP, count))
+        await _index(container, await stored(container, [submitted(each, all_texts[each]) for each in numbers], agent))
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+
+
+async def stored(container: Container, submissions: Sequence[Submission], agent: str = "") -> list[str]:
+    """The ids of these memories, by the use case that all writes go through."""
+    permissions = frozenset(Permission)
+    actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id=agent, permissions=permissions)
+    offers = [Offer(submission=each, actor=actor, origin=Origin(actor="bench")) for each in submissions]
+    outcomes = await remember(
+        offers, writes=container.store.writes, clock=container.clock, content_policy=container.content_policy
+    )
+    return [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
+
+
+def announced(ids: Sequence[str]) -> list[CloudEvent[MemoryStored]]:
+    """The events of these new memories."""
+    return [
+        CloudEvent[MemoryStored](
+            id=memory_id,
+            source="/bench",
+            type="openbrain.memory.stored.v1",
+            data=MemoryStored(
+                memory_id=memory_id, workspace_id="default", version=1, revision=1, change=Change.CREATED
+            ),
+        )
+        for memory_id in ids
+    ]
 
 
 async def _indexed(container: Container) -> int:
@@ -69,17 +87,7 @@ def _submission(number: int, text: str) -> Submission:
 
 async def _index(container: Container, ids: list[str]) -> None:
     await container.store.outbox.delete([entry.id for entry in await container.store.outbox.take(5 * STEP)])
-    events = [
-        CloudEvent[MemoryStored](
-            id=memory_id,
-            source="/bench",
-            type="openbrain.memory.stored.v1",
-            data=MemoryStored(
-                memory_id=memory_id, workspace_id="default", version=1, revision=1, change=Change.CREATED
-            ),
-        )
-        for memory_id in ids
-    ]
+    events = announced(ids)
     text, vectors = await container.text_generation(), await container.vector_generation()
     store, clock = container.store, container.clock
     failed = dict(await embed_stored(events, store=store, embedder=container.embedder, clock=clock, batch=STEP))

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-_WORDS = (
+WORDS = (
     "cache key tenant deploy rollback queue retry index shard vector backup restore schema migration latency budget "
     "timeout ledger invoice customer session token scope agent memory signal harbour lighthouse captain otter heron "
     "river bridge market window kitchen garden winter summer morning evening teacher student doctor engineer"
@@ -18,13 +18,13 @@ def texts(count: int, seed: int = 1) -> list[str]:
 
 
 def _sentence(chance: random.Random) -> str:
-    return " ".join(chance.choices(_WORDS, k=28))
+    return " ".join(chance.choices(WORDS, k=28))
 
 
 def questions(count: int, seed: int = 2) -> list[str]:
     """`count` different questions in the same words."""
     chance = random.Random(seed)
-    return [f"what about the {' '.join(chance.sample(_WORDS, k=6))}?" for _ in range(count)]
+    return [f"what about the {' '.join(chance.sample(WORDS, k=6))}?" for _ in range(count)]
 
 
 def spread(values: Sequence[str], number: int) -> str:

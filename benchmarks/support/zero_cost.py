@@ -51,9 +51,9 @@ class ZeroCost:
         await self._real.close()
 
 
-def zero_cost_parts(settings: Settings) -> Container:
+def zero_cost_parts(settings: Settings, embedder: ZeroCost | None = None) -> Container:
     """For `openbrain_cli.system.embedded.pipeline.running`."""
     container = Container(settings, shared=True)
     # Token states cost a pass of the model: what is measured here is all but that.
-    container.__dict__.update(embedder=ZeroCost(), token_encoder=None)
+    container.__dict__.update(embedder=embedder or ZeroCost(), token_encoder=None)
     return container
