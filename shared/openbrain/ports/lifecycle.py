@@ -85,6 +85,21 @@ Place = tuple[int, str]
 """created_at and id of the last subject of a page."""
 
 
+class Partition(NamedTuple):
+    """Where memories are filed and who sees them: those of one partition of a workspace may be compared."""
+
+    project: str
+    memory_scope: str
+    type: str
+    org: str
+    audience: str
+
+    @classmethod
+    def of(cls, memory: Memory) -> "Partition":
+        """The partition of a memory."""
+        return cls(memory.project, memory.memory_scope.value, memory.type.value, memory.org, memory.audience)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """Which memories an operation is about: living ones of one workspace, of whatever agent."""
@@ -135,6 +150,16 @@ class Lifecycle(Protocol):
 
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         """Oldest first; `after` lists those that follow."""
+
+    async def partitions(self, selection: Selection, after: Partition | None) -> Sequence[tuple[Partition, int]]:
+        """Partitions that hold some of the selection, and how many: those of the next project and scope that follow
+        `after` in the store's order. None at the end."""
+
+    async def members(
+        self, selection: Selection, first: Partition, last: Partition, limit: int, after: Place | None
+    ) -> Sequence[Memory]:
+        """Memories of all partitions from the first to the last, of one project and scope, oldest first; `after` lists
+        those that follow."""
 
     async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
         """Preview of `apply`; a full workspace is not foreseen."""

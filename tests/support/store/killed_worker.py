@@ -9,7 +9,8 @@ from typing import Any
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
-from openbrain_housekeeper.handlers.lifecycle import clean, clusters, job, undo
+from openbrain_housekeeper.handlers.lifecycle import clean, job, undo
+from openbrain_housekeeper.handlers.lifecycle.clustering import clusters
 from openbrain_housekeeper.jobs.operations import Worker
 from openbrain_housekeeper.wiring.cleaning import cleaning
 from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
@@ -26,7 +27,7 @@ def work(folder: Path, settings: Mapping[str, Any], now: int, marks: Sequence[Ma
     """Until no operation is to be taken, or until a mark is met. A chunk a round."""
     end_with_parent()
     os.chdir(folder)
-    for module, name in ((job, "PAGE"), (clusters, "PAGE"), (clean, "PAGE"), (undo, "CHUNK")):
+    for module, name in ((job, "PAGE"), (clusters, "READ"), (clusters, "CLUSTERS"), (clean, "PAGE"), (undo, "CHUNK")):
         setattr(module, name, PAGE)
     prepare({"marks": marks})
     asyncio.run(_work(Settings(_env_file=None, data_dir=folder, **settings), now))

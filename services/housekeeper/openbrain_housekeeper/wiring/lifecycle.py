@@ -9,7 +9,7 @@ from openbrain.ports.lifecycle import BACKFILL_ORG, CONSOLIDATE, DEDUPE, PRUNE, 
 from openbrain.runtime.container import Container
 from openbrain.usecases.indexes.neighbours import Neighbours
 from openbrain_housekeeper.back_pressure import held_back, paced
-from openbrain_housekeeper.handlers.lifecycle.clusters import Clusters
+from openbrain_housekeeper.handlers.lifecycle.clustering.clusters import Clusters
 from openbrain_housekeeper.handlers.lifecycle.consolidate import Consolidate
 from openbrain_housekeeper.handlers.lifecycle.dedupe import Dedupe
 from openbrain_housekeeper.handlers.lifecycle.job import Job, LifecycleStep, RowByRow
@@ -40,6 +40,6 @@ def jobs(container: Container) -> Mapping[str, Job]:
         PRUNE: RowByRow(lifecycle, lambda operation: prune(operation, half_life_days)),
         REFILE: RowByRow(lifecycle, refile),
         BACKFILL_ORG: BackfillOrg(lifecycle),
-        DEDUPE: Dedupe(Clusters(lifecycle, neighbours)),
-        CONSOLIDATE: Consolidate(Clusters(lifecycle, neighbours), container.reasoner),
+        DEDUPE: Dedupe(Clusters(lifecycle, neighbours, time.monotonic)),
+        CONSOLIDATE: Consolidate(Clusters(lifecycle, neighbours, time.monotonic), container.reasoner),
     }

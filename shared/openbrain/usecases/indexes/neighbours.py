@@ -57,7 +57,7 @@ class Neighbours:
 
     async def placed(self, memories: Sequence[Memory]) -> Mapping[str, Placed]:
         """Memories whose vectors are of their current text."""
-        generation = await self._serving()
+        generation = await self.serving()
         found = await self._vectors.passages([memory.id for memory in memories], generation.model)
         return {
             memory.id: Placed(memory, _direction(found[memory.id].vectors))
@@ -65,11 +65,22 @@ class Neighbours:
             if memory.id in found and found[memory.id].revision == memory.revision and found[memory.id].vectors
         }
 
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """These memories as they are now."""
+        return await self._memories.rows(ids)
+
+    async def serving(self) -> Generation:
+        """The index that is asked, and whose vectors are compared."""
+        generation = await self._generations.serving(IndexKind.VECTOR)
+        if generation is None:
+            raise TryLater("no vector index serves yet: start an indexer for vectors")
+        return generation
+
     async def near(self, placed: Sequence[Placed], condition: Condition, least: float, limit: int) -> Sequence[Pair]:
         """Each with those within the condition that are of its place and may be at least so near."""
         if not placed:
             return ()
-        generation = await self._serving()
+        generation = await self.serving()
         searches = [VectorSearch(each.vector, AllOf((*_place(each.memory), condition)), limit + 1) for each in placed]
         answers = await self._index().search_many(generation.name, searches)
         pairs = [
@@ -81,12 +92,6 @@ class Neighbours:
         rows = await self._memories.rows(sorted({other for _, other in pairs}))
         found = await self.placed(list(rows.values()))
         return [(one, found[other]) for one, other in pairs if other in found and _together(one, found[other])]
-
-    async def _serving(self) -> Generation:
-        generation = await self._generations.serving(IndexKind.VECTOR)
-        if generation is None:
-            raise TryLater("no vector index serves yet: start an indexer for vectors")
-        return generation
 
 
 def _place(memory: Memory) -> Sequence[Condition]:

@@ -11,7 +11,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import CONSOLIDATE, DEDUPE, UNDO
 from openbrain.ports.models import Question, Thought
-from openbrain_housekeeper.handlers.lifecycle import clusters
+from openbrain_housekeeper.handlers.lifecycle.clustering import clusters, large
 from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.lifecycle.tenant import RISING, LifecycleTenant
@@ -174,10 +174,14 @@ async def test_a_model_words_it_where_it_adds_nothing(tenant: Tenant, answer: st
     assert (kept["content"] == "Deploys of the web shop are on Tuesdays at 9, by Ana.") is taken
 
 
+@pytest.mark.parametrize("in_memory", [True, False], ids=["in memory", "by the index"])
 async def test_killed_at_every_step_it_ends_as_if_it_had_not_been(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, in_memory: bool
 ) -> None:
-    monkeypatch.setattr(clusters, "PAGE", 2)
+    for name in ("READ", "WALKED", "CLUSTERS"):
+        monkeypatch.setattr(clusters, name, 2)
+    if not in_memory:
+        monkeypatch.setattr(clusters, "BLOCK_BYTES", 1)
     for text in (*WORDINGS, *OTHERS):
         await remembered(tenant.admin, text)
     await tenant.brain.settle()
@@ -199,11 +203,15 @@ async def test_killed_at_every_step_it_ends_as_if_it_had_not_been(
     assert await tenant.unversioned() == before
 
 
+@pytest.mark.parametrize("in_memory", [True, False], ids=["in memory", "by the index"])
 async def test_of_a_cluster_that_is_too_large_the_next_runs_take_the_rest(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, in_memory: bool
 ) -> None:
-    for name in ("PAGE", "MOST", "NEIGHBOURS"):
+    for name in ("READ", "WALKED", "CLUSTERS", "MOST"):
         monkeypatch.setattr(clusters, name, 2)
+    monkeypatch.setattr(large, "NEIGHBOURS", 2)
+    if not in_memory:
+        monkeypatch.setattr(clusters, "BLOCK_BYTES", 1)
     for number in range(7):
         await remembered(tenant.admin, f"Deploys are on Tuesdays{'!' * number}", tags=[f"tag {number}"])
     await tenant.brain.settle()

@@ -10,7 +10,7 @@ from openbrain.domain.memory import DAY, Memory
 from openbrain.ports.lifecycle import Action, Change, Subject, Use
 from openbrain.usecases.indexes.neighbours import place_of
 from openbrain_housekeeper.handlers.lifecycle import consolidate, dedupe
-from openbrain_housekeeper.handlers.lifecycle.clusters import connected_components
+from openbrain_housekeeper.handlers.lifecycle.clustering.large import connected_components
 from tests.support.indexes.entries import memory
 
 NOW = 100 * DAY

@@ -13,7 +13,7 @@ from openbrain.ports.lifecycle import Action, Change, Decide, Selection, Subject
 from openbrain.ports.models import Reasoner
 from openbrain.ports.store.operations import Operation
 from openbrain.usecases.indexes.neighbours import Placed
-from openbrain_housekeeper.handlers.lifecycle.clusters import Clusters, Cosine
+from openbrain_housekeeper.handlers.lifecycle.clustering.clusters import Clusters, Cosine
 from openbrain_housekeeper.handlers.lifecycle.job import Found
 from openbrain_housekeeper.handlers.lifecycle.joining import joined_names, joined_use
 from openbrain_housekeeper.handlers.lifecycle.wording import worded

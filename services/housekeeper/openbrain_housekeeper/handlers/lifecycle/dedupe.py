@@ -9,7 +9,7 @@ from openbrain.domain.text.duplicates.near import COSINE, Reading, exact_duplica
 from openbrain.ports.lifecycle import Action, Change, Decide, Selection, Subject
 from openbrain.ports.store.operations import Operation
 from openbrain.usecases.indexes.neighbours import Placed, place_of
-from openbrain_housekeeper.handlers.lifecycle.clusters import Clusters, Cosine
+from openbrain_housekeeper.handlers.lifecycle.clustering.clusters import Clusters, Cosine
 from openbrain_housekeeper.handlers.lifecycle.job import Found
 from openbrain_housekeeper.handlers.lifecycle.joining import joined_names, joined_use
 

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.tenants.lifecycle import applying, foreseeing, subjects, undoing
+from openbrain.adapters.sql.tenants.lifecycle import applying, foreseeing, partitions, subjects, undoing
+from openbrain.domain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import (
     Action,
@@ -11,6 +12,7 @@ from openbrain.ports.lifecycle import (
     ChangePlace,
     Decide,
     GroupResult,
+    Partition,
     Place,
     Selection,
     Subject,
@@ -30,6 +32,16 @@ class SqlLifecycle:
 
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         return await self._database.read(lambda connection: subjects.page(connection, selection, limit, after))
+
+    async def partitions(self, selection: Selection, after: Partition | None) -> Sequence[tuple[Partition, int]]:
+        return await self._database.read(lambda connection: partitions.partitions(connection, selection, after))
+
+    async def members(
+        self, selection: Selection, first: Partition, last: Partition, limit: int, after: Place | None
+    ) -> Sequence[Memory]:
+        return await self._database.read(
+            lambda connection: partitions.members(connection, selection, first, last, limit, after)
+        )
 
     async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
         now = self._clock.now()

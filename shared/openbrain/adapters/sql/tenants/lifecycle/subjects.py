@@ -13,17 +13,17 @@ from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equal
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import PINNED, Action, Change, Decide, GroupResult, Place, Selection, Subject, Use
 
-_PLACE = (memories.c.created_at, memories.c.id)
+PLACE = (memories.c.created_at, memories.c.id)
 
 
 def count(connection: Connection, selection: Selection) -> int:
-    return connection.scalar(select(func.count()).select_from(memories).where(_selected(selection))) or 0
+    return connection.scalar(select(func.count()).select_from(memories).where(selected(selection))) or 0
 
 
 def page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
     """Along the index of a workspace's memories by age."""
-    where = and_(_selected(selection), following(after))
-    query = select(*memory_columns(connection)).where(where).order_by(*_PLACE).limit(limit)
+    where = and_(selected(selection), following(after))
+    query = select(*memory_columns(connection)).where(where).order_by(*PLACE).limit(limit)
     return with_use(connection, to_memories(connection, connection.execute(query)))
 
 
@@ -40,8 +40,8 @@ def decided(
     connection: Connection, selection: Selection, ids: Sequence[str], rows: Sequence[Memory], decide: Decide
 ) -> tuple[GroupResult, Mapping[str, Subject]]:
     """The decisions on these rows, and the decided rows, by id."""
-    selected = matcher(selection.condition())
-    rows = [row for row in rows if selected(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
+    chosen = matcher(selection.condition())
+    rows = [row for row in rows if chosen(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
     kept = matcher(AnyOf((held(connection, selection.workspace_id), Equals("tags", PINNED))))
     place = {memory_id: number for number, memory_id in enumerate(ids)}
     free = sorted((row for row in rows if not kept(row)), key=lambda row: place[row.id])
@@ -67,7 +67,8 @@ def _consistent(changes: Sequence[Change]) -> Sequence[Change]:
     return changes
 
 
-def _selected(selection: Selection) -> ColumnElement[bool]:
+def selected(selection: Selection) -> ColumnElement[bool]:
+    """Condition of the rows of a selection."""
     old = and_(memories.c.created_at <= selection.made_by, memories.c.confirmed_at <= selection.made_by)
     return and_(LIVING, compiled(selection.condition()), old)
 

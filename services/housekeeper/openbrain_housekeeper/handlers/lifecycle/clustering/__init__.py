@@ -1,0 +1,1 @@
+"""Memories that belong together, found partition by partition."""

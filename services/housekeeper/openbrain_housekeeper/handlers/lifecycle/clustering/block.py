@@ -1,0 +1,85 @@
+"""A block: partitions that are compared in memory, and what was found in them so far.
+
+Read page by page, compared slice by slice, then given out cluster by cluster. It holds nothing that the store does not
+say: whoever lacks it reads and compares again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from openbrain.domain.memory import Memory
+from openbrain.ports.lifecycle import Partition, Place
+from openbrain.usecases.indexes.neighbours import Placed
+from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
+from openbrain_housekeeper.handlers.lifecycle.clustering.near_rows import NearRows, Rows
+
+PAIRS = 50
+"""Of one step: to read and compare them is a short piece of work."""
+Cluster = tuple[Place, Sequence[int]]
+"""Place of the oldest, and the row numbers of all by age."""
+
+
+class Block:
+    """The memories from the first to the last partition, which are of one project and scope, by age; `model`: the one
+    whose vectors are compared."""
+
+    def __init__(self, first: Partition, last: Partition, model: str) -> None:
+        self.first, self.last, self.model = first, last, model
+        self.read = 0
+        """The number of memories read."""
+        self.read_to: Place | None = None
+        self.whole, self.compared = False, False
+        """Whether all were read, and compared."""
+        self.steps = 0
+        """Pages read, and pairs compared some at a time."""
+        self.linked = Components()
+        """Row numbers of those that belong together."""
+        self._rows = Rows()
+        self._members: list[tuple[int, str, int]] = []
+        self._partitions: dict[Partition, int] = {}
+        self._slices: Iterator[Sequence[NearRows]] | None = None
+        self._near: deque[NearRows] = deque()
+        self._clusters: Sequence[Cluster] | None = None
+
+    def add(self, page: Sequence[Memory], placed: Mapping[str, Placed]) -> None:
+        """Take in a page, and the vectors of those of it that are compared."""
+        for memory in page:
+            one = placed.get(memory.id)
+            if one is not None:
+                partition = Partition.of(memory)
+                self._rows.add(one.vector, self._partitions.setdefault(partition, len(self._partitions)))
+                self._members.append((memory.created_at, memory.id, memory.revision))
+        self.read += len(page)
+        if page:
+            self.read_to = page[-1].created_at, page[-1].id
+
+    async def next_pairs(self, least: float) -> Sequence[NearRows]:
+        """The next that are near each other and not linked yet, at most `PAIRS`."""
+        if self._slices is None:
+            self._slices = self._rows.slices(least)
+        if not self._near:
+            # In a thread: a product leaves the interpreter to others.
+            near = await asyncio.to_thread(next, self._slices, None)
+            self.compared = near is None
+            self._near.extend(near or ())
+        pairs: list[NearRows] = []
+        while self._near and len(pairs) < PAIRS:
+            pair = self._near.popleft()
+            if not self.linked.together(pair.one, pair.other):
+                pairs.append(pair)
+        return pairs
+
+    def id_of(self, row: int) -> str:
+        """The memory of a row."""
+        return self._members[row][1]
+
+    def placed(self, row: int, memory: Memory) -> Placed | None:
+        """The memory with its vector; None where it has changed since it was read."""
+        return Placed(memory, self._rows.vector(row)) if memory.revision == self._members[row][2] else None
+
+    def clusters(self, after: Place | None, limit: int) -> Sequence[Cluster]:
+        """Clusters whose oldest follows that place, when all were compared."""
+        if self._clusters is None:
+            self._clusters = [(self._members[rows[0]][:2], rows) for rows in self.linked.all()]
+        return [each for each in self._clusters if after is None or each[0] > after][:limit]
