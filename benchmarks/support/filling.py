@@ -35,7 +35,7 @@ async def fill(container: Container, count: int, submitted: Submitted | None = N
     submitted = submitted or _submission
     all_texts = texts(count)
     begun = time.perf_counter()
-    there = await _indexed(container)
+    there = await indexed(container)
     for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
         numbers = range(start, min(start + STEP, count))
         await _index(container, await stored(container, [submitted(each, all_texts[each]) for each in numbers], agent))
@@ -68,7 +68,8 @@ def announced(ids: Sequence[str]) -> list[CloudEvent[MemoryStored]]:
     ]
 
 
-async def _indexed(container: Container) -> int:
+async def indexed(container: Container) -> int:
+    """The number of memories in the vector index."""
     extent = Extent(kind=IndexKind.VECTOR)
     return await container.store.expected_entries.count_extent(
         extent

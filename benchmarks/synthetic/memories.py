@@ -19,8 +19,8 @@ from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import MemoryType
 
 PLACES = 60
-_BACK = 10 * PLACES
-"""From a copy back to what it repeats."""
+_BACK = 11 * PLACES
+"""From a copy back to what it repeats, which is none."""
 _COPIES, _LONGER = (0, 1), (2, 3, 4)
 """Numbers modulo 100."""
 _TOPICS, _OWN, _DIMENSIONS = 2048, 4096, 384
