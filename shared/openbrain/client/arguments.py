@@ -29,7 +29,7 @@ class Filters(TypedDict):
 
 
 class SubjectFilters(Filters):
-    """The same, and what is about one person."""
+    """The filters, and what is about one person."""
 
     speaker: NotRequired[str | Sequence[str]]
     """The speaker."""
@@ -38,7 +38,7 @@ class SubjectFilters(Filters):
 
 
 class Lifecycled(TypedDict):
-    """Which memories a lifecycle job goes through; a key left out is no limit."""
+    """The memories that a lifecycle job goes through; a key left out is no limit."""
 
     org: NotRequired[str]
     project: NotRequired[str]
@@ -77,7 +77,7 @@ class CleanedWhat(Lifecycled):
 
 
 class Refiled(Lifecycled):
-    """Where memories go; at least one place, and one filter. '' is no org, or no project."""
+    """The place to file memories at; at least one part of it, and one filter. '' is no org, or no project."""
 
     to_org: NotRequired[str]
     to_project: NotRequired[str]

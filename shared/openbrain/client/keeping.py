@@ -49,7 +49,7 @@ class KeepingWire(Wire):
         repeat: bool = True,
         well: tuple[int, ...] = (200, 201),
     ) -> A:
-        """As of any client; `Kept` where a write has to wait."""
+        """Send a request; `Kept` where a write has to wait."""
         write = Write(method, path, body, query or {}, headers or {})
         rest: dict[str, Any] = {"content": content, "repeat": repeat, "well": well}
         if content is not None or not write.kept:

@@ -17,9 +17,9 @@ from openbrain.settings import Logs
 LIBRARY = "library.message"
 """The event of every line that is not ours."""
 CLIENT_KEYS = "openbrain_event"
-"""Where the client, which has no structlog, puts the name and the keys of its events."""
+"""The attributes in which the client, which has no structlog, puts the name and the keys of its events."""
 _TRUSTED = ("uvicorn", "uvicorn.error")
-"""They tell where a server listens and why it can't."""
+"""Loggers that say where a server listens and why it can't."""
 _ADOPTED = (*_TRUSTED, "uvicorn.access", "faststream", "mcp")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n((?:[ \t].*\n)+)([\w.]+)")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -77,7 +77,7 @@ def _heard(record: logging.LogRecord) -> bool:
 
 
 def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
-    """Where it was said and by which template. What was put into the template, or into a finished sentence, and the
+    """Give a library's record its place and template. What was put into the template, or into a sentence, and the
     text of an exception may hold content."""
     record: logging.LogRecord = event["_record"]
     template, values = str(event["event"]), event.pop("positional_args", ())

@@ -22,7 +22,7 @@ class Message:
     org: str = ""
     created_at: int
     seq: int = 0
-    """Its number in the recipient's inbox, without gaps; given when it is stored."""
+    """The message's number in the recipient's inbox, without gaps; given when it is stored."""
     read_at: int | None = None
     subscription_id: str | None = None
     """Of the standing query that it is a match of; then `content` is empty, and the text is that of the memory."""
@@ -81,7 +81,7 @@ class Policy(StrEnum):
     """Memories end a number of days after they were written."""
     STAY = "stay"
     PROMOTE = "promote"
-    """As `EXPIRE`, but memories that are no turns become the project's when the session ends."""
+    """Like `EXPIRE`, but memories that are no turns become the project's when the session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Session:
     """Unique for its owner: two agents may use the same one, of two sessions."""
     workspace_id: str
     agent_id: str
-    """Its owner: who started it."""
+    """The owner: the agent that started the session."""
     org: str = ""
     project: str = ""
     policy: Policy = Policy.EXPIRE

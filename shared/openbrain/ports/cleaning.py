@@ -41,7 +41,7 @@ Spellings = Mapping[str, int]
 ERASED = "[erased]"
 """In the place of a text that was struck out."""
 BesidePlace = tuple[int, tuple[Any, ...] | None]
-"""Where a page of them ends."""
+"""The end of a page of texts."""
 
 
 class Party(NamedTuple):
@@ -59,7 +59,7 @@ class BesideRow(NamedTuple):
     """One of them."""
 
     what: str
-    """As `message`, `question`, `signal`."""
+    """`message`, `question` or `signal`."""
     data: Mapping[str, Any]
 
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Address(Protocol):
-    """Where to post, and what bodies are signed with."""
+    """The address to post to, and the secret that bodies are signed with."""
 
     @property
     def id(self) -> str: ...

@@ -126,7 +126,7 @@ FUZZY_WORDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page ended: the last hit, and how many came before it and with it."""
+    """The end of a page: the last hit, and the number of hits up to it."""
 
     score: float
     memory_id: str
@@ -298,7 +298,7 @@ class TextIndex(Accountable, Replaceable, Engine, Protocol):
         of five letters or more, but not in their first two. As with `marks` no server is needed."""
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
-        """Where the words and phrases of the query stand in each text, in order, none overlapping. The texts are the
+        """Find the words and phrases of the query in each text, in order, none overlapping. The texts are the
         caller's; nothing of the index is read, nothing is sent anywhere, and no server is needed."""
 
 
@@ -311,7 +311,7 @@ class VectorIndex(Accountable, Replaceable, Engine, Protocol):
         """Make the generation `name` if it is missing; `SetupError` with both numbers where dimensions differ."""
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
-        """As in `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
+        """Write like `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, each once with its best passage; score is the cosine, -1..1."""

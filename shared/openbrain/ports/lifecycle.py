@@ -102,12 +102,12 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which memories an operation is about: living ones of one workspace, of whatever agent."""
+    """The memories that an operation is about: living ones of one workspace, of any agent."""
 
     workspace_id: str
     criteria: Criteria
     at: int
-    """When it was asked for (microseconds): what has expired by then is left to that."""
+    """The time of the request (microseconds): what has expired by then is left to expiry."""
     made_by: int
     """Created and last confirmed then, or before."""
 
@@ -199,7 +199,7 @@ class Run:
     name: str
     kind: str
     schedule: str
-    """As cron says it, in UTC."""
+    """A cron expression, in UTC."""
     request: Mapping[str, Any]
     """Of the operation, as JSON values."""
 
@@ -210,7 +210,7 @@ class PolicyDocument:
 
     workspace_id: str
     given: Mapping[str, Any]
-    """As its admin wrote it, as JSON values."""
+    """The policies as an admin wrote them, as JSON values."""
     runs: Sequence[Run] = ()
     holds: Sequence[Criteria] = ()
     """Legal holds: what they are about leaves by no job, policy or retention. One without limits holds everything."""
@@ -239,7 +239,7 @@ def kept(selection: Selection) -> Mapping[str, Any]:
 
 
 def plain(criteria: Criteria) -> dict[str, Any]:
-    """Its limits as JSON values, for `Criteria.of`."""
+    """The limits as JSON values, for `Criteria.of`."""
     empty: tuple[Any, ...] = ("", ())
     given = asdict(criteria).items()
     return {name: value for name, value in given if value not in empty and value is not None and value is not False}

@@ -25,7 +25,7 @@ class ModelIdentity:
         return f"{slug}-{self.digest[:12]}-{self.dimensions}-p{self.prompt_version}s{self.splitter_version}"
 
     def request(self) -> Mapping[str, Any]:
-        """As the operation of a model change names it."""
+        """The model as the operation of a model change names it."""
         return {"model": self.key, "model_name": self.name, "dimensions": self.dimensions}
 
 
@@ -38,7 +38,7 @@ class Embedder(Protocol):
     """All methods raise `TryLater` while the model can't be reached."""
 
     async def identity(self) -> ModelIdentity:
-        """Which model answers; asked of the server once and then remembered. `SetupError` when it is missing."""
+        """Identify the model that answers, asked of the server once. `SetupError` when it is missing."""
 
     async def unchanged(self) -> bool:
         """Whether the model under this name still is the one of `identity`; a vector of another one is never given."""
@@ -96,7 +96,7 @@ class TokenEncoder(Protocol):
         None where it has no states. A word counts the less the more these documents share it."""
 
     def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        """As `similarities`, with equal weights of all words: of each document alone, comparable between questions."""
+        """`similarities` with equal weights of all words: of each document alone, comparable between questions."""
 
     async def close(self) -> None:
         """Release the model."""

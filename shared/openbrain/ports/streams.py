@@ -68,7 +68,7 @@ class StreamState:
     name: str
     length: int
     first_id: str | None
-    """Where it begins: what came before was trimmed. None: it is empty."""
+    """The id of the oldest entry: what came before was trimmed. None: the stream is empty."""
     last_id: str | None
     groups: Sequence[GroupState]
 
@@ -86,7 +86,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadFilter:
-    """Which dead letters; what is left out narrows nothing. `since` and `until`: milliseconds at which they died."""
+    """Filters of dead letters; one left out narrows nothing. `since` and `until`: milliseconds at which they died."""
 
     stream: str = ""
     group: str = ""
@@ -105,14 +105,14 @@ class DeadLetter:
     stream: str
     group: str
     entry: str
-    """Its id in the stream that it died in."""
+    """The entry's id in the stream that it died in."""
     error: str
     message: str
     attempts: int
     abandonments: int
     first_at: int
     last_at: int
-    """When it died, in milliseconds."""
+    """The time of its death, in milliseconds."""
     bytes: int
     """Of its fields."""
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -151,7 +151,7 @@ class HandedOver:
 
     entries: int
     last_id: str | None
-    """Where the next step goes on behind; None where this one copied nothing."""
+    """The id that the next step goes on behind; None where this one copied nothing."""
     waiting: int
     """Entries that the group has not settled yet."""
     more: bool
@@ -190,7 +190,7 @@ class StreamRedelivery(Protocol):
         """The number of a replay's entries that the group has not settled."""
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
-        """As `StreamAdmin.dead`, with the entries' fields."""
+        """List dead letters like `StreamAdmin.dead`, with the entries' fields."""
 
     async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]:
         """Existing letters of these ids."""
@@ -291,7 +291,7 @@ class StreamedBroadcast:
 
     seq: int
     event: bytes
-    """As it was published."""
+    """The fields as they were published."""
 
 
 class BroadcastStream(Protocol):

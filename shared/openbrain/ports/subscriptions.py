@@ -39,7 +39,7 @@ class StandingQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWebhook:
-    """Where what a standing query finds is posted to, beside the inbox, and how far that has come."""
+    """The address that a standing query's matches are posted to, beside the inbox, and how far that has come."""
 
     id: str
     """Of the query."""

@@ -212,7 +212,7 @@ def disk_space(settings: Settings) -> DiskSpace:
 
 
 def embedded_folders(settings: Settings) -> list[Path]:
-    """Where embedded parts keep their files."""
+    """The folders in which embedded parts keep their files."""
     urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
     inside = f"unix://{settings.data_dir.resolve()}/"
     folders = [settings.data_dir] if any(url == EMBEDDED or url.startswith(inside) for url in urls) else []

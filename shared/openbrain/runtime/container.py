@@ -47,7 +47,7 @@ class Container:
 
     @property
     def transcripts(self) -> Path | None:
-        """Where agents' transcripts are: as the settings say, or where the user of this machine allowed it."""
+        """The folder of agents' transcripts: that of the settings, or the one that the user of this machine allowed."""
         return adapters.transcripts(self.settings)
 
     @cached_property

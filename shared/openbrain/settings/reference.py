@@ -32,7 +32,7 @@ class Line:
     """One setting."""
 
     name: str
-    """As the environment names it."""
+    """The setting's name in the environment."""
     kind: str
     default: str
     about: str

@@ -45,7 +45,7 @@ class Actor:
 
     @property
     def label(self) -> str:
-        """Its name in the audit."""
+        """The credential's name in the audit."""
         return (self.agent_id or self.name)[: limits.AGENT_CHARS]
 
     def require(self, permission: Permission) -> None:
@@ -54,7 +54,7 @@ class Actor:
             raise Forbidden(f"this key has no permission {permission}: ask for a key that has it")
 
     def speaking_as(self, agent_id: str | None) -> "Actor":
-        """The same credential with the agent that a request names, where the key may speak for it."""
+        """The same credential as the agent that a request names, where the key may speak for it."""
         if not agent_id or agent_id == self.agent_id or not ({ANY_AGENT, agent_id} & set(self.act_as)):
             return self
         return replace(self, agent_id=agent_id)
@@ -79,7 +79,7 @@ class Actor:
             raise Forbidden("this key is not allowed that org")
 
     def viewer(self, session_id: str = "") -> Viewer:
-        """Its eyes, within the session that the request names."""
+        """The viewer that the credential stands for, within the session that the request names."""
         return Viewer(
             workspace_id=self.workspace_id,
             agent_id=self.agent_id,

@@ -30,7 +30,7 @@ class Memory:
 
     used: int
     limit: int
-    """Its own, or the one that the settings put in its place."""
+    """The stream server's own limit, or the one that the settings put in its place."""
 
 
 Ask = Callable[[], Awaitable[Memory]]
@@ -59,7 +59,7 @@ class Pressure:
         self._backlog, self._memory, self._clock, self._close = backlog, memory, clock, close
         self._outbox_limit, self._memory_share, self._disk = outbox_limit, memory_share, disk
         self._failed: tuple[float, str] | None = None
-        """When a write failed last, and why, with none that succeeded since."""
+        """The time and the reason of the last failed write, with none that succeeded since."""
         self._answers: bool | None = None
         """Whether the stream server did at the last look."""
         self._full: dict[str, str] = {}
@@ -74,14 +74,14 @@ class Pressure:
             raise Backlogged(why)
 
     async def admit_events(self) -> None:
-        """The same for what takes its input from the streams: the stream server's memory does not count, for reading
+        """Admit what takes its input from the streams: the stream server's memory does not count, for reading
         on is what empties it."""
         await self._look()
         if why := self._full.get("disk") or self._full.get("outbox"):
             raise Backlogged(why)
 
     async def refusal(self) -> str | None:
-        """Why writes are refused now; None while they are taken."""
+        """The reason why writes are refused now; None while they are taken."""
         await self._look()
         return "; ".join(self._full.values()) or self._last_failure()
 

@@ -1,4 +1,4 @@
-"""Which submissions on a stream were of a memory that is to leave no trace."""
+"""The submissions on a stream that were of a memory which is to leave no trace."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

@@ -44,9 +44,9 @@ class Offer:
     key_lifetime: int = DAY
     """Microseconds for which the idempotency key is kept."""
     identity: str = ""
-    """As `Memory.identity`."""
+    """`Memory.identity`."""
     verbatim: bool = False
-    """Its content is kept letter by letter, echoes too, and secrets are masked, never refused."""
+    """A turn of a conversation: kept letter by letter, echoes too, with secrets masked, never refused."""
 
 
 def normalised(content: str) -> str:
@@ -177,7 +177,7 @@ def _own_words(content: str) -> str:
 
 
 def expiry(now: int, hours: int | None, at: int | None) -> int | None:
-    """When it ends, in microseconds; None never."""
+    """The time at which the memory expires, in microseconds; None for never."""
     if hours is not None:
         return now + hours * HOUR
     if at is not None and not now < at < NEVER:

@@ -17,8 +17,8 @@ def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str
 
 
 def party(criteria: Criteria) -> Party | None:
-    """Whose texts beside memories are meant too, where all of a workspace is; None where a memory must match more than
-    them, or nobody is named."""
+    """The party whose texts beside memories match too, in a whole workspace; None where a memory must match more
+    than it, or nobody is named."""
     named = Party(criteria.agents, criteria.speakers, criteria.says)
     alone = Criteria(agents=named.agents, speakers=named.speakers, says=named.says, only_project=criteria.only_project)
     return named if any(named) and criteria == alone else None

@@ -60,7 +60,7 @@ def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
 
 
 class Tenants:
-    """Which workspaces there are, looked up again after a second: one that was deleted takes nothing any more."""
+    """The workspaces that exist, looked up again after a second: a deleted one takes no submissions."""
 
     def __init__(
         self, workspaces: Workspaces, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic

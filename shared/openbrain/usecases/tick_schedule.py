@@ -1,4 +1,4 @@
-"""When ticks are due: the slots of a schedule, each asked for once, the last one also where it was missed."""
+"""The slots of the tick schedule: each is requested once, the last one also where it was missed."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta

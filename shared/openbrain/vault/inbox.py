@@ -58,6 +58,6 @@ def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, ma
 
 
 def attachment_path(batch: str, name: str) -> str:
-    """Where a file goes that is no page."""
+    """The path of a file that is no page."""
     plain = _NAME.sub("-", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(".-")[-100:]
     return f"{ATTACHMENTS}/{batch}/{plain or 'file'}"

@@ -28,7 +28,7 @@ class Thresholds:
     stale_signal_days: int = 3
     """Signals below critical of older arcs are no longer shown."""
     stale_inject_days: int = 30
-    """The same for inject blocks, whatever their severity; `ttl_days` of the marker wins; 0 for ever."""
+    """The days for inject blocks, whatever their severity; `ttl_days` of the marker wins; 0 for ever."""
     hot_arcs: int = 10
     """Rows of hot-arcs.md, at most."""
     hot_arc_chars: int = 80

@@ -91,7 +91,7 @@ def refusal(error: ApiError) -> OpenBrainError:
 
 
 def refused(status: int, kind: str) -> OpenBrainError:
-    """The same by its parts, as they stand in the answer to several requests at once."""
+    """Make the error of one part of an answer to several requests at once."""
     if passing(status, kind):
         return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if status in {401, 403}:

@@ -26,7 +26,7 @@ async def find(
     facets: Sequence[str],
     values: int,
 ) -> Found:
-    """As the port has it."""
+    """Find the hits of a query."""
     request: Json = {
         "query": question(query, condition),
         "size": limit,
@@ -48,7 +48,7 @@ async def find(
 async def counts(
     client: AsyncElasticsearch, index: str, names: Sequence[str], condition: AllOf, limit: int
 ) -> Sequence[Count]:
-    """As the port has it."""
+    """Count the values of fields."""
     request = {"query": compiled(condition), "size": 0, "aggs": {names[0]: _values(tuple(names), limit)}}
     answer = await _asked(client, index, request)
     return _counts(answer["aggregations"][names[0]], tuple(names))

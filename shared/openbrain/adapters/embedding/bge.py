@@ -31,7 +31,7 @@ KIND = SentenceModel(
 
 
 def installed_weights() -> Path:
-    """Where the package keeps its one file."""
+    """The path of the package's one file."""
     try:
         return Path(str(metadata.distribution(PACKAGE).locate_file(WEIGHTS)))
     except metadata.PackageNotFoundError:

@@ -36,7 +36,7 @@ class EmbeddedModel:
             return False
 
     def problem(self) -> str:
-        """Why it can't be used; '' where its file is there and is the one that was checked."""
+        """The reason why the model can't be used; '' where its file is there and is the one that was checked."""
         try:
             check_weights(self.weights(), self.kind.identity.digest, self.kind.remedy)
         except SetupError as error:

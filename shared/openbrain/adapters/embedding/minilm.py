@@ -88,7 +88,7 @@ def available() -> bool:
 
 
 def installed_weights() -> Path:
-    """Where the package keeps its one file; nothing of it is imported."""
+    """The path of the package's one file; nothing of it is imported."""
     try:
         return Path(str(metadata.distribution(PACKAGE).locate_file(WEIGHTS)))
     except metadata.PackageNotFoundError:

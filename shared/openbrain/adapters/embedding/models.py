@@ -26,7 +26,7 @@ class Model:
     query_prompt: str = ""
     document_prompt: str = ""
     wordpiece: bool = False
-    """Its tokens are those of BERT's uncased vocabulary, so they are counted exactly; else they are estimated."""
+    """Whether its tokens are those of BERT's uncased vocabulary, and so counted exactly; else they are estimated."""
     prompt_version: int = 1
 
     @property
@@ -80,7 +80,7 @@ MODELS: dict[str, Model] = {
 
 
 def server_name(name: str) -> str:
-    """As Ollama's models are named among each other: '' is the default, and `:latest` goes without saying."""
+    """The name by which Ollama's models are compared: '' is the default, and `:latest` goes without saying."""
     return (name or OLLAMA_DEFAULT).removesuffix(":latest")
 
 

@@ -25,7 +25,7 @@ from openbrain.ports.models import ModelIdentity
 TOKENS_A_RUN = 512
 """Padding included: more at once is not faster on one thread, and takes memory."""
 QUERY_TOKENS_A_RUN = 256
-"""The same for questions: of many at once, some 20 short ones keep a single one waiting for 0.1 s."""
+"""Tokens of questions, padding included: of many at once, some 20 short ones keep a single one waiting for 0.1 s."""
 
 PADDING = -1
 
@@ -49,7 +49,7 @@ def firsts(states: "NDArray[Any]", _tokens: "NDArray[Any]") -> "NDArray[Any]":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceModel:
-    """Which model, of BERT's vocabulary. `identity.digest` is the sha256 of the one file of weights."""
+    """A model of BERT's vocabulary. `identity.digest` is the sha256 of the one file of weights."""
 
     product: str
     identity: ModelIdentity

@@ -45,7 +45,7 @@ def framed(tokens: Sequence[int]) -> list[int]:
 
 
 def words(text: str) -> tuple[list[int], list[int]]:
-    """Where each word of a text starts, and how many tokens it has."""
+    """The start of each word of a text, and its number of tokens."""
     encoding = tokenizer().encode(text)
     starts: list[int] = []
     counts: list[int] = []

@@ -38,7 +38,7 @@ def damaged(error: BaseException) -> bool:
 
 
 def set_aside_index(path: Path, why: str) -> None:
-    """The same for an index, and say so."""
+    """Set an index aside, and log it."""
     aside = set_aside(path)
     _log.error(
         "start.damaged_set_aside",

@@ -116,7 +116,7 @@ def holder(folder: Path) -> Holder | None:
 
 
 def unwritable(folder: Path, error: OSError) -> SetupError:
-    """Why nothing can be kept in a folder, and what to do about it."""
+    """The reason why nothing can be stored in a folder, and its remedy."""
     return SetupError(
         f"nothing can be kept in {folder} ({error.strerror or 'the system refused'}): make room or take the right to "
         "write there, or choose another folder with --data or OPENBRAIN_DATA_DIR"

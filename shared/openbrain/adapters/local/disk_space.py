@@ -30,7 +30,7 @@ class DiskSpace:
         return self._less_than(1)
 
     def to_start(self) -> str:
-        """The same for a start."""
+        """A description of the disk without room for a start; '' while there is enough."""
         return self._less_than(_TO_START)
 
     def for_index(self, least: int = 0) -> None:

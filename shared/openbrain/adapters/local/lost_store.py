@@ -20,7 +20,7 @@ def refuse_lost(folder: Path, database: Path) -> None:
 
 
 def set_aside(folder: Path, database: Path) -> list[Path]:
-    """Where the database is missing, give the indexes other names; which they have now."""
+    """Rename the indexes where the database is missing; give their new names."""
     if database.exists():
         return []
     return [item.rename(_free(item)) for item in _left(folder)]

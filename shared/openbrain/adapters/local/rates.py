@@ -24,7 +24,7 @@ class Bucket:
         self.at = now
 
     def allowance(self, rate: Rate, cost: int, *, granted: bool) -> Allowance:
-        """As it stands."""
+        """The state of the bucket for the holder."""
         per_second = rate.per_minute / 60
         wait = 0.0 if granted else max(0.0, cost - self.tokens) / per_second
         return Allowance(granted, int(self.tokens), max(0.0, rate.burst - self.tokens) / per_second, wait)
@@ -41,7 +41,7 @@ class LocalRates:
         return self.take_now(holder, rate, cost)
 
     def take_now(self, holder: str, rate: Rate, cost: int) -> Allowance:
-        """The same at once."""
+        """Take from the holder's allowance without waiting."""
         now = self._clock.now()
         bucket = self._buckets.recent(holder)
         if bucket is None:
@@ -58,4 +58,4 @@ class LocalRates:
         self._buckets[holder] = Bucket(tokens, self._clock.now())
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""

@@ -19,7 +19,7 @@ def transcripts_allowed(data_dir: Path) -> bool:
 
 
 def transcripts_folder(data_dir: Path) -> Path | None:
-    """Where they are; None until the user said yes, or where there are none."""
+    """The folder of transcripts; None until the user agreed, or where there are none."""
     found = _read(data_dir)
     folder = found.get("folder") if found.get("read") is True else None
     return Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None

@@ -9,7 +9,7 @@ from openbrain.domain.errors import SetupError
 
 
 def checked_address(address: str) -> str:
-    """As it was given. `SetupError` for one that no probe can ask."""
+    """The address as it was given. `SetupError` for one that no probe can ask."""
     try:
         parts = urlsplit(address)
         fits = {
@@ -43,7 +43,7 @@ class Probes:
         return False
 
     async def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: each probe has a client of its own."""
 
     async def _answers(self, address: str) -> bool:
         import httpx

@@ -27,7 +27,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """As the host does it."""
+    """Resolve a name as the host does."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -65,7 +65,7 @@ class HttpPoster:
             await self._client.aclose()
 
     async def _addresses(self, parts: SplitResult) -> Sequence[str]:
-        """Its addresses, where all of them may be connected to."""
+        """Resolve a host to its addresses, where all of them may be connected to."""
         host = parts.hostname or ""
         try:
             addresses = await self._resolve(host, parts.port or _PORTS[parts.scheme])

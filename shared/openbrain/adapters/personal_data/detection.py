@@ -70,7 +70,7 @@ class PersonalDataDetector:
     """`Detector` of personal data."""
 
     def start(self) -> None:
-        """Nothing is to be loaded."""
+        """Do nothing: there is nothing to load."""
 
     async def ready(self) -> bool:
         """At once."""

@@ -165,7 +165,7 @@ class QdrantVectors:
         return self.collection(name)
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
-        """It holds no text, but tags and other names; its optimizer rewrites segments when it sees fit."""
+        """Report nothing left: the index holds no text, but names; its optimizer rewrites segments when it sees fit."""
         removed = await self.left_vectors(name, clear=True)
         left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
         return Scrubbed(

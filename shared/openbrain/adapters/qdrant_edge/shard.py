@@ -66,7 +66,7 @@ are found, filtered or not; without any .957."""
 _PASSAGE = "5"
 """Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
 _VERSION_AT = 14
-"""Where an UUID tells its version."""
+"""The position of the version in a UUID."""
 _BUCKETS = 2**16
 """More than there are: what stands above is the digest."""
 _made = maker(Standing)

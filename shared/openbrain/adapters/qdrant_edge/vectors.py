@@ -36,7 +36,7 @@ SLICE = 32
 TOGETHER = 8
 """Searches before the first turn of the loop: most of what is gained by more, in the time of about three alone."""
 TURN_S = 0.02
-"""Where so many take less than this, twice as many come before the next."""
+"""The time of searches before a turn: where they take less, twice as many come before the next."""
 PAGE = 250
 """Points looked at between two turns: about 2 ms."""
 TO_OPEN = 64 * 1024 * 1024
@@ -179,7 +179,7 @@ class QdrantEdgeVectors:
             await self._gives_way()
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
-        """It holds no text; of names it holds hashes."""
+        """Report nothing left: the index holds no text, and of names only hashes."""
         return Scrubbed(details={"product": "qdrant-edge", "holds": "no text"})
 
     async def expose(self, name: str) -> None:

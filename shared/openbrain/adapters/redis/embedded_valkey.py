@@ -47,7 +47,7 @@ class EmbeddedValkey:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
+        """The URL that clients connect to."""
         return f"unix://{self._socket}"
 
     async def start(self) -> str:

@@ -222,7 +222,7 @@ class Generation:
             return len(ids)
 
     def unclean(self, segments: Sequence[str] | None) -> Unclean:
-        """As `scrubbing.unclean`; files of segments that are gone go first."""
+        """Find what `scrubbing.unclean` finds; files of removed segments are deleted first."""
         with self._writing:
             if self._writer is not None:
                 self._writer.garbage_collect_files()

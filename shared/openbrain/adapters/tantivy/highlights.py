@@ -1,4 +1,4 @@
-"""Where the words of a query stand in a text of the caller's, by the English analysis of both text indexes."""
+"""Positions of the words of a query in a text of the caller's, by the English analysis of both text indexes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property

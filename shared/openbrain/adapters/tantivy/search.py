@@ -27,7 +27,7 @@ class Reader:
     def find(
         self, query: TextQuery, condition: AllOf, limit: int, after: Place | None, facets: Sequence[str], values: int
     ) -> Found:
-        """As the port has it."""
+        """Find the hits of a query."""
         asked = question(query, self.analyzer, self.fields)
         if asked is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
@@ -37,7 +37,7 @@ class Reader:
         return Found(hits=hits, total=total, facets=counted)
 
     def counts(self, names: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
-        """As the port has it."""
+        """Count the values of fields."""
         return self._counted(tuple(names), self._whole(condition), limit)
 
     def _whole(self, condition: AllOf) -> Query:

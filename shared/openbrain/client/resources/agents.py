@@ -37,7 +37,7 @@ SUBSCRIPTIONS = "/v1/brain/subscriptions"
 
 
 class NewSession(TypedDict):
-    """Where the agent works, and what becomes of what it keeps in the session."""
+    """The place where the agent works, and the policy for the session's memories."""
 
     session_id: NotRequired[str]
     """The agent's own; else one is made."""

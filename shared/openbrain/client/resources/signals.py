@@ -52,7 +52,7 @@ class NewSignal(TypedDict):
 
 
 class NewHalt(TypedDict):
-    """Why everyone stops, and who is everyone."""
+    """The reason for a halt, and the agents that it stops."""
 
     title: str
     content: NotRequired[str]
@@ -65,7 +65,7 @@ class NewHalt(TypedDict):
 
 
 class SignalsWanted(TypedDict):
-    """Which signals; a key left out narrows nothing."""
+    """The filters of signals; a key left out narrows nothing."""
 
     state: NotRequired[Sequence[SignalState | str]]
     min_severity: NotRequired[Severity | str]
@@ -76,7 +76,7 @@ class SignalsWanted(TypedDict):
 
 
 class Place(TypedDict):
-    """Where the listener works: a halt of another org or project is none of its own."""
+    """The place where the listener works: a halt of another org or project does not concern it."""
 
     org: NotRequired[str]
     project: NotRequired[str]

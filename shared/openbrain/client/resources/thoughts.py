@@ -20,7 +20,7 @@ Value = str | int | bool
 
 
 class ThoughtFilter(TypedDict):
-    """Which thoughts."""
+    """The filters of thoughts."""
 
     source: NotRequired[str]
     metadata_id: NotRequired[str]
@@ -80,7 +80,7 @@ class Thoughts:
         metadata: Mapping[str, Any] | None = None,
         session_id: str | None = None,
     ) -> ThoughtAnswer:
-        """Its content, or all of its metadata."""
+        """Change a thought's content, or all of its metadata."""
         given = {"content": content, "metadata": metadata}
         body = {name: value for name, value in given.items() if value is not None}
         query = {"session_id": session_id}

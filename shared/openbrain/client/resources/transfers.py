@@ -1,4 +1,4 @@
-"""Whole workspaces out and in."""
+"""Export and import of whole workspaces."""
 
 from collections.abc import AsyncGenerator
 from typing import Unpack

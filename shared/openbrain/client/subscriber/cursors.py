@@ -1,4 +1,4 @@
-"""Where a subscriber keeps how far it has heard."""
+"""The stores in which a subscriber keeps how far it has read."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Which halts stand for one agent."""
+"""The halts in force for one agent."""
 
 from collections.abc import Iterable
 
@@ -38,7 +38,7 @@ class Halts:
 
 
 def halt_of(broadcast: Broadcast) -> Halt:
-    """As far as a broadcast tells; times are left out."""
+    """The halt as far as a broadcast describes it; times are left out."""
     return Halt(
         id=broadcast.halt_id or "",
         workspace_id="",

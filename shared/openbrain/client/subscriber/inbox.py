@@ -51,7 +51,7 @@ class Inbox:
             await asyncio.sleep(backoff.next())
 
     async def _place(self) -> int:
-        """Where to go on. After the database was put back its numbers are lower than what was handled."""
+        """Find the number to go on at. After the database was restored its numbers are lower than what was handled."""
         if self.seq is None:
             self.seq = await self._cursor.load()
         last = await self._api.last_message()

@@ -1,4 +1,4 @@
-"""Which numbers of a row without gaps were heard."""
+"""The numbers of a sequence without gaps that were received."""
 
 
 class Progress:

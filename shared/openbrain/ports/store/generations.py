@@ -1,4 +1,4 @@
-"""Which indexes there are of each kind, which of them answers, and who writes them.
+"""The indexes of each kind, the one that serves, and the processes that write them.
 
 A generation is one index: an Elasticsearch index, a Qdrant collection, a folder. One of a kind serves; others may be
 built beside it or kept for going back. Whoever writes a kind writes all its written generations: `IndexWriter` rows
@@ -48,9 +48,9 @@ class Generation:
     updated_at: int = field(default=0, compare=False)
     """Since when it has its status, microseconds."""
     epoch: int = field(default=0, compare=False)
-    """That its index had when it was last seen whole (`index_standing`); 0: it was not looked at yet."""
+    """The epoch of its index when it was last seen whole (`index_loss`); 0: it was not looked at yet."""
     lost_at: int = field(default=0, compare=False)
-    """When its index was found missing, made anew or restored, microseconds; 0 once it is filled again."""
+    """The time at which its index was found missing, made anew or restored, microseconds; 0 once it is filled again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class IndexWriter:
 
 
 class Generations(Protocol):
-    """Which index serves, and which are written beside it."""
+    """The index that serves, and those that are written beside it."""
 
     async def serving(self, kind: IndexKind) -> Generation | None:
         """The one that answers."""
@@ -94,10 +94,10 @@ class Generations(Protocol):
         """Write it no more; again: the same. `NotFound` for an unknown one, `Conflict` for the one that serves."""
 
     async def lost(self, generation: Generation) -> None:
-        """Its index lacks what it held: it is not whole until `whole` says so. Again: as it was first noted."""
+        """Note that the index lacks what it held, until `whole` is called. Again: as it was first noted."""
 
     async def whole(self, generation: Generation, epoch: int) -> bool:
-        """Its index holds what it should, and this epoch. False, and nothing is noted, where it was lost or found again
+        """Note that the index is complete, and its epoch. False, and nothing is noted, where it was lost or found again
         since `generation` was read."""
 
     async def drop(self, kind: IndexKind, name: str) -> None:

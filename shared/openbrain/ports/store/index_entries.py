@@ -66,7 +66,7 @@ class ExpectedRow:
     updated_at: int
     content_hash: str
     changed_at: int
-    """When it last changed, left or fell due."""
+    """The time at which it last changed, left or fell due."""
     passages: int
     """Entries that it should have: 0 where it has ended, wants none, or its vectors are not there yet."""
     high: int
@@ -74,7 +74,7 @@ class ExpectedRow:
     living: bool
     """Whether entries are wanted at all."""
     waiting: bool
-    """Its vectors are not there yet for this revision."""
+    """The vectors of this revision do not exist yet."""
     failed: bool
     """Whether it can't be indexed at this revision, and is left alone until it changes or is replayed."""
     marked: bool
@@ -98,7 +98,7 @@ class IndexMarks(Protocol):
         """The number that could not be indexed as they are."""
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
-        """Which of these memories could not be indexed as they are."""
+        """Find those of these memories that could not be indexed as they are."""
 
     async def any_marked(self, kind: IndexKind) -> bool:
         """Whether an index of this kind was ever noted as holding a living memory."""
@@ -126,7 +126,7 @@ class ExpectedEntries(Protocol):
         """The expected sums by bucket of the rows behind `after`, up to `until`; no tombstones, no revisions."""
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
-        """The same one by one: of each entry that they should have `ids.mark`."""
+        """List `ids.mark` of each entry that the indexes should have."""
 
     async def rows_in(
         self, generation: Generation, after: str, until: str, buckets: Collection[int]
@@ -137,7 +137,7 @@ class ExpectedEntries(Protocol):
         """The first of these rows that are not marked, for a generation that serves; failed ones are left out."""
 
     async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
-        """These rows; ids without a row are absent."""
+        """Read these rows; ids without a row are absent."""
 
     async def count_extent(self, extent: Extent) -> int:
         """The number of memories."""
@@ -177,7 +177,7 @@ class Vectors(Protocol):
     """The cache of embeddings and the passages that use them."""
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
-        """Which model inputs already have a vector, and token states of this version where one is given."""
+        """Find the model inputs that already have a vector, and token states of this version where one is given."""
 
     async def save(
         self,

@@ -51,7 +51,7 @@ class RecallRecord:
 
 
 class Turn(NamedTuple):
-    """Where a memory stands in its session, and how long it is."""
+    """The position of a memory in its session, and its length."""
 
     session_id: str
     number: int
@@ -79,7 +79,7 @@ class Judged(NamedTuple):
     """`repeated`: this recall's result was judged before, as `verdict` says. `limited`: a bound is reached. `gone`: it
     does not live any more, or the viewer does not see it."""
     confidence: float | None
-    """As it is now."""
+    """The memory as it is now."""
 
 
 class Usage(Protocol):
@@ -100,9 +100,9 @@ class Past(Protocol):
     """Rows as they stood."""
 
     async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
-        """As they were at that time (microseconds), newest first: those within the condition today, made until then,
-        and neither forgotten nor erased since. Whether one lived then is told by it. `TryLater` where too many look at
-        once."""
+        """Read memories as they were at a time (microseconds), newest first: those that meet the condition now, made by
+        then, and neither forgotten nor erased since. Each tells whether it lived then. `TryLater` where too many look
+        at once."""
 
 
 class Memories(Protocol):
@@ -112,7 +112,7 @@ class Memories(Protocol):
         """By id, dead or alive, of any workspace: for callers that apply `visibility.matches`."""
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """The same for projectors: what is indexed stands as it is now, while marks, errors and the time of the last
+        """Read rows for projectors: what is indexed is as it is now, while marks, errors and the time of the last
         confirmation may be older."""
 
     async def listing(
@@ -140,7 +140,7 @@ class Memories(Protocol):
         time between."""
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
-        """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
+        """Count like `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
         `TryLater` where too many look at once."""
 
     async def count_embedded(self, condition: Condition) -> int:

@@ -14,7 +14,7 @@ TRACES = "traces"
 
 
 class OperationStatus(StrEnum):
-    """Its state."""
+    """The state of an operation."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -52,14 +52,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a step has brought an operation."""
+    """The point to which a step has brought an operation."""
 
     done: int
     total: int | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
     finished: bool = False
     waits: bool = False
-    """Nothing could be done now: it waits for others."""
+    """The step could do nothing: it waits for others."""
 
 
 class Operations(Protocol):

@@ -28,7 +28,7 @@ class Outbox(Protocol):
         counted. Cheap as long as there are few."""
 
     async def unpublished_since(self) -> int | None:
-        """When the oldest event was made that still waits in the outbox; None for an empty one."""
+        """Give the time of the oldest event that still waits in the outbox; None for an empty one."""
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
         """Announce these rows as they stand, at low priority, for one generation or all; how many there are."""

@@ -36,12 +36,12 @@ class RaiseStatus(StrEnum):
     """Counted on the open signal of the same identity; broadcast if it made that one stronger or wider, or the last
     broadcast is long ago."""
     GROUPED = "grouped"
-    """Its source says too much: counted on the one signal that stands for all of it."""
+    """The source raises too many: counted on the one signal that stands for all of them."""
     DUPLICATE = "duplicate"
-    """The same raise came before (`Raise.key`): nothing happened, but for its being held longer
+    """A repeated raise (`Raise.key`): nothing happened, but for its being held longer
     (`Raise.held_until`)."""
     EXPIRED = "expired"
-    """Its ttl was over before it arrived: nothing happened."""
+    """A raise whose ttl was over before it arrived: nothing happened."""
     REFUSED = "refused"
 
 
@@ -75,7 +75,7 @@ class SignalChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalFilter:
-    """Which signals; empty means any."""
+    """The filters of signals; empty means any."""
 
     states: Collection[SignalState] = ()
     min_severity: Severity | None = None
@@ -184,7 +184,7 @@ class Halts(Protocol):
         """Newest first; `before` (raised_at and id of one) lists those that follow it."""
 
     async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
-        """These agents have stopped; again: the first time stays. Not broadcast. `NotFound` where not seen."""
+        """Note that agents have stopped; again: the first time stays. Not broadcast. `NotFound` where not seen."""
 
     async def halt_acks(self, viewer: Viewer, halt_id: str, limit: int) -> Sequence[Acknowledgement]:
         """Oldest first. `NotFound` where not seen. Who is lacking: `signals.missing`."""

@@ -165,7 +165,7 @@ class Allowance:
     full_in_s: float
     """Seconds until the bucket is full again."""
     retry_after_s: float = 0.0
-    """Where nothing was granted: when there will be enough."""
+    """The time at which there will be enough, where nothing was granted."""
 
 
 class Rates(Protocol):

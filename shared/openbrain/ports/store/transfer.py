@@ -1,4 +1,4 @@
-"""Whole workspaces on their way out of one database and into another."""
+"""Export and import of whole workspaces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

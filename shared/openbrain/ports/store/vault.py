@@ -30,7 +30,7 @@ class VaultWrite:
     """Of all that was asked for."""
     path: str
     at: int
-    """When it was first asked for, microseconds."""
+    """The time of the first request, microseconds."""
     expires_at: int
     done: bool = False
 
@@ -60,11 +60,11 @@ class Vault(Protocol):
         content."""
 
     async def finish_vault_write(self, write: VaultWrite) -> None:
-        """Its file is written."""
+        """Note that the file is written."""
 
 
 class TickState(StrEnum):
-    """Its state."""
+    """The state of a tick."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -102,7 +102,7 @@ class Tick:
     finished_at: int | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
-    """Why it failed; of one that has not ended, why it was put off."""
+    """The reason of its failure; of a tick that has not ended, the reason of its delay."""
 
     @property
     def put_off(self) -> bool:

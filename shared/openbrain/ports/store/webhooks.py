@@ -51,7 +51,7 @@ class WebhookDeadLetter:
     attempts: int
     error: str
     at: int
-    """When it died; 0: it waits to be posted again."""
+    """The time at which it was given up; 0: it waits to be posted again."""
 
 
 class Webhooks(Protocol):

@@ -63,7 +63,7 @@ class Outcome:
 
 
 ExpectedVersions = frozenset[str] | None
-"""Which `Memory.edition` the caller has seen; None takes any. Another one is `Outdated`."""
+"""The `Memory.edition` that the caller has seen; None takes any. Another one is `Outdated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Living:
 
     rows: int
     newest: int
-    """When the last of them was made, whatever clock told it; microseconds, 0 where there is none."""
+    """The time at which the last of them was made, by whatever clock; microseconds, 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Box:
 
 
 def boxes(prefix: str, bound_workspaces: Sequence[str], wanted: DeadFilter | None = None) -> list[Box]:
-    """Where dead letters can lie, narrowed to a stream and a group."""
+    """The streams in which dead letters can lie, narrowed to a stream and a group."""
     filter_ = wanted or DeadFilter()
     known: Mapping[str, StreamSpec] = every_stream(bound_workspaces)
     return [
@@ -91,7 +91,7 @@ async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str | None =
 async def listed(
     client: Redis, among: Sequence[Box], wanted: DeadFilter, limit: int, after: str = ""
 ) -> tuple[list[DeadLetter], str | None]:
-    """As `ports.streams.StreamAdmin.dead`. Raises what redis-py raises."""
+    """List dead letters like `ports.streams.StreamAdmin.dead`. Raises what redis-py raises."""
     start = box_of(after, among)
     letters: list[DeadLetter] = []
     seen = 0

@@ -43,11 +43,11 @@ class Deferred:
         return list(islice(self.waiting.values(), count))
 
     def put(self, deliveries: Sequence[Delivery[Any]]) -> None:
-        """These wait; those that waited already keep their place."""
+        """Add entries that wait; those that waited already keep their place."""
         for delivery in deliveries:
             self.waiting.setdefault(delivery.id, delivery)
 
     def drop(self, ids: Iterable[str]) -> None:
-        """These came to their end, or are no longer ours."""
+        """Remove entries that came to their end, or are no longer ours."""
         for entry in ids:
             self.waiting.pop(entry, None)

@@ -1,4 +1,4 @@
-"""When most entries fail it is not the entries: the limit that stops a consumer before all become dead letters."""
+"""The limit that stops a consumer when most entries fail, before all become dead letters."""
 
 import time
 from collections.abc import Callable, Iterable

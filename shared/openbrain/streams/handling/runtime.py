@@ -38,11 +38,11 @@ class Runtime:
     clock: Callable[[], float] = time.monotonic
     breaker: Breaker = field(init=False)
     paused: bool = False
-    """Nothing new is taken up; what is parked or pending stays so."""
+    """Whether the consumer is paused: nothing new is read; what is parked or pending stays so."""
     replaying: set[str] = field(default_factory=set)
     """The replays of this group that there are now (full stream names)."""
     deadlines: dict[str, float] = field(default_factory=dict)
-    """When each loop must have been heard of again."""
+    """The time by which each loop must report again."""
 
     def __post_init__(self) -> None:
         pauses = Backoff(self.settings.tuning.breaker_s, self.settings.tuning.breaker_max_s)

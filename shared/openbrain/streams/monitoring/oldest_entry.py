@@ -16,7 +16,7 @@ _MICROSECONDS = 1000
 
 
 async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> int | None:
-    """When the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
+    """Find when the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
     microseconds by the server's clock; None where nothing waits. `TryLater` while the server does not answer."""
     try:
         times = [await _oldest(client, stream, group) for stream, group in readers]
@@ -26,7 +26,7 @@ async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> i
 
 
 async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:
-    """The same by our own clock, and rather too early than too late. The two may differ by hours; how long something
+    """Find that time by our own clock, rather too early than too late. The two may differ by hours; how long something
     waits is the same by both."""
     oldest = await oldest_waiting(client, readers)
     if oldest is None:

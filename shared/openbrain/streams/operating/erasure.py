@@ -53,7 +53,7 @@ class StreamEraser:
         return await self._swept(doomed, taken_only=False)
 
     async def sweep_taken(self, doomed: Doomed) -> Swept:
-        """As `sweep`, but for entries that a group has yet to take, or to try again."""
+        """Delete what is doomed, but for entries that a group has yet to take, or to try again."""
         return await self._swept(doomed, taken_only=True)
 
     async def _swept(self, doomed: Doomed, *, taken_only: bool) -> Swept:

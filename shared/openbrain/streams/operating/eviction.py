@@ -19,7 +19,7 @@ async def sizes(client: Redis, streams: Iterable[str]) -> dict[str, int]:
 
 
 async def shrink(client: Redis, streams: Mapping[str, Sequence[str]], budget: int) -> dict[str, int]:
-    """Where these (full name, to its registered groups) use more than `budget` bytes together, remove of each as large
+    """If these (full name, to its registered groups) use more than `budget` bytes together, remove of each as large
     a part of its oldest entries as is too much of all; the number removed, by stream. Raises what redis-py raises.
 
     Kept in any case: what a registered group has not acknowledged. So there may be too much afterwards, too.

@@ -30,7 +30,7 @@ class Redelivery:
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
-        """As `replay.hand_over`."""
+        """Hand entries over like `replay.hand_over`."""
         with answering("the replay"):
             return await replay.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
 
@@ -46,7 +46,7 @@ class Redelivery:
                 await self.unsettled(name, group)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
-        """As `ports.streams.StreamAdmin.dead`, with the entries' fields."""
+        """List dead letters like `ports.streams.StreamAdmin.dead`, with the entries' fields."""
         with answering("the work on dead letters"):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 

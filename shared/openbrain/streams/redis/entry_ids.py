@@ -5,7 +5,7 @@ LAST = f"{2**64 - 1}-{2**64 - 1}"
 
 
 def behind(entry: str) -> str | None:
-    """Where a range begins that leaves out this entry and all before it; None where nothing can come, which the server
+    """The start of a range that leaves out this entry and all before it; None where nothing can come, which the server
     takes for a mistake."""
     return None if entry == LAST else f"({entry}"
 

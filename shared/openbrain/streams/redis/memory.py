@@ -14,7 +14,7 @@ _MB = 1024 * 1024
 
 
 async def memory_of(client: Redis, settings: Streams) -> Memory:
-    """As the server counts it against its limit. Raises what redis-py raises."""
+    """Read the memory that the server counts against its limit. Raises what redis-py raises."""
     info = await client.info("memory")
     # What replicas and the append-only file are sent does not count.
     used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))

@@ -23,7 +23,7 @@ class Outage:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failing: weakref.WeakKeyDictionary[Link, float] = weakref.WeakKeyDictionary()
-        """When each reported a failure last. A loop that ends in trouble is out of it."""
+        """The time of each link's last failure. A link whose loop ends in trouble is removed."""
         self._reported: set[str] = set()
 
     def failed(self, link: "Link", error: Exception) -> None:

@@ -31,7 +31,7 @@ def admitted_fields(fields: Mapping[str, Any], admission: Admission, *, refusing
 
 
 def look_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> LookedAt:
-    """As `admitted_fields`, with the tags that the policy gives."""
+    """Apply the policy as `admitted_fields` does, and give the tags that it adds."""
     texts = texts_of(fields)
     if not texts:
         return LookedAt({})

@@ -47,7 +47,7 @@ class Normalising:
     projects: Mapping[str, str] = field(default_factory=dict)
 
     def memory(self, memory: Memory, found: Counter[str]) -> Memory:
-        """The same, where nothing is to change."""
+        """The memory in these spellings; the same object where nothing is to change."""
         project = self.projects.get(memory.project, memory.project)
         tags = tuple(dict.fromkeys(self.tags.get(tag, tag) for tag in memory.tags))
         # A turn of a conversation is kept letter by letter.

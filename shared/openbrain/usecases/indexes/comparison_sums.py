@@ -87,7 +87,7 @@ def _total(sums: Iterable[Sum]) -> Sum:
 async def closer(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation
 ) -> AsyncIterator[Account]:
-    """As `accounting`, but entries are added up in so many parts that up to a million each is nearly alone: what
+    """Compare like `accounting`, but in so many parts that each of up to a million entries is nearly alone: what
     differs is seen where the sums of buckets agree. What came while both were read differs too, and is looked at again.
 
     Each side is walked through once, and rows stay where they are. Of tombstones, which no row tells the number of,

@@ -29,7 +29,7 @@ async def epoch_of(index: Accountable, name: str) -> int:
 
 
 async def write_epoch(index: Index, name: str, epoch: int) -> None:
-    """It stays: no time says since when it stands for nothing."""
+    """Write the index's epoch as a tombstone without a time, so that it is never removed as old."""
     mine = epoch_id(name)
     entry = Tombstone(id=mine, memory_id=mine, revision=epoch, bucket=bucket(mine))
     for error in (await index.write(name, [entry])).values():

@@ -1,4 +1,4 @@
-"""Which generations a process writes: valid only until its lease ends.
+"""The generations that a process writes: valid only until its lease ends.
 
 A new generation is filled from the truth once every live writer knows it. A process that stood still for longer than
 its lease is waited for no more: so it asks anew before it takes its batch for written, and writes what it did not know.
@@ -46,7 +46,7 @@ class WritableIndexes:
         self._lock = asyncio.Lock()
 
     async def get(self) -> Sequence[Generation]:
-        """As of now. `TryLater` while another version must write, or where nothing can be written."""
+        """Give the generations to write now. `TryLater` while another version must write, or none can be written."""
         async with self._lock:
             if self._clock() >= self._until:
                 began = self._clock()

@@ -34,7 +34,7 @@ class Fault(StrEnum):
     MISSING = "missing"
     STALE = "stale"
     WAITING = "waiting"
-    """Its vectors are not there yet."""
+    """The row's vectors do not exist yet."""
     UNMARKED = "unmarked"
     """The index may have it, but nobody noted so."""
     AHEAD = "ahead"
@@ -57,11 +57,11 @@ class Difference:
     revision: int
     """The row's; 0 without one."""
     changed_at: int
-    """When the row last changed; 0 without one."""
+    """The time of the row's last change; 0 without a row."""
 
 
 def stamp(changed_at: int, now: int) -> int:
-    """When something changed, as far as that can be told: 0 for a stamp of the future."""
+    """The time of the last change, as far as that can be told: 0 for a stamp of the future."""
     return 0 if changed_at > now + AHEAD else changed_at
 
 

@@ -1,4 +1,4 @@
-"""Which index serves: made when there is none, checked against what this process would write."""
+"""The index that serves: made when there is none, checked against what this process would write."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -53,7 +53,7 @@ async def noted_vector_generation(
 async def vector_generation(
     generations: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
-    """The same, ready to be written."""
+    """Give the vector generation that serves, ready to be written."""
     generation = await noted_vector_generation(generations, index.builder, identity, first_name, alone=alone)
     return await _ready(generations, index, generation)
 

@@ -137,7 +137,7 @@ class MemoryLine(Line):
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> StoredMemory:
-        """As a row of this workspace that is put there now (microseconds); `Invalid` as in `check`.
+        """The memory as a row of this workspace that is written now (microseconds); `Invalid` as in `check`.
 
         Its revision is the time: an index that remembers another of this memory, or that it was removed, takes it.
         """
@@ -210,7 +210,7 @@ class HistoryEntryLine(Line):
     note: Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)] = ""
 
     def row(self) -> HistoryRow:
-        """As the truth keeps it."""
+        """The row that the database keeps."""
         given = self.model_dump(exclude={"kind", "at"})
         return HistoryRow(**given, at=from_datetime(self.at))
 
@@ -225,13 +225,13 @@ class LineageLine(Line):
     created_at: Moment
 
     def link(self) -> Link:
-        """As the truth keeps it."""
+        """The link that the database keeps."""
         at = from_datetime(self.created_at)
         return Link(child_id=self.child_id, parent_id=self.parent_id, kind=self.relation, created_at=at)
 
 
 class BesideLine(Line):
-    """What is kept of somebody beside memories, in an export about one agent or person; an import leaves it out."""
+    """A text kept beside memories, in an export about one agent or person; an import leaves it out."""
 
     kind: Literal["beside"]
     what: Annotated[

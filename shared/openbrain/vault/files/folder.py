@@ -95,7 +95,7 @@ class Folder:
 
     @contextmanager
     def held(self) -> "Iterator[Folder]":
-        """The same folder for one operation on many files: each folder on a way is opened once. One that is moved or
+        """Hold the folder for one operation on many files: each folder on a way is opened once. One that is moved or
         removed meanwhile is then still the one that was opened. Threads of the operation may share it. Behind the
         operation it opens folders as the other does."""
         held = copy(self)
@@ -121,7 +121,7 @@ class Folder:
         return self.read_and_stat(relative)[0]
 
     def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
-        """The same, with what was known of the file before it was read."""
+        """Read a file, with what was known of it before it was read."""
         with self._opened(relative) as (descriptor, found):
             data = b"" if found.st_size > self.max_bytes else _read(descriptor, found.st_size, self.max_bytes)
         if max(found.st_size, len(data)) > self.max_bytes:
@@ -139,7 +139,7 @@ class Folder:
         return None if found is None else found[0]
 
     def digest_and_stat(self, relative: str) -> tuple[str, os.stat_result] | None:
-        """The same, with what was known of the file before it was read."""
+        """Hash a file, with what was known of it before it was read."""
         try:
             with self._opened(relative, links=False) as (descriptor, found):
                 if found.st_size <= _AT_ONCE:
@@ -224,7 +224,7 @@ class Folder:
                 raise _problem_of(error, folder, name, relative) from None
 
     def _resolved(self, relative: str) -> str:
-        """Where a link leads, inside the root; the way there is then walked without following any other."""
+        """The target of a link, inside the root; the way there is then walked without following any other."""
         target = os.path.realpath(self.root / relative)
         inside = os.path.relpath(target, self.root)
         if inside == ".." or inside.startswith("../"):

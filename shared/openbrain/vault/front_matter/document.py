@@ -85,7 +85,7 @@ class Front:
         return self.opening + "".join(self.lines) + self.closing
 
     def with_values(self, values: Mapping[str, Value]) -> "Front":
-        """These keys set, None removing one; the lines of all others stay as they are. Invalid where it is broken."""
+        """Set these keys, None removing one; the lines of all others stay as they are. `Invalid` where it is broken."""
         front = self
         for key, value in values.items():
             front = front._with_value(key, value)
@@ -142,7 +142,7 @@ def _same(node: Node, value: Value) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """As pages spell one; None where it is another text."""
+    """Parse a whole number as pages spell it; None where it is another text."""
     return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 
 

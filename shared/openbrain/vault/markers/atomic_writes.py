@@ -34,7 +34,7 @@ def write(folder: Folder, relative: str, *parts: bytes) -> None:
 
 
 def remove(folder: Folder, relative: str) -> None:
-    """Nothing where there is none."""
+    """Remove a file; do nothing where there is none."""
     with suppress(NotFound), _named(folder, relative) as (parent, name), suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)
         os.fsync(parent)

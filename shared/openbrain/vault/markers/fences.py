@@ -1,4 +1,4 @@
-"""Where a page quotes code: what looks like a marker there is none."""
+"""The parts of a page that quote code: what looks like a marker there is none."""
 
 import re
 from bisect import bisect_right
@@ -9,7 +9,7 @@ _TICKS = re.compile(r"`+")
 
 
 class Lines:
-    """Where the lines of a text are. Counted from 0."""
+    """The positions of the lines of a text. Counted from 0."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -24,7 +24,7 @@ class Lines:
         return bisect_right(self.starts, offset) - 1
 
     def end(self, line: int) -> int:
-        """Where a line ends, behind its line break."""
+        """The end of a line, behind its line break."""
         return self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text)
 
 

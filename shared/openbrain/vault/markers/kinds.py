@@ -1,4 +1,4 @@
-"""Which marks of a vault or a session are memories, and of which type. Signals are not: they burn, and they end."""
+"""The marks of a vault or a session that are memories, and their types. Signals are not among them: they end."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where what agents post goes in a vault, and how it stands there: as markers, so that it counts like any other."""
+"""The place and the form of what agents post into a vault: markers, so that it counts like any other."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Post:
 
     @property
     def source(self) -> str:
-        """Its author in one line, for people and for the identity of a signal."""
+        """The author in one line, for people and for the identity of a signal."""
         return quotable_line(self.attrs.get("source", ""), 100).replace('"', "'") or "unknown"
 
     @property
@@ -57,7 +57,7 @@ class Post:
 
     @property
     def title(self) -> str:
-        """Its first line."""
+        """The first line of the text."""
         return quotable_title(self.text.partition("\n")[0].lstrip("#> -*"), 80) or self.type
 
 

@@ -60,12 +60,12 @@ def quotable(text: str) -> str:
 
 
 def quotable_line(text: str, longest: int) -> str:
-    """The same on one line, cut."""
+    """Redact a text, put it on one line and cut it."""
     return quotable(" ".join(text.split()))[:longest].rstrip()
 
 
 def quotable_title(text: str, longest: int) -> str:
-    """The same, cut between words where that loses less than half."""
+    """Redact a text to one line, cut between words where that loses less than half."""
     line = quotable(" ".join(text.split()))
     space = line.rfind(" ", longest // 2, longest + 1) if len(line) > longest else -1
     return line[: longest if space < 0 else space].rstrip()

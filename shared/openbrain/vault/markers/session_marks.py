@@ -34,17 +34,17 @@ class Harvested:
     attrs: Mapping[str, str]
     session_id: str
     at: datetime | None
-    """When it was said."""
+    """The time of the message."""
     cwd: str = ""
 
     @property
     def project(self) -> str:
-        """Where it was said; '' where nothing tells."""
+        """The project of the session; '' where nothing names it."""
         return "" if not self.cwd else project_of(self.cwd)[: limits.PROJECT_CHARS]
 
     @property
     def key(self) -> str:
-        """The same for the same words of the same session, however often it is read; the original's clients make the
+        """The identity of these words in this session, however often it is read; the original's clients make the
         same."""
         return uuid.uuid5(uuid.NAMESPACE_URL, f"{self.session_id}-{self.type}-{self.content}").hex
 
@@ -98,7 +98,7 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
 
 
 def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
-    """As entries of a vault. Those that are memories become such with the next tick."""
+    """The marks as entries of a vault. Those that are memories become such with the next tick."""
     return tuple(
         Post(
             type=marker.type,
@@ -116,7 +116,7 @@ def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
 
 
 def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
-    """As memories, for a workspace with or without a vault: with one, its marker is the same memory."""
+    """The marks as memories, for a workspace with or without a vault: with one, its marker is the same memory."""
     return tuple(
         MemorySubmitted(
             workspace_id=workspace_id,

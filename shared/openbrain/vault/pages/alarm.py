@@ -65,5 +65,5 @@ def _affected(signal: Signal) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """Its first line. What becomes longer by escapes is cut here, so that it pushes out nothing that follows."""
+    """Cut a text to its first line. What escapes lengthen is cut here, so that it pushes out nothing behind it."""
     return first_line(plain(text), most)

@@ -29,9 +29,9 @@ class SignalMark(NamedTuple):
     line: int
     verify: str
     cleared: str
-    """When it was resolved (ISO); empty where nobody wrote it down."""
+    """The time of its resolution (ISO); empty where nobody wrote it down."""
     project: str = ""
-    """Its own; empty where it is its page's."""
+    """The arc's own; empty where it is its page's."""
 
     @property
     def identity(self) -> str:
@@ -63,7 +63,7 @@ class Arc(NamedTuple):
     project: str
     summary: str
     heat: int | None
-    """As the file has it; None where it has none."""
+    """The value in the file; None where it has none."""
     created_us: int
     dated: bool
     """Whether the page says when it was created; else the day of its last change stands for it."""
@@ -71,9 +71,9 @@ class Arc(NamedTuple):
     named: bool
     """Whether its front matter says that it is an arc, wherever it lies."""
     merged: bool
-    """Its content stands in another arc."""
+    """The arc's content stands in another arc."""
     last_activity_us: int
-    """When its last session ended; 0 where the page does not say."""
+    """The end of the last session; 0 where the page does not say."""
     writable: bool
     """Not where its front matter can't be read: that is reported, and the file left as it is."""
     synthesized: bool

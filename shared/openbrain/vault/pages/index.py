@@ -236,7 +236,7 @@ class _Texts:
         self._left = KEPT_CHARS
 
     def keep(self, path: str, text: str, digest: str, found: os.stat_result | None) -> None:
-        """Where there is room for it. `found`: of a file that is known by it."""
+        """Keep a page where there is room for it. `found`: of a file that is known by it."""
         if len(text) <= self._left:
             self.kept[path], self.digests[path] = text, digest
             self._left -= len(text)

@@ -41,7 +41,7 @@ class OllamaHttp:
         self._client = httpx.AsyncClient(base_url=url, timeout=timeout, verify=verify_tls)
 
     async def version(self) -> str:
-        """As in `0.11.4`."""
+        """Ask for the server's version, like `0.11.4`."""
         return str((await self._request("GET", "api/version")).get("version", "unknown"))
 
     async def digests(self) -> Mapping[str, str]:

@@ -65,7 +65,7 @@ def projected(states: NDArray[Any], tokens: NDArray[Any]) -> tuple[Matrix, Seque
 
 
 def pack(states: Matrix) -> bytes:
-    """As they are kept."""
+    """Pack token states as they are stored."""
     return VERSION + np.rint(states * _SCALE).astype(np.int8).tobytes()
 
 
@@ -79,7 +79,7 @@ def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]])
 
 
 def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-    """As `similarities`, with equal weights of all tokens: other documents make no difference."""
+    """Compute `similarities` with equal weights of all tokens: other documents make no difference."""
     return _scores(question, documents, _equally)
 
 

@@ -28,7 +28,7 @@ def is_sqlite(connection: Connection) -> bool:
 
 
 def database_now(connection: Connection) -> ColumnElement[int]:
-    """The same clock, as part of a statement of SQLAlchemy's."""
+    """The database's clock, as part of a statement of SQLAlchemy's."""
     return literal_column(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB, BigInteger)
 
 

@@ -60,7 +60,7 @@ def sums(connection: Connection, generation: Generation, after: str, until: str)
 
 
 def marks(connection: Connection, generation: Generation, after: str, until: str) -> Sequence[int]:
-    """The same, not added up."""
+    """List the marks one by one."""
     where, span = _expected(generation, after, until)
     if is_sqlite(connection):
         lines = _lines(connection, generation, where, span)
@@ -122,7 +122,7 @@ def behind(connection: Connection, generation: Generation, after: str, until: st
 
 
 def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, ExpectedRow]:
-    """These rows."""
+    """Read these rows."""
     found: dict[str, ExpectedRow] = {}
     for some in chunks(sorted(ids)):
         for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):

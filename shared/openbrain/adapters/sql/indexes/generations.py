@@ -1,4 +1,4 @@
-"""Which index generation serves. A unique key, not a reader, decides between two that are made at once.
+"""Index generations. A unique key, not a reader, decides between two that are made at once.
 
 Who changes the generations of a kind locks its rows, and who confirms that it knows them shares that lock: so whoever
 looks for writers after a change sees all that did not know of it.

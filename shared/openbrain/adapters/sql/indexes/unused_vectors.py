@@ -35,7 +35,7 @@ PURGES = 20
 
 
 class Used(NamedTuple):
-    """Which inputs are used, and the memory up to which was looked."""
+    """The inputs that are used, and the memory up to which was looked."""
 
     inputs: frozenset[str]
     looked: str
@@ -70,7 +70,7 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
 
 
 def used(connection: Connection, inputs: Sequence[str], after: str, of: Collection[str] = ()) -> Used | None:
-    """Which of them the next passages use; None behind the last one."""
+    """Find the inputs that the next passages use; None behind the last one."""
     passages = memory_passages.c
     behind = select(passages.memory_id).where(passages.memory_id > after)
     end = connection.scalar(behind.order_by(passages.memory_id).limit(1).offset(LOOKED - 1))

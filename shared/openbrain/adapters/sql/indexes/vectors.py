@@ -61,7 +61,7 @@ class SqlVectors:
         self._clock = clock
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
-        """Which of them need no model any more."""
+        """Find the inputs that need no model any more."""
         wanted = sorted(set(hashes))
         if not wanted:
             return frozenset()

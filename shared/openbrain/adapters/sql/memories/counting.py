@@ -17,7 +17,7 @@ _Group = tuple[tuple[Sequence[str], ...], int]
 def counted(
     connection: Connection, fields: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int
 ) -> tuple[Count, ...]:
-    """As the port has it, of the newest `scan` memories that live within the condition."""
+    """Count values of the newest `scan` memories that live within the condition."""
     newest = (memories.c.created_at.desc(), memories.c.id.desc())
     wanted = [memories.c[name] for name in dict.fromkeys(fields)]
     looked_at = select(*wanted).where(LIVING, condition).order_by(*newest).limit(scan).subquery("looked_at")

@@ -27,7 +27,7 @@ Line = tuple[str, Mapping[str, Any]]
 
 
 def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
-    """As `Past.past`."""
+    """Read rows for `Past.past`."""
     known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
     statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*_NEWEST).limit(limit)
     rows = to_memories(connection, connection.execute(statement))

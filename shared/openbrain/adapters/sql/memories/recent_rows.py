@@ -33,7 +33,7 @@ class RecentRows:
         self._wanted = False
 
     def keep(self, memories: Iterable[Memory]) -> None:
-        """These were committed just now."""
+        """Keep rows that were committed just now."""
         if not self._wanted:
             return
         self._rows.update({memory.id: memory for memory in memories if len(memory.content) <= _LONG_CHARS})

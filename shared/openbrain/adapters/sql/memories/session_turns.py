@@ -16,7 +16,7 @@ SESSIONS_AT_ONCE = 16
 """Per statement: its seeks are sessions times turns."""
 
 _NO_TURN = 2**40
-"""Where one without a turn stands: behind all that have one."""
+"""The position of a memory without a turn: behind all that have one."""
 
 _table = memories.c
 _TURNS = select(_table.id, _table.session_id, _table.turn, func.char_length(_table.content)).where(
@@ -30,7 +30,7 @@ Places = Mapping[str, Collection[int]]
 def read_turns(
     connection: Connection, ids: Sequence[str], condition: Condition, around: Collection[int]
 ) -> Mapping[str, Turn]:
-    """As `Memories.turns`."""
+    """Read rows for `Memories.turns`."""
     # Asked for both, SQLite reads all of the workspace that the condition names, and not these rows.
     sees = matcher(condition)
     turns = {
@@ -60,7 +60,7 @@ def read_places(connection: Connection, places: Places, within: ColumnElement[bo
 
 
 def read_beside(connection: Connection, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
-    """As `Memories.beside`."""
+    """Read rows for `Memories.beside`."""
     turn = _NO_TURN if memory.turn is None else memory.turn
     distance = func.abs(func.coalesce(_table.turn, _NO_TURN) - turn), func.abs(_table.occurred_at - memory.occurred_at)
     others = and_(_table.session_id == memory.session_id, _table.id != memory.id)

@@ -1,4 +1,4 @@
-"""Whole memories out of a query, by the way that costs the least on each database."""
+"""Reading whole memories of a query, by the way that costs the least on each database."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
 
 
 def memory_text(connection: Connection) -> str:
-    """The same, for a statement that is written as text."""
+    """The columns to select, for a statement that is written as text."""
     return _NAMES if is_sqlite(connection) else f"JSON_ARRAY({_NAMES})"
 
 

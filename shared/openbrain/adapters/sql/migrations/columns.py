@@ -14,7 +14,7 @@ def name(length: int) -> TypeEngine[str]:
 
 
 def ascii_name(length: int) -> TypeEngine[str]:
-    """The same for ids and words of ours."""
+    """ASCII text that is compared byte for byte, for ids and words of ours."""
     return String(length).with_variant(mysql.VARCHAR(length, charset="ascii", collation="ascii_bin"), *_MARIADB)
 
 

@@ -115,7 +115,7 @@ def _announcement(
 
 
 def _frequent(stream: StreamSpec, data: str, subject: str, origin: Origin | Embedded, at: int) -> Announcement:
-    """The same bytes as `encode` gives, put together: two of these are made for every memory."""
+    """Put the bytes of `encode` together: two of these events are made for every memory."""
     cause = f',"causationid":{_quoted(origin.causation_id)}' if origin.causation_id else ""
     trace = f',"traceparent":{_quoted(origin.traceparent)}' if origin.traceparent else ""
     head = f'{{"specversion":"1.0","id":"{uuid7(at)}",{_head(stream.name, at)}'

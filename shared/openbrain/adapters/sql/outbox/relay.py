@@ -61,7 +61,7 @@ class SqlOutbox:
             await self._database.write(lambda connection: _delete(connection, ids))
 
     async def unpublished_since(self) -> int | None:
-        """As the event itself tells."""
+        """Give the time that the oldest event itself holds."""
         oldest = select(outbox.c.body).order_by(outbox.c.id).limit(1)
         body = await self._database.read(lambda connection: connection.scalar(oldest))
         return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))

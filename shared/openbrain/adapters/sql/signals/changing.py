@@ -27,7 +27,7 @@ from openbrain.ports.store.signals import SignalChange
 
 
 def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
-    """As it stands, without its title for who does not see its org. `NotFound` where it does not concern the viewer."""
+    """Read a halt, without its title where its org is hidden. `NotFound` where it does not concern the viewer."""
     halt = one_halt(connection, (halts.c.id == halt_id) & halts_of(viewer))
     if halt is None:
         raise no_halt()

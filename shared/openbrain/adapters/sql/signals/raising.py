@@ -165,7 +165,7 @@ class _Batch:
         return _Touched(signal, signal, halt_of(self._connection, signal.id), given)
 
     def _ends(self, signal: Signal) -> bool:
-        """Its ttl is over and nobody has said so yet: what is raised now is another signal."""
+        """Test whether a signal's ttl is over and not yet noted: what is raised now is another signal."""
         ended = expired(signal, self._now)
         if ended is not None:
             saved = self._log.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)

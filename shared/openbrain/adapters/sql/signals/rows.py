@@ -87,14 +87,14 @@ def remove_rows(connection: Connection, table: Table, keys: Sequence[Sequence[An
 
 
 def sees(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
-    """Which orgs the viewer sees, as for memories."""
+    """The condition of the orgs that the viewer sees, as for memories."""
     if viewer.orgs is None:
         return true()
     return org.in_([*viewer.orgs, *([""] if viewer.without_org else [])])
 
 
 def knows(viewer: Viewer, org: str) -> bool:
-    """The same of one org."""
+    """Whether the viewer sees an org."""
     return viewer.orgs is None or org in viewer.orgs or (not org and viewer.without_org)
 
 

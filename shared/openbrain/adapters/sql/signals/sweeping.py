@@ -69,7 +69,7 @@ def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalT
 
 
 def _move(connection: Connection, log: BroadcastLog, signal_id: str) -> list[Step]:
-    """As it stands now, for another sweeper or a raise may have come first."""
+    """Move a signal by its present state: another sweeper or a raise may have come first."""
     signal = one_signal(connection, signals.c.id == signal_id)
     moved = None if signal is None else swept(signal, log.now, log.times)
     if signal is None:

@@ -22,7 +22,7 @@ class Texts(NamedTuple):
     """Columns of a table that hold texts of the same hand."""
 
     what: str
-    """Its name in an export."""
+    """The field's name in an export."""
     table: Table
     names: tuple[str, ...]
     by: str

@@ -21,7 +21,7 @@ from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, Store
 from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")
-"""Where a line of the audit names another memory."""
+"""The fields in which a line of the audit names another memory."""
 _ERASED = json_text({"reason": Reason.ERASED.value})
 _BULK = replace(SYSTEM_ACTOR, bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))

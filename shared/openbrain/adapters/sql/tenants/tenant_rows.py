@@ -94,7 +94,7 @@ class _Piece:
             self.remove(table, table.c.id.in_(ids))
 
     def remove(self, table: Table, where: ColumnElement[bool]) -> None:
-        """As many as may still go."""
+        """Remove as many rows as may still go."""
         left = self._left()
         if not left:
             return

@@ -1,4 +1,4 @@
-"""Whole rows out, oldest first, and which export may come in as it was."""
+"""Export of whole rows, oldest first, and the check of an export that may be imported as it was."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -63,7 +63,7 @@ class SqlWorkspaces:
         )
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
-        """As last counted."""
+        """Read the usage as last counted."""
         return await self._database.read(lambda connection: quotas.usages(connection, ids))
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:

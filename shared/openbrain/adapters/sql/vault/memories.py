@@ -1,4 +1,4 @@
-"""Which memories stand for which markers of a vault."""
+"""The memories that stand for markers of a vault."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import starmap

@@ -38,7 +38,7 @@ class SqlLeases:
         return await self._database.write(lambda connection: _acquire(connection, name, holder, span))
 
     async def release(self, name: str, holder: str) -> None:
-        """Nothing where it is another's."""
+        """Release the lease; do nothing where it is another's."""
         mine = delete(leases).where(leases.c.name == name, leases.c.holder == holder)
         await self._database.write(lambda connection: connection.execute(mine).rowcount)
 

@@ -139,7 +139,7 @@ def _note_purge(connection: Connection, operation_id: str) -> None:
 
 
 def one(connection: Connection, workspace_id: str, operation_id: str) -> Operation | None:
-    """As `SqlOperations.operation`."""
+    """Read an operation like `SqlOperations.operation`."""
     return _one(connection, _of(workspace_id, operation_id))
 
 

@@ -1,4 +1,4 @@
-"""When two memories say the same: what the duplicate key is made of, and who holds it.
+"""The duplicate key: what it is made of, and the memory that holds it.
 
 A living memory holds its key. So does one that was archived behind another: who says it again is told of the one that
 stands for it, as long as that one is in the same place and nobody has changed or confirmed it since.
@@ -44,7 +44,7 @@ def stands_for(connection: Connection, holder: Memory, offered: Memory, now: int
 
 
 def release(connection: Connection, ids: Sequence[str]) -> None:
-    """These hold their keys no more."""
+    """Release the keys of these memories."""
     connection.execute(update(memories).where(memories.c.id.in_(ids)).values(dedupe_key=None))
 
 

@@ -34,7 +34,7 @@ def end(
 
 
 def close(connection: Connection, rows: Sequence[Memory], reason: Reason, now: int) -> list[Memory]:
-    """The same without a word in the journal, which is the caller's then."""
+    """End memories without an audit entry, which is left to the caller."""
     times: dict[str, Any] = {
         "deleted_at": None if reason in (Reason.EXPIRED, Reason.ARCHIVED) else now,
         "archived_at": now if reason is Reason.ARCHIVED else None,

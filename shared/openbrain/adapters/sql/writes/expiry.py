@@ -42,7 +42,7 @@ def purge_idempotency_keys(connection: Connection, limit: int, now: int) -> int:
 
 
 def by_policy(connection: Connection, writes: Sequence[Write]) -> Sequence[Write]:
-    """The same, with expiries. A session that nobody started has no policy."""
+    """Set the expiries of memories by the policies of their sessions. A session that nobody started has no policy."""
     open_ended = [write.memory for write in writes if _open_ended(write.memory)]
     if not open_ended:
         return writes

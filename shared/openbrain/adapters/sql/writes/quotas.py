@@ -35,7 +35,7 @@ class Quota:
     max_bytes: int | None
 
     def refusal(self, used: Usage, added: Usage) -> QuotaExceeded | None:
-        """Why this does not fit; None where it does. What takes nothing more is never refused."""
+        """The reason why this does not fit; None where it does. What takes nothing more is never refused."""
         for name, limit, has, more in (
             ("max_memories", self.max_memories, used.memories, added.memories),
             ("max_bytes", self.max_bytes, used.bytes, added.bytes),
@@ -133,7 +133,7 @@ def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> 
 
 
 def admit_more(connection: Connection, before: Memory, after: Memory, now: int) -> None:
-    """The same for a living memory whose content changes."""
+    """Admit a living memory whose content changes."""
     more = size(after) - size(before)
     if more > 0:
         admit(connection, after.workspace_id, Usage(0, more), now)
@@ -217,7 +217,7 @@ def _created(outcomes: Sequence[Outcome], workspace_id: str) -> list[Memory]:
 
 
 def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
-    """Where no row is, there is no quota, and nothing happens (nothing is locked either)."""
+    """Add to the usage. Without a row there is no quota, and nothing happens (nothing is locked either)."""
     here = slot(connection)
     connection.exec_driver_sql(
         f"UPDATE workspace_usage SET memories = memories + {here}, bytes = bytes + {here}"  # noqa: S608 - values are bound
@@ -227,6 +227,6 @@ def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
 
 
 def usages(connection: Connection, ids: Sequence[str]) -> dict[str, Usage]:
-    """As last counted, without waiting for writers."""
+    """Read the usage as last counted, without waiting for writers."""
     rows = connection.execute(select(workspace_usage).where(workspace_usage.c.workspace_id.in_(ids)))
     return {row.workspace_id: Usage(row.memories, row.bytes) for row in rows}

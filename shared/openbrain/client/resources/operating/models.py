@@ -15,7 +15,7 @@ class Models:
     _wire: Wire
 
     async def model_in_use(self) -> ModelInUse:
-        """Which model serves, and which one the settings name."""
+        """Name the model that serves, and the one of the settings."""
         return await self._wire.ask(ModelInUse, "GET", MODELS)
 
     async def change_model(self, model: str, *, dry_run: bool = False, **how: Unpack[NewModel]) -> ModelChange:

@@ -14,7 +14,7 @@ QUEUED = (200, 202)
 
 
 class DeadWanted(TypedDict):
-    """Which dead letters; a key left out narrows nothing."""
+    """The filters of dead letters; a key left out narrows nothing."""
 
     stream: NotRequired[str]
     group: NotRequired[str]

@@ -51,7 +51,7 @@ class MariaDatabase(Database):
         return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn)))
 
     def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
-        """The same; where it is due again, the server's time is asked for on the way."""
+        """The function, which also asks for the server's time where that is due again."""
         clock = self._clock
         if clock is None or clock.begin() is None:
             return fn

@@ -6,7 +6,7 @@ _ASKED = ("log_bin", "binlog_expire_logs_seconds", "innodb_immediate_scrub_data_
 
 
 def kept(connection: Connection) -> dict[str, object]:
-    """Its settings that matter, and what an operator should change. See docs/how-to/erase.md."""
+    """The server's settings that matter, and what an operator should change. See docs/how-to/erase.md."""
     rows = connection.exec_driver_sql(
         f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(['%s'] * len(_ASKED))})",
         _ASKED,

@@ -39,11 +39,11 @@ class SqliteDatabase(Database):
         self._reading = Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """As in `Database`; all statements of one call see one state."""
+        """Read like `Database.read`; all statements of one call see one state."""
         return await self._reading.run(fn)
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        """As in `Database`; one after the other."""
+        """Write like `Database.write`; one call after the other."""
         return await self._writing.run(fn)
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:

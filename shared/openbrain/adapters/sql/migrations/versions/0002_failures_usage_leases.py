@@ -1,4 +1,4 @@
-"""Why a revision can't be indexed, how memories are used, who leads; due memories found without the expired ones."""
+"""Index failures, usage of memories and leases; an index of due memories without the expired ones."""
 
 import sqlalchemy as sa
 from alembic import op

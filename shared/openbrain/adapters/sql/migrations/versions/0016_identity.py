@@ -1,4 +1,4 @@
-"""What makes a memory the same one when it is offered again."""
+"""The identity by which a memory is recognized when it is submitted again."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What standing queries are to be told again."""
+"""Replays of standing queries."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What becomes of personal data in a workspace."""
+"""The policy for personal data in a workspace."""
 
 from alembic import op
 from sqlalchemy import Column

@@ -1,4 +1,4 @@
-"""What lifecycle operations changed, and the policies by which they run."""
+"""Changes made by lifecycle operations, and the policies by which they run."""
 
 import sqlalchemy as sa
 from alembic import op

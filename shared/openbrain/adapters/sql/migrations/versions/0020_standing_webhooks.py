@@ -1,4 +1,4 @@
-"""Where what standing queries find is posted to."""
+"""Webhooks of standing queries."""
 
 import sqlalchemy as sa
 from alembic import op
