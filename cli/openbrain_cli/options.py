@@ -58,7 +58,7 @@ Until = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Which OpenBrain, with which key."""
+    """The OpenBrain to talk to, and the key."""
 
     url: Url = ""
     key_file: KeyFile = None
@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def profile(self) -> Profile:
-        """These options over the environment."""
+        """The profile of these options over the environment."""
         return profile(self.url, self.key_file, self.data)
 
     def ask(self, question: "Callable[[OpenBrain], Awaitable[T]]", *, admin: bool = False) -> T:
@@ -119,7 +119,7 @@ class Narrowed:
     until: Until = None
 
     def filters(self, default: Profile) -> Any:
-        """As the client takes them."""
+        """The filters for the client."""
         return given(
             org=self.org or default.org,
             project=self.project,

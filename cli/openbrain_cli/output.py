@@ -32,7 +32,7 @@ def _print_json(value: "BaseModel | Any", indent: int | None = None) -> None:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Where tables go."""
+    """The console that tables are written to."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)

@@ -1,4 +1,4 @@
-"""Which OpenBrain the commands talk to, and with which key: the only reader of the command line's environment."""
+"""The OpenBrain that commands talk to, and their key: the only reader of the command line's environment."""
 
 import os
 import shlex
@@ -34,7 +34,7 @@ class Profile:
 
     @property
     def url(self) -> str:
-        """Where the API answers. `SetupError` where nothing says so."""
+        """The API's address. `SetupError` where nothing names it."""
         address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or self._local_url()
         if not address:
             raise SetupError(
@@ -65,7 +65,7 @@ class Profile:
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
 
     def key_place(self, *, admin: bool = False) -> str:
-        """Where `key` comes from, in words."""
+        """The source of `key`, in words."""
         if self.key_file_option is not None:
             return f"the key in {self.key_file_option}"
         for name in ("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY"):
@@ -111,7 +111,7 @@ class Profile:
         )
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
-        """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
+        """A client for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
         none is named, an answer that would drown a model is refused, and writes wait while the server is away."""
         from openbrain.client import OpenBrain
         from openbrain.client.outbox import Outbox
@@ -147,7 +147,7 @@ class Profile:
         return shlex.split(self._env("VISUAL", "EDITOR")) or ["vi"]
 
     def homes(self) -> "Homes":
-        """Where this person's agents leave files."""
+        """The folders in which this person's agents leave files."""
         from openbrain_cli.importers.locations.scanning import Homes
 
         override = self._env("CLAUDE_COWORK_MEMORY_PATH_OVERRIDE")
@@ -160,7 +160,7 @@ class Profile:
         )
 
     def client_places(self, project: Path | None = None) -> "Places":
-        """Where this person's clients keep their configuration."""
+        """The places in which this person's clients keep their configuration."""
         from openbrain_cli.agents.clients import Places
 
         home, claude = self._home(), self._env("CLAUDE_CONFIG_DIR")
@@ -223,7 +223,7 @@ def settings_in_use() -> "Settings":
 
 
 def settings_loaded() -> "Loaded":
-    """The same, and where each comes from."""
+    """Load the settings, and the source of each."""
     from pydantic import ValidationError
 
     from openbrain.settings import loaded

@@ -30,7 +30,7 @@ PERMISSIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where clients keep their configuration; `project` is the folder that alone is connected, where one is."""
+    """The places of clients' configuration; `project` is the folder that alone is connected, where one is."""
 
     home: Path
     claude: Path

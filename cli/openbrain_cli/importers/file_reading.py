@@ -24,7 +24,7 @@ class File:
 
 
 class Unreadable(Exception):
-    """Why a file is skipped; says nothing of what is in it."""
+    """The reason for skipping a file, without its content."""
 
 
 def read(path: Path, within: Path) -> File:
@@ -38,7 +38,7 @@ def read(path: Path, within: Path) -> File:
 
 
 def checked(path: Path, within: Path, max_bytes: int) -> tuple[Path, datetime | None]:
-    """Where a file really is and when it was changed. `Unreadable` for what is no file of that size in `within`."""
+    """The real path of a file and the time of its change. `Unreadable` for what is no file of that size in `within`."""
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()):

@@ -42,7 +42,7 @@ class FoundMemory:
     """Relative to the client's home or the repository's address: the same on another machine."""
     heading: str
     content: str
-    """Its text; '' where `kept` has it."""
+    """The memory's text; '' where `kept` has it."""
     type: MemoryType
     scope: Scope = Scope.PROJECT
     project: str = ""
@@ -59,7 +59,7 @@ class FoundMemory:
 
     @property
     def key(self) -> Key:
-        """Its identity."""
+        """The memory's identity."""
         return self.client, self.path, self.heading
 
     @property
@@ -76,7 +76,7 @@ class FoundMemory:
 
     @property
     def source(self) -> str:
-        """As the memory's `source`: readable where it fits, unique always."""
+        """The memory's `source`: readable where it fits, unique always."""
         text = line(f"import:{self.client}:{self.path}#{self.heading}")
         if len(text) <= limits.SOURCE_CHARS:
             return text
@@ -84,13 +84,13 @@ class FoundMemory:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """As the memory's `metadata`."""
+        """The memory's `metadata`."""
         origin = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
         kept: dict[str, Any] = cleaned_json({**self.details, "import": origin})
         return kept
 
     def offer(self) -> dict[str, object]:
-        """As the API takes it."""
+        """The body of a request to the API."""
         offered: dict[str, object] = {
             "content": self.kept.read() if self.kept else self.content,
             "type": self.type.value,

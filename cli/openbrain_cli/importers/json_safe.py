@@ -34,7 +34,7 @@ def json_safe(value: Any, depth: int = _DEPTH) -> Any:
 
 
 def that_fit(values: Mapping[str, Any], room: int = ROOM_BYTES) -> tuple[dict[str, Any], list[str]]:
-    """As many of these as there is room for, in order, and the names of those that lost something: a list its end,
+    """Keep as many of these as there is room for, in order, and name those that lost something: a list its end,
     anything else itself."""
     kept: dict[str, Any] = {}
     short = []

@@ -1,4 +1,4 @@
-"""Which project a folder is about, and how to name a place so that it is the same on another machine."""
+"""The project of a folder, and names of places that are the same on another machine."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Repository:
 
 
 def encoded(path: str) -> str:
-    """As Claude Code names the folder of a project."""
+    """The name by which Claude Code calls the folder of a project."""
     return re.sub(r"[^A-Za-z0-9]", "-", path)
 
 

@@ -50,7 +50,7 @@ class Filed:
     source: Source = None
 
     def fields(self, default: Profile) -> dict[str, Any]:
-        """As the API takes them."""
+        """The fields of the request."""
         return given(
             type=self.type,
             org=self.org or default.org,

@@ -39,11 +39,11 @@ class Settings:
     personal_data: PersonalData = None
 
     def quotas(self) -> Any:
-        """As the client takes them."""
+        """The quotas for the client."""
         return given(max_memories=self.max_memories, max_bytes=self.max_bytes)
 
     def given(self) -> Any:
-        """As the client takes all of them."""
+        """All quotas for the client."""
         return {**self.quotas(), **given(personal_data=self.personal_data)}
 
 

@@ -124,7 +124,7 @@ async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> 
 
 @contextlib.asynccontextmanager
 async def _noted(file: Path, text: str) -> AsyncIterator[None]:
-    """Where the running system answers, for the commands that look for it."""
+    """Note the running system's address, for the commands that look for it."""
     # Whole or not there: commands read it at any time.
     unfinished = file.with_name(f".{file.name}")
     unfinished.write_text(text + "\n", encoding="utf-8")

@@ -26,7 +26,7 @@ class Synced:
 
 
 class FeedSource(Protocol):
-    """Where the feed is: an API's client, or a folder."""
+    """The source of the feed: an API's client, or a folder."""
 
     def vault_files(self, path: str = "") -> AsyncIterator[VaultFile]:
         """Every file below a folder."""

@@ -22,7 +22,7 @@ def make_vault(root: Path) -> list[str]:
 
 
 def with_vault(settings: Settings) -> Settings:
-    """The same, with the vault `vault` in the data folder for the first workspace, unless the settings speak of
+    """Add the vault `vault` in the data folder for the first workspace, unless the settings speak of
     vaults."""
     if "folders" in settings.vaults.model_fields_set:
         return settings

@@ -32,7 +32,7 @@ def paced(step: Step, time: Callable[[], float], sleep: Callable[[float], Awaita
 
 
 def when_room(round_: Callable[[], Awaitable[int]], pressure: Pressure) -> Callable[[], Awaitable[int]]:
-    """The same for a duty."""
+    """A periodic job that works only while there is room."""
 
     async def when_there_is_room() -> int:
         await pressure.admit_events()

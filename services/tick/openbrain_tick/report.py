@@ -60,7 +60,7 @@ class Report:
         ]
 
     def whole(self) -> dict[str, Any]:
-        """As it is kept and published."""
+        """The report as it is stored and published."""
         return {
             "timestamp": to_iso(self.now_us),
             "workspace_id": self.job.workspace_id,

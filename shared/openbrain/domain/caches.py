@@ -22,7 +22,7 @@ class Lru(OrderedDict[K, V]):
             self.popitem(last=False)
 
     def recent(self, key: K) -> V | None:
-        """As `get`, which leaves the order alone."""
+        """Get a value and make it the most recent; `get` leaves the order alone."""
         value = self.get(key)
         if value is not None:
             self.move_to_end(key)

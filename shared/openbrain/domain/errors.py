@@ -43,7 +43,7 @@ class Halted(TryLater):
 
 
 class NeverRetry(OpenBrainError):
-    """The same input will always be refused."""
+    """This input will always be refused."""
 
 
 class Invalid(NeverRetry):

@@ -16,7 +16,7 @@ def maker(frozen: type[T]) -> type[T]:
 
 
 def maker_by_place(frozen: type[T]) -> Callable[..., T]:
-    """The same, called with all fields in their order."""
+    """Make a maker that is called with all fields in their order."""
     return _maker(frozen, lambda _: field())
 
 

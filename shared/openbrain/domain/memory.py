@@ -43,7 +43,7 @@ class MemoryType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a memory left recall."""
+    """The reason for which a memory left recall."""
 
     SUPERSEDED = "superseded"
     FORGOTTEN = "forgotten"
@@ -225,7 +225,7 @@ class FeedbackRules:
     wrong: float = 0.1
     """Takes so much."""
     floor: float = 0.1
-    """Nothing is taken below it."""
+    """The bound below which confidence is not lowered."""
     agent_day: float = 0.1
     """One agent's steps of a day in one direction, together."""
     day: float = 0.2
@@ -258,7 +258,7 @@ _HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*?)[ \t]*#*[ \t]*(?:\n|$)"
 
 
 def names_of(memory: Memory) -> tuple[str, ...]:
-    """Its title, or where it has none the Markdown heading that its content begins with, and its other names."""
+    """The title, or where there is none the Markdown heading that the content begins with, and the other names."""
     title = memory.title or _heading(memory.content)
     return (title, *memory.aliases) if title else memory.aliases
 

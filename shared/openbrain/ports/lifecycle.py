@@ -86,7 +86,7 @@ Place = tuple[int, str]
 
 
 class Partition(NamedTuple):
-    """Where memories are filed and who sees them: those of one partition of a workspace may be compared."""
+    """A place and a visibility of memories: those of one partition of a workspace may be compared."""
 
     project: str
     memory_scope: str

@@ -54,7 +54,7 @@ class Actor:
             raise Forbidden(f"this key has no permission {permission}: ask for a key that has it")
 
     def speaking_as(self, agent_id: str | None) -> "Actor":
-        """The same credential as the agent that a request names, where the key may speak for it."""
+        """This credential as the agent that a request names, where the key may speak for it."""
         if not agent_id or agent_id == self.agent_id or not ({ANY_AGENT, agent_id} & set(self.act_as)):
             return self
         return replace(self, agent_id=agent_id)

@@ -41,7 +41,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a person wants it; None leaves it to the file, and to where it is already."""
+    """The place that a person asked for; None leaves it to the file, and to the place where it is already."""
 
     org: str | None = None
     project: str | None = None

@@ -117,7 +117,7 @@ def _rest(rows: Sequence[object]) -> None:
 
 
 def _shown(memory: FoundMemory) -> str:
-    """Where a section stands; a message of a conversation by the conversation's title."""
+    """The place of a section; a message of a conversation by the conversation's title."""
     title = memory.details.get("conversation")
     return _place(memory.path.partition("/")[0], str(title)) if title else _place(memory.path, memory.heading)
 

@@ -1,4 +1,4 @@
-"""Where a person's agents usually leave files, and what else of theirs lies in the home folder."""
+"""The places in which a person's agents usually leave files, and other files of theirs in the home folder."""
 
 import os
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def own_places(homes: Homes) -> Iterator[Source]:
 
 
 def everywhere(homes: Homes) -> Iterator[Source]:
-    """The same, what an administrator set, the project around `homes.here`, and the projects and vaults of the home."""
+    """Find these, an administrator's, the project around `homes.here`, and the projects and vaults of the home."""
     known: set[Path] = set()
     for source in (*own_places(homes), *_managed(homes), *_around(homes)):
         known.add(source.path.resolve())

@@ -34,7 +34,7 @@ def _inside(fits: Callable[[Path], bool]) -> Callable[[Path], bool]:
 
 _CLAUDE = Client.CLAUDE
 MEMORIES = "memories"
-"""Where Codex and Hermes keep theirs, in their own folder."""
+"""The folder of memories of Codex and of Hermes, in their own folder."""
 
 FOLDERS = (
     FolderKind(

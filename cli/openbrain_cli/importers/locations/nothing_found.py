@@ -1,4 +1,4 @@
-"""Why a path that a person named holds nothing to import, and what to do about it."""
+"""Explanations of why a named path holds nothing to import, and what to do about it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where memories come from: a place, whose it is, and how it is read. Nothing is read before it is asked for."""
+"""Sources of memories: a place, its owner, and its reader. Nothing is read before it is asked for."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Homes:
-    """Where this person's files are. Injected, so that nothing here asks the environment."""
+    """The folders of this person's files. Injected, so that nothing here asks the environment."""
 
     home: Path
     claude: Path
@@ -55,7 +55,7 @@ class Wanted:
     homes: Homes
     client: Client = Client.AUTO
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Which field of a record holds what, by the person's own word."""
+    """The fields of a record, as the person named them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Source:
     scans: Callable[[], Iterable[Scan]]
 
     def carefully(self) -> Iterator[Scan]:
-        """Its scans; what the system keeps from us is reported like a file that can't be read."""
+        """Scan a source; what the system forbids to read is reported like a file that can't be read."""
         try:
             yield from self.scans()
         except OSError as error:

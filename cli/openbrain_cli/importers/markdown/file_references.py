@@ -24,7 +24,7 @@ class Import:
         return self.written.lower().endswith(_TEXT)
 
     def path(self, folder: Path, home: Path) -> Path:
-        """Where it leads, from the folder of the file that it stands in."""
+        """The target, from the folder of the file that holds the reference."""
         written = Path(self.written)
         return home.joinpath(*written.parts[1:]) if written.parts[:1] == ("~",) else folder / written
 

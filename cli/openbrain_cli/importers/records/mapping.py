@@ -40,12 +40,12 @@ class Mapped:
 
     fields: Mapping[str, tuple[str, ...]]
     types: Mapping[str, MemoryType] = field(default_factory=dict)
-    """Its own words for types."""
+    """The store's own words for types."""
     otherwise: MemoryType = MemoryType.OBSERVATION
     confidence: float = 1.0
 
     def with_columns(self, named: Mapping[str, str]) -> "Mapped":
-        """The same, with fields that a person named columns for."""
+        """The mapping with fields that a person named columns for."""
         chosen = {name: (column,) for name, column in named.items()}
         return replace(self, fields={**self.fields, **chosen})
 

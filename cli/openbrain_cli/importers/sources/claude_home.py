@@ -36,7 +36,7 @@ def memories_of(projects: Path, home: Path) -> Iterator[Scan]:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Where a client keeps a person's own instructions, below the home folder."""
+    """The place of a person's own instructions for a client, below the home folder."""
 
     client: str
     folder: str

@@ -30,7 +30,7 @@ class Dialect:
     """The key in front matter for the files that a rule is for."""
     imports: bool = False
     loose: bool = False
-    """Its frontmatter is not quite YAML."""
+    """Whether its front matter is not quite YAML."""
 
 
 DIALECTS = {

@@ -27,7 +27,7 @@ def is_vault(folder: Path) -> bool:
 
 
 def is_basic_memory(folder: Path) -> bool:
-    """Its notes carry a title and a permalink that is no address; a few of them are looked at."""
+    """Whether notes carry a title and a permalink that is no address; a few of them are looked at."""
     return any(map(is_basic_page, islice(_pages(folder), _LOOKED_AT)))
 
 

@@ -31,14 +31,14 @@ def root_of(path: Path) -> Path | None:
 
 
 def workspaces(home: Path) -> Iterator[Path]:
-    """Where they stand: one for each agent."""
+    """The workspaces of OpenClaw: one for each agent."""
     for path in sorted((home / ".openclaw").glob("workspace*")):
         if path.is_dir():
             yield path
 
 
 def workspace(folder: Path, only: Path | None = None) -> Iterator[Scan]:
-    """Its files; an agent of its own is told by the folder's name."""
+    """The files of a workspace; an agent of its own is recognized by the folder's name."""
     agent = folder.name.removeprefix("workspace-") if folder.name.startswith("workspace-") else ""
     location = f"openclaw/{line(folder.name)}/"
     yield from scan(

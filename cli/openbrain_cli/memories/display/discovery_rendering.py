@@ -46,7 +46,7 @@ def _marked(piece: "Highlight") -> "Text":
 
 
 def _flat(text: str) -> str:
-    """As `one_line`, with the spaces at its ends, which stand between it and the next part."""
+    """`one_line` with the spaces at its ends, which separate it from the next part."""
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return f"{before}{one_line(text)}{after}"

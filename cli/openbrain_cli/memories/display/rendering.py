@@ -54,7 +54,7 @@ def _cell(memory: "MemoryAnswer", width: int, folded: Sequence[str] = ()) -> "Te
 
 
 def filed(memory: "MemoryAnswer") -> str:
-    """Where it belongs, on one line."""
+    """The place that a memory belongs to, on one line."""
     scope = "/".join(part for part in (memory.org, memory.project) if part)
     state = "" if memory.state == "indexed" else memory.state.value
     shown = shown_id(memory.id, console().width)
@@ -62,7 +62,7 @@ def filed(memory: "MemoryAnswer") -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """As much of a text as fits in `width` characters, on one line."""
+    """The start of a text that fits in `width` characters, on one line."""
     line = one_line(text)
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
@@ -105,7 +105,7 @@ def history(lines: "Sequence[HistoryLine]") -> None:
 
 
 def lineage(chain: "Lineage") -> None:
-    """Its predecessors and successors."""
+    """The predecessors and successors of a memory."""
     if chain.parents or chain.children:
         print(f"before it: {', '.join(chain.parents) or 'nothing'}")
         print(f"after it:  {', '.join(chain.children) or 'nothing'}")

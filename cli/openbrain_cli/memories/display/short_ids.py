@@ -15,7 +15,7 @@ _LOOKED_AT = 2000
 
 
 def shown_id(memory_id: str, width: int) -> str:
-    """As a terminal of that width shows it."""
+    """The id as a terminal of that width shows it."""
     return memory_id if width >= NARROW else f"…{memory_id[-CHARS:]}"
 
 

@@ -32,7 +32,7 @@ class Checked:
     size: int
     """Bytes, unpacked."""
     problem: str
-    """Why it is not whole; '' where it is."""
+    """The reason why it is incomplete; '' where it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def is_export(path: Path) -> bool:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Its lines, unpacked."""
+    """Open an export: its lines, unpacked."""
     file = path.open("rb")
     if file.peek(2)[:2] == _GZIP:
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file, mode="rb"))))

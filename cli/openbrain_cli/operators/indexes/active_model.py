@@ -1,4 +1,4 @@
-"""Which model the settings name, and which ones the vectors that are stored come from."""
+"""The model that the settings name, and the models of the stored vectors."""
 
 import asyncio
 from dataclasses import dataclass

@@ -41,7 +41,7 @@ class Selected:
     older_than: OlderThan = ""
 
     def filters(self) -> dict[str, Any]:
-        """As the client takes them. Never by the org of the environment: what leaves is named."""
+        """The filters for the client. Never by the org of the environment: what leaves is named."""
         return given(
             org=self.org,
             project=self.project,

@@ -52,7 +52,7 @@ Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Letters a secon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which dead letters."""
+    """The filters of dead letters."""
 
     stream: OfStream = ""
     group: OfGroup = ""
@@ -61,7 +61,7 @@ class Wanted:
     newer_than: Newer = None
 
     def asked(self) -> dict[str, Any]:
-        """As the client takes them."""
+        """The filters for the client."""
         now = datetime.now(UTC)
         until = None if self.older_than is None else now - self.older_than
         since = None if self.newer_than is None else now - self.newer_than

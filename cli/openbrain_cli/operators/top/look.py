@@ -92,7 +92,7 @@ def look(raw: Raw, before: Raw | None) -> Look:
 
 
 def as_dict(look: Look) -> dict[str, Any]:
-    """As JSON takes it."""
+    """The values for JSON."""
     return {**asdict(look), "at": look.at.isoformat()}
 
 

@@ -53,7 +53,7 @@ class Samples:
 
 
 def quantile(share: float, now: Mapping[float, float], before: Mapping[float, float]) -> float | None:
-    """As Prometheus estimates it; None where nothing was counted between. The last bucket gives its lower bound."""
+    """The quantile as Prometheus estimates it; None without a count between. The last bucket gives its lower bound."""
     counts = {bound: count - before.get(bound, 0.0) for bound, count in sorted(now.items())}
     rank = share * max(counts.values(), default=0.0)
     if not rank:

@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._stage = _Stage.IDLE
         self._since = self.loop.time()
-        """When this stage began, or last came forward."""
+        """The time at which this stage began, or last progressed."""
         self._pending = 0
         """Bytes since the parser last finished a head, a piece of a body or a message."""
         self._head = 0
@@ -263,7 +263,7 @@ def _answer(status: int, headers: Any) -> bytes:
 
 
 def affordable(connections: int) -> int:
-    """As many, or as many as the process may open beside its other files; its own limit is raised as far as it may."""
+    """That many, or as many as the process may open beside its other files; its limit is raised as far as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + CROWD + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,4 +1,4 @@
-"""Which commands are named to a person who typed none of them: never one that ends or destroys something."""
+"""Commands suggested to a person who mistyped one: never one that ends or destroys something."""
 
 from collections.abc import Collection
 from difflib import get_close_matches

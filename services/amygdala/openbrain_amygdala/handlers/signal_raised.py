@@ -55,7 +55,7 @@ async def raise_counted(raises: Sequence[Raise], *, signals: Signals) -> Sequenc
 
 
 def happened(entry_id: str, now: int) -> int:
-    """When an entry was added, microseconds, by the stream server's clock where that is not ahead of ours."""
+    """The time at which an entry was added, microseconds, by the stream server's clock unless that is ahead of ours."""
     return min(now, int(entry_id.partition("-")[0]) * 1000)
 
 

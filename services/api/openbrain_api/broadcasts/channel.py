@@ -34,7 +34,7 @@ class Listener:
         self._news.set()
 
     def end(self) -> None:
-        """Nothing more will come, or nobody would hear it."""
+        """End the channel: nothing more will come, or nobody would read it."""
         self.ended = True
         self._news.set()
 

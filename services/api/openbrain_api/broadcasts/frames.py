@@ -63,7 +63,7 @@ def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
 
 
 def _for_everyone(said: Mapping[str, object]) -> bool:
-    """As `signals.broadcast_events.for_everyone`, of the event."""
+    """Whether the event is for everyone, like `signals.broadcast_events.for_everyone`."""
     whole = said.get("halt_scope") == HaltScope.WORKSPACE
     return whole and (bool(said.get("halt")) or said.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
 

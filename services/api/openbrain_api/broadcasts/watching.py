@@ -14,7 +14,7 @@ from openbrain_api.broadcasts.hub import Hub
 
 _PAUSE_S = 0.5
 _BACK_MS = (500, 1500)
-"""When a client that lost its stream comes back: thousands lose theirs at once."""
+"""The pause before a client that lost its stream comes back: thousands lose theirs at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
 
 
 class Clock:
-    """When to say something, and when to end: the listener is told. One timer a heartbeat, for one a wait is a third of
+    """The times at which a listener sends a heartbeat and ends. One timer a heartbeat, for one a wait is a third of
     what a broadcast to a thousand costs."""
 
     def __init__(self, gone: Listener, heartbeat_s: float) -> None:

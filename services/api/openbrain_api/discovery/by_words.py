@@ -18,7 +18,7 @@ _WORDS = 32
 
 
 async def search(request: Search, memories: Memories) -> Page:
-    """As from the index; phrases are compared letter by letter, typos are not forgiven."""
+    """Search like the index; phrases are compared letter by letter, typos are not forgiven."""
     ranked = await _found(request, memories)
     hits = [hit for hit, _ in ranked]
     start = _start(hits, request.cursor.place) if request.cursor else 0

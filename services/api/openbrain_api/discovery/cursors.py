@@ -1,4 +1,4 @@
-"""Where a search goes on: opaque to callers, good for their query alone, made of what they were shown alone."""
+"""Cursors of a search: opaque to callers, good for their query alone, made of what they were shown alone."""
 
 import base64
 import binascii

@@ -50,7 +50,7 @@ class Discovery:
         return await self._highlighted(page, request) if request.highlights else page
 
     async def counts(self, fields: Sequence[str], condition: AllOf, limit: int) -> tuple[Sequence[Count], Degraded]:
-        """As `TextIndex.counts`, and who did not answer."""
+        """Count like `TextIndex.counts`, and name the indexes that did not answer."""
 
         async def ask(name: str) -> Sequence[Count]:
             return await self._text.counts(name, fields, condition, limit)
@@ -127,7 +127,7 @@ class Discovery:
 
 
 def _page(request: Search, kept: _Kept, first: Found) -> Page:
-    """Its cursor is the last memory shown: a cursor holds nothing that its reader did not see."""
+    """Make a page whose cursor is the last memory shown: a cursor holds nothing that its reader did not see."""
     shown = kept[: request.limit]
     best = request.cursor.best if request.cursor else shown[0][1].score if shown else 1.0
     following = None

@@ -118,13 +118,13 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
 
 @Route("GET", "/v1/messages/conversation", permission=Permission.BRAIN_READ, response=Conversation)
 async def conversation(call: Call[Nothing, ConversationQuery]) -> Response:
-    """What the agent and another one wrote to each other, newest first."""
+    """Messages between the agent and another one, newest first."""
     return await _talk(call, call.query.agent)
 
 
 @Route("GET", "/v1/messages/conversation/{agent}", permission=Permission.BRAIN_READ, response=Conversation)
 async def conversation_with(call: Call[Nothing, TalkQuery]) -> Response:
-    """The same, with the other agent in the path."""
+    """Messages with another agent, named in the path."""
     return await _talk(call, parsing.agent_in(call.path))
 
 

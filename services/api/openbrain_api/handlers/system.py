@@ -1,4 +1,4 @@
-"""How the process and the system are, and the document. Open to everyone: parts are named, never what is in them."""
+"""Health of the process and the system, and the OpenAPI document. Open to everyone: parts are named, no content."""
 
 import asyncio
 
@@ -17,14 +17,14 @@ from openbrain_api.http.route import Call, Nothing, Route
 
 @Route("GET", "/v1/whoami", authenticated=True, response=Whoami)
 async def whoami(call: Call[Nothing, Nothing]) -> Response:
-    """Who this key is, and what it may."""
+    """The key's identity and rights."""
     actor = call.actor
     return respond(Whoami.of(actor, permissions=sorted(actor.permissions)))
 
 
 @Route("GET", "/v1/health", response=Health, statuses=(200, 503))
 async def health(call: Call[Nothing, Nothing]) -> Response:
-    """How the system is.
+    """Health of the system.
 
     Degraded where something does not answer, down where the database does not.
     """

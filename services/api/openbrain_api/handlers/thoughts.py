@@ -247,7 +247,7 @@ async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
 
 @Route("GET", "/v1/stats", permission=Permission.BRAIN_READ, response=ThoughtStats, cost=5)
 async def thought_stats(call: Call[Nothing, ThoughtQuery]) -> Response:
-    """How many thoughts there are, and of which sources."""
+    """The number of thoughts, by source."""
     condition = thought_condition(await call.viewer(call.query.session_id), call.api.clock.now())
     memories, writes = call.api.store.memories, call.api.store.writes
     living, embedded, (sources, _) = await asyncio.gather(

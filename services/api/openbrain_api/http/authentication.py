@@ -35,7 +35,7 @@ class Authenticator:
         self._metrics_open = settings.metrics_open
         self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
         self._logged: Lru[str, int] = Lru(_ADDRESSES)
-        """When it was last said of an address (microseconds)."""
+        """The time of the last log line about an address (microseconds)."""
 
     async def actor(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> Actor:
         """The holder of the header's key. `Unauthorised`; `WrongKeys` where too many came from there, with the

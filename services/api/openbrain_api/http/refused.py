@@ -16,7 +16,7 @@ class Refused(NeverRetry):
 
 
 def no_such_route() -> Refused:
-    """Nothing is served under this path."""
+    """The refusal of a path that nothing is served under."""
     return Refused(404, "not_found", "there is nothing here: see /openapi.json for the routes")
 
 

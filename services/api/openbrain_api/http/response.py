@@ -74,7 +74,7 @@ def plain(content: Content, *, status: int = 200) -> Response:
 
 
 def to_json(content: object) -> bytes:
-    """As UTF-8. Members of a model that were not set are left out."""
+    """Encode as UTF-8 JSON. Members of a model that were not set are left out."""
     return orjson.dumps(content, _encoded, orjson.OPT_PASSTHROUGH_DATETIME)
 
 

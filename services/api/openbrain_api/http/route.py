@@ -56,7 +56,7 @@ class Route:
     path: str
     _: KW_ONLY
     handler: Handler = _undecorated
-    """Its first line of documentation is the summary of the document; body and query are those of its `Call`."""
+    """The function. Its docstring's first line is the document's summary; body and query are those of its `Call`."""
     body: type[BaseModel] = Nothing
     query: type[QueryString] = Nothing
     permission: Permission | None = None

@@ -22,7 +22,7 @@ BATCH: Final = 16
 MOST: Final = 5000
 """Arcs of a vault that are compared by meaning: some 20 MB."""
 LEAST: Final = 0.3
-"""Where there are few arcs, questions about something else are up to so near."""
+"""The similarity that questions about something else reach where there are few arcs."""
 WORKSPACES: Final = 16
 _log = structlog.get_logger(__name__)
 States = Mapping[str, bytes]
@@ -38,7 +38,7 @@ class ArcMeanings:
         self._making: dict[str, asyncio.Task[None]] = {}
 
     async def near(self, workspace_id: str, question: str, texts: Sequence[str]) -> tuple[Sequence[float], bool]:
-        """How near each text is to the question (0..1, 0 for what is not near), and whether all were compared: by the
+        """Give each text's similarity to the question (0..1, 0 for a far one), and whether all were compared: by the
         next question they will be. `texts` are those of a whole vault, what matters most
         first."""
         if self._encoder is None or not texts:

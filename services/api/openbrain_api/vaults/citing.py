@@ -16,7 +16,7 @@ _ROW = re.compile(r"^\| (?:\[\[)?([^\[\]|]+?)(?:\]\])? \| \d+ \|", re.MULTILINE)
 
 
 async def cited(entries: Sequence[Entry], viewer: Viewer, now: int, *, made: Vault, rows: Memories) -> list[Entry]:
-    """These entries, with `memories` in their metadata: arc -> ids of living memories that the viewer sees."""
+    """Add `memories` to the metadata of these entries: arc -> ids of living memories that the viewer sees."""
     arcs = {arc for entry in entries for arc in _ROW.findall(entry["content"])}
     by_arc = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}
     if not by_arc:

@@ -1,4 +1,4 @@
-"""Which project a session works on: its transcript says it, else the arc that holds the session. Blocking."""
+"""The project that a session works on, by its transcript, else by the arc that holds the session. Blocking."""
 
 import re
 from collections.abc import Iterator

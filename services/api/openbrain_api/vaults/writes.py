@@ -1,4 +1,4 @@
-"""Which vault is the caller's, and the one way to write into it."""
+"""The caller's vault, and the one way to write into it."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -29,7 +29,7 @@ Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]
 """Model inputs by their hash."""
 Failures = Mapping[str, Exception]
-"""Why something could not be embedded, by memory id or by input hash. `TryLater`: the model was not to be had."""
+"""The reasons why inputs could not be embedded, by memory id or by input hash. `TryLater`: the model was away."""
 
 SAVE_EVERY = MICROSECONDS // 4
 """So much of the model's work may be lost in a crash."""
@@ -103,7 +103,7 @@ async def embed_known(
     embedder: Embedder,
     model: str,
 ) -> Failures:
-    """The same while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
+    """Embed while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
 
     `model`: the key of its identity, for it can't be asked.
     """

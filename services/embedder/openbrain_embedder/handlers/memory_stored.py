@@ -1,4 +1,4 @@
-"""Which model an event is embedded by. The one that serves comes first; other written generations get events of their
+"""Models by which an event is embedded. The one that serves comes first; other written generations get events of their
 own, at low priority, so that a slow model that is not asked yet delays nothing.
 
 What is written is read after the events: a generation that is not there yet is filled from the truth later, with
@@ -45,7 +45,7 @@ class Embedding:
         return failures
 
     async def known(self, events: Events) -> Failures:
-        """The same while a model is away, as far as vectors are known: `TryLater` for the memories that need it."""
+        """Embed while a model is away, as far as vectors are known: `TryLater` for the memories that need it."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures: dict[str, Exception] = {}
@@ -59,7 +59,7 @@ class Embedding:
         return failures
 
     async def imported(self, events: Events) -> Failures:
-        """As `known`, for the stream of low priority: work for the serving model does not wait for another."""
+        """Embed like `known`, for the stream of low priority: work for the serving model does not wait for another."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}

@@ -25,7 +25,7 @@ class Forgetting:
         self._store, self._clock = store, clock
 
     async def __call__(self, operation: Operation) -> Progress:
-        """When it has ended, `done` counts all that matched, also what a killed worker did not write down."""
+        """Forget a chunk. At the end `done` counts all that matched, also what a killed worker did not write down."""
         request = operation.request
         erase = bool(request["erase"])
         # A filter may quote what is to leave no trace.

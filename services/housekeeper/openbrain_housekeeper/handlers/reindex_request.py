@@ -16,7 +16,7 @@ def generation_of(operation: Operation) -> Generation:
 
 
 def extent_of(operation: Operation) -> Extent:
-    """Which rows: those that were there when it began to walk, for what came later is on its way by itself."""
+    """The rows to write again: those that existed when it began, for later ones are on their way by themselves."""
     request = operation.request
     return Extent(
         kind=IndexKind(request["index"]),

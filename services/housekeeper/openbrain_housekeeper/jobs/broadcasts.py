@@ -32,7 +32,7 @@ class Broadcasting:
         self._broadcasts, self._client, self._publisher, self._settings = broadcasts, client, publisher, settings
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
-        """Where the streams ended that did not hold all, when they were looked at last."""
+        """The ends of the streams that did not hold all, when they were looked at last."""
         self._resent: dict[str, int] = {}
         """Up to which number what waited was told again under others; without it it would be once more, no worse."""
 

@@ -18,7 +18,7 @@ class Everything:
         self._own, self._every_s = verifier, every_s
         self._digests_every = round(digests_every_s * MICROSECONDS)
         self._digests_at = 0
-        """When they are due."""
+        """The time at which the next comparison of digests is due."""
         self._comparing_digests = False
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)

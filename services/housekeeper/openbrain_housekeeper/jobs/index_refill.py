@@ -40,7 +40,7 @@ class IndexRefill:
     def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
         self._own, self._prepare = verifier, prepare
         self._noted: dict[str, int] = {}
-        """When each got its epoch."""
+        """The time at which each index got its epoch."""
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = LOOK_S
         """The pause after the last round."""

@@ -75,7 +75,7 @@ class Tally:
     note: str = ""
 
     def figures(self) -> dict[str, Any]:
-        """As it stands in a result."""
+        """The figures for a result."""
         names = ("name", "kind", "status", "rows", "entries", "tombstones", "differing_buckets", "queued", "repaired")
         figures = {name: getattr(self, name) for name in (*names, "removed_tombstones", "note")}
         return figures | {"faults": {fault.value: self.faults[fault] for fault in Fault}}

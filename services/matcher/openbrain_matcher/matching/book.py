@@ -13,7 +13,7 @@ from openbrain.ports.subscriptions import StandingQuery
 from openbrain_matcher.matching.phrases import Phrases
 
 ALL_WORDS = 0.8
-"""As near as this is a memory that holds every word of the query, as in a recall."""
+"""The similarity of a memory that holds every word of the query, as in a recall."""
 _ROWS = 64
 
 Vectors = Mapping[str, Mapping[str, "array[float]"]]

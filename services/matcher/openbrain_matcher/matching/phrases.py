@@ -1,4 +1,4 @@
-"""Which of many queries have all their words in a text."""
+"""The queries, of many, that have all their words in a text."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection

@@ -39,7 +39,7 @@ class Callers:
         return found
 
     def forget(self, authorization: str) -> None:
-        """That key opens nothing."""
+        """Forget a key that opens nothing."""
         self._clients.pop(authorization, None)
 
 

@@ -13,7 +13,7 @@ from openbrain.client.wire import Params, Wire
 from openbrain.domain.errors import ServerFailed
 
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
-"""Who sent the request at hand: the API counts wrong keys by address."""
+"""The address that sent the request at hand: the API counts wrong keys by address."""
 _OF_CONNECTIONS = frozenset({b"connection", b"user-agent"})
 
 

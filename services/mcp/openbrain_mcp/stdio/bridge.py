@@ -23,7 +23,7 @@ class Bridge:
         self._output = _Output()
         self._tasks: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        """Nothing more comes."""
+        """Set when nothing more comes."""
 
     def listen(self) -> None:
         """Begin. From now on standard input is empty for everybody else, and what they print goes to standard error."""

@@ -27,7 +27,7 @@ ENVELOPE = {
 
 
 async def answers() -> dict[str, dict[str, Any]]:
-    """What the server answers to those who open with a handshake, and to those who say in each request who they are."""
+    """The server's answers to clients that open with a handshake, and to those that name themselves in each request."""
     return {
         "toolsets": {tool.name: str(tool.toolset) for tool in TOOLS},
         "handshake": await _asked({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
@@ -69,7 +69,7 @@ class _Wire:
         self._answered.set()
 
     async def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing waits."""
 
 
 def text(found: Mapping[str, Any]) -> str:

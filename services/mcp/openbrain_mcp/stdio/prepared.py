@@ -1,4 +1,4 @@
-"""What the server says of itself and lists, answered before the MCP library is imported.
+"""The server's description and lists, answered before the MCP library is imported.
 
 The answers stand in `prepared.json` as the server itself gives them; `prepare.py` writes it, and a test holds the one
 against the other.

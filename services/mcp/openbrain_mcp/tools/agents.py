@@ -1,4 +1,4 @@
-"""What an agent reads when it wakes up, what agents write to each other, and what they wait for."""
+"""Tools for an agent's context, for messages between agents and for their subscriptions."""
 
 from typing import TYPE_CHECKING, Annotated
 

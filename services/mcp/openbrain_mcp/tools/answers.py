@@ -92,7 +92,7 @@ class Captured(Done):
 
 
 def captured(thought: "contract.ThoughtStored") -> CallToolResult:
-    """Its id."""
+    """Show the id of a thought."""
     first_line = f"{'It was there already' if thought.duplicate else 'Stored'}: {thought.id}"
     return both(first_line, Captured(id=thought.id, duplicate=thought.duplicate))
 
@@ -122,19 +122,19 @@ def thought_stats(counts: "contract.ThoughtStats") -> CallToolResult:
 
 
 def stored(memory: "memories.Remembered") -> CallToolResult:
-    """Its id."""
+    """Show the id of a memory."""
     first_line = f"{'It was there already' if memory.duplicate else 'Stored'}: {memory.id}"
     fields = Stored(id=memory.id, memoryId=memory.id, timestamp=memory.created_at, duplicate=memory.duplicate)
     return both(first_line, fields)
 
 
 def updated(memory: "memories.MemoryAnswer") -> CallToolResult:
-    """Its version."""
+    """Show the version of a memory."""
     return both(f"Changed: {memory.id}", Updated(id=memory.id, version=memory.version))
 
 
 def forgotten(memory: "memories.Forgotten") -> CallToolResult:
-    """When it ended."""
+    """Show when a memory ended."""
     at = memory.deleted_at or memory.updated_at
     return both(f"Forgotten: {memory.id}", Forgotten(id=memory.id, forgotten=True, timestamp=at))
 
@@ -148,7 +148,7 @@ def found(recalled: "Recalled") -> CallToolResult:
 
 
 def judged(given: "FeedbackGiven") -> CallToolResult:
-    """What became of each verdict."""
+    """Show the result for each verdict."""
     lines = [f"{each.memory_id}: {each.verdict}, {each.status}" for each in given.results]
     return both("\n".join(lines), Judged(counted=given.count))
 
@@ -159,7 +159,7 @@ def listed(page: "memories.Listed") -> CallToolResult:
 
 
 def searched(page: "discovery.Searched") -> CallToolResult:
-    """The same of a search."""
+    """Show the hits of a search."""
     silent = "The text index did not answer: only the newest were looked at." if page.degraded else ""
     return text(silent, more(page.next_cursor), _memories(page.hits, LISTED_CHARS))
 
@@ -191,12 +191,12 @@ def scopes(counts: "discovery.ScopeCounts") -> CallToolResult:
 
 
 def context(read: "AgentContext") -> CallToolResult:
-    """As the server laid it out: the same bytes while nothing changed."""
+    """Show the context as the server laid it out: the same bytes while nothing changed."""
     return text(more(read.next_cursor), read.text)
 
 
 def sent(message: "messages.MessageSent") -> CallToolResult:
-    """Its number."""
+    """Show the number of a message."""
     return both(f"Sent: {message.id}", Sent(id=message.id, seq=message.seq, duplicate=message.duplicate))
 
 
@@ -228,12 +228,12 @@ def signals(page: "amygdala.SignalList") -> CallToolResult:
 
 
 def signal_state(summary: str, signal: "amygdala.SignalAnswer") -> CallToolResult:
-    """How an alarm stands."""
+    """Show the state of an alarm."""
     return both(f"{summary}: {signal.id}", SignalState(id=signal.id, state=signal.state, severity=signal.severity))
 
 
 def signal_raised(raised: "amygdala.SignalRaised") -> CallToolResult:
-    """What became of a raise."""
+    """Show the result of a raise."""
     signal, halt = raised.signal, raised.halt
     fields = SignalState(
         id=signal.id if signal else None,
@@ -246,7 +246,7 @@ def signal_raised(raised: "amygdala.SignalRaised") -> CallToolResult:
 
 
 def more(cursor: str | None) -> str:
-    """How to go on."""
+    """Say how to read the next page."""
     return f"More follow: ask again with cursor {cursor}" if cursor else ""
 
 

@@ -1,4 +1,4 @@
-"""What the tools take, in every form that clients of either generation send."""
+"""Arguments of the tools, in every form that clients of either generation send."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ def _said(advice: str) -> Callable[[str], str]:
 
 
 def _texts(about: str, **more: Any) -> WithJsonSchema:
-    """As it is listed: one text or several."""
+    """The listed type: one text or several."""
     return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about, **more})
 
 

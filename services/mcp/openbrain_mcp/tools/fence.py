@@ -54,7 +54,7 @@ def memory_block(
 
 
 def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHARACTERS, mark: str = "") -> str:
-    """As text, with at most `budget` characters of content, and at most `each` of one. `mark` is random, so that no
+    """Show blocks with at most `budget` characters of content, and at most `each` of one. `mark` is random, so that no
     content can close the fence it stands in."""
     if not blocks:
         return "Nothing was found."

@@ -36,5 +36,5 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 
 def _beside(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands beside a reference or a choice."""
+    """The members beside a reference or a choice."""
     return {name: value for name, value in schema.items() if name not in {"$ref", "anyOf", "title"}}

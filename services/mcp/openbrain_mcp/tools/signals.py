@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
 
 LOUD = {"alert": "critical"}
-"""What agents' clients call a severity that is named otherwise here."""
+"""Names of severities in agents' clients that differ from ours."""
 
 
 async def brain_signals(

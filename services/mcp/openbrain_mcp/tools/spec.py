@@ -1,4 +1,4 @@
-"""What a tool is."""
+"""The description of a tool."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ REPEATS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempote
 ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Function = Callable[..., Awaitable[CallToolResult]]
-"""Its first argument is the client of whoever calls; the others are what the model gives."""
+"""A tool's function: its first argument is the caller's client; the others are given by the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,12 @@ def arcs(found: "vault_arcs.ArcsFound") -> CallToolResult:
 
 
 def arc(detail: "vault_arcs.ArcDetail") -> CallToolResult:
-    """Its page."""
+    """Show the page of an arc."""
     return text(fence.fenced([Block(detail.model_dump(mode="json", include=_LABELS), detail.content, "arc")]))
 
 
 def feed(read: "pages.Feed") -> CallToolResult:
-    """Its pages, the highest priority first."""
+    """Show the pages of the feed, the highest priority first."""
     entries = sorted((*read.hot_arcs, *read.inject_blocks, *read.entries), key=lambda item: -item.priority)
     blocks = [
         Block({"id": entry.id, "title": entry.title, "severity": entry.severity}, entry.content, "feed")
@@ -52,7 +52,7 @@ def feed(read: "pages.Feed") -> CallToolResult:
 
 
 def status(health: "pages.PipelineHealth") -> CallToolResult:
-    """What runs and what does not."""
+    """Show the parts that run, and those that do not."""
     checks = "\n".join(f"{name}: {state}" for name, state in health.checks.items())
     findings = "\n".join(f"since {finding.since:%Y-%m-%dT%H:%MZ}: {finding.title}" for finding in health.findings)
     last = health.last_tick
@@ -63,7 +63,7 @@ def status(health: "pages.PipelineHealth") -> CallToolResult:
 
 
 def page(written: "pages.PageWritten") -> CallToolResult:
-    """How much was written."""
+    """Show the length of what was written."""
     again = written.idempotent_replay
     summary = "It was there already" if again else "Written; the next tick files it"
     return both(f"{summary}.", Page(written_bytes=written.written_bytes, duplicate=again))

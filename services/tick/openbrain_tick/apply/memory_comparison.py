@@ -36,7 +36,7 @@ class Marked:
     content: str
     project: str
     session: str
-    """That it was said in; '' where it does not say."""
+    """The session that it was said in; '' where it names none."""
     occurred_at: int
     """Microseconds."""
     given_id: str
@@ -153,7 +153,7 @@ def _project(said: str) -> str:
 
 
 def _plain(content: str) -> str:
-    """As a memory holds it: what marks enclose without the marks, no control characters, no credentials."""
+    """Clean a text for a memory: what marks enclose without the marks, no control characters, no credentials."""
     text = without_markers(content)
     if not text.isprintable():
         text = "".join(char for char in text if char in "\n\t" or char.isprintable())

@@ -68,7 +68,7 @@ async def handle(
     holder: str,
     hold_s: float = HOLD_S,
 ) -> None:
-    """Nothing where it has ended, or another works on it. What fails is written down, and what waiting may mend is put
+    """Run a tick, unless it has ended or another has it. A failure is written down, and what waiting may mend is put
     off: only a database that is away sends the entry back."""
     job = (await ticks.request_tick(job_of(event), announce=False)).job
     held = await ticks.hold_tick(job.id, holder, hold_s)

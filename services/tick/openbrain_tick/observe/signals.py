@@ -95,7 +95,7 @@ async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
 
 
 def alarm_of(present: Present) -> Alarm | None:
-    """The same of what is known to stand."""
+    """The alarm of a signal that is known to stand."""
     return alarm(present.signals[:ALARMS], present.halts)
 
 

@@ -86,7 +86,7 @@ class Plan:
         return edited
 
     def settle(self) -> None:
-        """Which pages count, after others came or went."""
+        """Note the pages that count, after others came or went."""
         arcs = sorted((*self.pages.values(), *self.shadowed), key=lambda arc: in_order(arc.path))
         self.pages, self.shadowed = counting(arcs)
 

@@ -80,7 +80,7 @@ class Subscriber:
 
     @property
     def standing(self) -> Standing:
-        """As of now."""
+        """The subscriber's present state."""
         hearing = self._hearing
         return Standing(
             cursor=hearing.progress.done,

@@ -1,4 +1,4 @@
-"""Which OpenBrain a program is to use, by the environment's names, ours before the original's."""
+"""The OpenBrain that a program is to use, by the environment's names, ours before the original's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

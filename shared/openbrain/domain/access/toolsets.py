@@ -25,5 +25,5 @@ def chosen(names: str) -> frozenset[Toolset]:
 
 
 def choice() -> str:
-    """What can be named, in words."""
+    """The names to choose from, in words."""
     return f"{', '.join(Toolset)} or {ALL}, with commas between them"

@@ -113,7 +113,7 @@ class Criteria:
     until: int | None = None
     speakers: tuple[str, ...] = ()
     says: str = ""
-    """As in `Says`. This and the speakers are for what reads the database alone: exports and what ends."""
+    """A text of `Says`. This and the speakers are for what reads the database alone: exports and what ends."""
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:

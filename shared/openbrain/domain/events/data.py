@@ -39,7 +39,7 @@ class MemoryStored(EventData):
 
 
 class MemoryReindex(MemoryStored):
-    """As memory.stored, at low priority, for one generation or all."""
+    """Like memory.stored, at low priority, for one generation or all."""
 
     generation: str | None = None
     re_embed: bool = False

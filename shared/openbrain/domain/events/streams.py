@@ -37,7 +37,7 @@ class StreamSpec:
 
     @property
     def address(self) -> str:
-        """Its name, with a place for the workspace where it is one of each."""
+        """The stream's name, with a place for the workspace where there is one for each."""
         return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
 
     def decoder(self) -> Decode:

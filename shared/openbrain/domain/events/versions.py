@@ -25,7 +25,7 @@ class Older:
     version: int
     data: type[EventData]
     lift: Callable[[Any], EventData]
-    """Its data as data of the newest version."""
+    """The upgrade of its data to the newest version."""
 
 
 class _Typed(BaseModel):

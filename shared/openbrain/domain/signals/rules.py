@@ -223,7 +223,7 @@ def swept(signal: Signal, now: int, times: SignalTimes) -> tuple[Step, Signal] |
 
 
 def due_at(signal: Signal, times: SignalTimes) -> int | None:
-    """When `swept` will do something; None for never."""
+    """The time at which `swept` will do something; None for never."""
     return _next(signal, times)[0]
 
 
@@ -264,7 +264,7 @@ def resumed(halt: Halt, actor: str, note: str, now: int) -> Halt:
 
 
 def halt_expired(halt: Halt, now: int) -> Halt:
-    """Its ttl is over."""
+    """End a halt whose ttl is over."""
     return _halt_ended(halt, HaltState.EXPIRED, TIME, now)
 
 

@@ -47,7 +47,7 @@ def stronger(one: Severity, other: Severity) -> Severity:
 
 
 class SignalState(StrEnum):
-    """Where a signal stands."""
+    """The state of a signal."""
 
     ACTIVE = "active"
     ESCALATED = "escalated"
@@ -78,7 +78,7 @@ class Step(StrEnum):
     EXPIRED = "expired"
     TOMBSTONED = "tombstoned"
     HALTED = "halted"
-    """Its halt was opened or widened."""
+    """The signal's halt was opened or widened."""
     RESUMED = "resumed"
     HALT_EXPIRED = "halt_expired"
 
@@ -123,7 +123,7 @@ class HaltScope(StrEnum):
 
 
 class HaltState(StrEnum):
-    """Where a halt stands."""
+    """The state of a halt."""
 
     OPEN = "open"
     RESUMED = "resumed"
@@ -152,7 +152,7 @@ class Raise:
     org: str = ""
     project: str = ""
     key: str = ""
-    """The same key within a workspace is the same raise, however often it comes; '' for none."""
+    """The key by which a repeated raise is recognized within a workspace; '' for none."""
     held_until: int = 0
     """Quiet does not end the signal before this time: what was raised is known to last, as a mark that stands in a
     page. Said again under the same key it is put off further."""
@@ -195,19 +195,19 @@ class Signal:
     first_raised_at: int
     last_raised_at: int
     text_at: int
-    """When the raise was whose text it shows: of the strongest the latest."""
+    """The time of the raise whose text it shows: of the strongest the latest."""
     quiet_since: int
     held_until: int = 0
     """Quiet lowers what agents hear, and does not resolve the signal before this time."""
     told_at: int = 0
-    """When it was last broadcast."""
+    """The time of its last broadcast."""
     expires_at: int | None = None
     acknowledged_at: int | None = None
     acknowledged_by: str = ""
     ended_at: int | None = None
     ended_by: str = ""
     note: str = ""
-    """Why it was resolved."""
+    """The reason for its resolution."""
     seq: int = 0
     """Of its last broadcast."""
     worsened_seq: int = 0

@@ -1,4 +1,4 @@
-"""Where a webhook may post to, and how what it posts is signed. Pure functions.
+"""The addresses that a webhook may post to, and its signature. Pure functions.
 
 Signed as by Standard Webhooks: `webhook-signature: v1,<base64 of HMAC-SHA256 over id.timestamp.body>`, with the key
 that stands in base64 behind `whsec_`.

@@ -17,7 +17,7 @@ def plain_text(value: str) -> str:
 
 
 def plain_line(value: str) -> str:
-    """As `plain_text`, on one line."""
+    """`plain_text` on one line."""
     if _CONTROL_OR_BREAK.search(value):
         raise ValueError("must not hold control characters or line breaks")
     return value
@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
 
 
 def cleaned_line(text: str) -> str:
-    """As `cleaned`, on one line."""
+    """`cleaned` on one line."""
     return _CONTROL_OR_BREAK.sub(" ", text).strip()
 
 

@@ -40,12 +40,12 @@ def model_text(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same without line ends."""
+    """`plain` without line ends."""
     return plain(" ".join(text.split()))
 
 
 def escaped(text: str, escape: Callable[[str], str]) -> str:
-    """The same with escapes of another form."""
+    """`plain` with escapes of another form."""
 
     def shown(match: re.Match[str]) -> str:
         character, before = match[0], max(0, match.start() - 1)

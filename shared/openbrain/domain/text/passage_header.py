@@ -14,8 +14,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def header(memory: Memory) -> str:
-    """As in `8 May 2023 Monday Caroline:`; the date alone without a speaker. In UTC, and in English everywhere: a
-    change of it is a new SPLITTER_VERSION of the models and a new builder of the text indexes."""
+    """A header like `8 May 2023 Monday Caroline:`; the date alone without a speaker. In UTC, and in English: a change
+    of it is a new SPLITTER_VERSION of the models and a new builder of the text indexes."""
     day = _day(memory.occurred_at // DAY)
     return f"{day} {memory.speaker}:" if memory.speaker else day
 

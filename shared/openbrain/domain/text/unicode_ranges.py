@@ -42,7 +42,7 @@ def character_class(*tables: str) -> str:
 
 
 def coarse_class(*tables: str) -> str:
-    """The same, and what lies between them beyond the first plane: ranges there make a search slow."""
+    """The ranges, and what lies between them beyond the first plane: ranges there make a search slow."""
     found = list(_ranges(tables))
     planes = {low >> 16: (low, high) for low, high in found if low > 0xFFFF}
     for low, high in found:

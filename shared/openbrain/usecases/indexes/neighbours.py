@@ -66,7 +66,7 @@ class Neighbours:
         }
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """These memories as they are now."""
+        """Read these memories as they are now."""
         return await self._memories.rows(ids)
 
     async def serving(self) -> Generation:

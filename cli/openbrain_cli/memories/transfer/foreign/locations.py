@@ -1,4 +1,4 @@
-"""Which of the known stores a file or an address holds: the one named, else the first of the table that fits."""
+"""The store that a file or an address holds: the one named, else the first of the table that fits."""
 
 from collections.abc import Mapping
 from pathlib import Path

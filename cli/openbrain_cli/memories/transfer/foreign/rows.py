@@ -23,5 +23,5 @@ class Table:
 
     name: str
     origin: str
-    """Which store it is of; without a user or a password."""
+    """The store that it comes from; without a user or a password."""
     rows: Callable[[], Rows]

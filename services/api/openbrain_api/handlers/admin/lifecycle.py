@@ -116,7 +116,7 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
 async def policies(call: Call[Nothing, Nothing]) -> Response:
-    """What this workspace decided about the life of its memories."""
+    """This workspace's policies on the life of its memories."""
     return respond(PoliciesAnswer.standing(await call.api.store.policies.document(call.actor.workspace_id)))
 
 
@@ -134,7 +134,7 @@ async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/admin/retention", permission=Permission.ADMIN, response=RetentionAnswer)
 async def retention(call: Call[Nothing, Nothing]) -> Response:
-    """What leaves this workspace after how many days: by its own word, or by the settings."""
+    """The days after which data leaves this workspace: by its own policy, or by the settings."""
     document = await call.api.store.policies.document(call.actor.workspace_id)
     own = {} if document is None else document.retention
     usual = _usual_days(call.api.settings)

@@ -21,7 +21,7 @@ MOST_OPEN = 100
 
 @Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
 async def in_use(call: Call[Nothing, Nothing]) -> Response:
-    """Which embedding model serves."""
+    """The embedding model that serves."""
     operators_only(call, "the model is shared by all workspaces: this needs")
     written = await call.api.store.generations.written(IndexKind.VECTOR)
     serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None

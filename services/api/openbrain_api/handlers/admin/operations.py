@@ -69,7 +69,7 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
 
 
 def planned(plan: Mapping[str, object]) -> Response:
-    """What an operation would do, without one."""
+    """The response of a dry run: the plan of an operation."""
     return respond({**plan, "operation": None}, plan)
 
 
@@ -105,7 +105,7 @@ async def watched(call: Call[Any, Any], operation: Operation, seconds: float, se
 
 
 def mark(operation: Operation) -> str:
-    """The same for two states that a watcher would not tell apart."""
+    """A value that is equal for two states that a watcher would not tell apart."""
     state = (
         *(operation.status, operation.done, operation.total),
         *(operation.result, operation.error, operation.cancel_requested),

@@ -37,7 +37,7 @@ BEGINNING = "-"
 
 @Route("GET", "/v1/admin/streams", permission=Permission.ADMIN, response=StreamList)
 async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
-    """How each stream and each of its groups stands."""
+    """The state of each stream and of each of its groups."""
     operators_only(call, "streams need")
     name = call.query.stream or ""
     if name:
@@ -178,7 +178,7 @@ def _service(group: str) -> str:
 
 
 def _when(entry: str | None) -> datetime | None:
-    """When an entry came. An id that somebody chose may be no time at all."""
+    """The time at which an entry came. An id that somebody chose may be no time at all."""
     if entry is None:
         return None
     milliseconds = int(entry.partition("-")[0])

@@ -1,4 +1,4 @@
-"""What burns now, and what comes: state, stream, long poll, subscribers."""
+"""Open alarms and broadcasts: state, stream, long poll, subscribers."""
 
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -35,7 +35,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 
 @Route("GET", "/v1/amygdala/state", permission=Permission.BRAIN_READ, response=AmygdalaState)
 async def state(call: Call[Nothing, StateQuery]) -> Response:
-    """What burns now, and whether the fleet is halted."""
+    """Open alarms, and whether the fleet is halted."""
     query = call.query
     if query.cursor is not None:
         _note(call, query, query.cursor, query.via)
@@ -73,7 +73,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)
 async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
-    """What was broadcast behind a number; with wait=N once there is something."""
+    """Broadcasts after a number; with wait=N once there is one."""
     query, viewer = call.query, call.actor.viewer()
     if query.wait:
         page, last = await _awaited(call)
@@ -96,7 +96,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/subscribers", permission=Permission.BRAIN_READ, response=SubscriberList)
 async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
-    """Who listens, by agent."""
+    """Subscribers, by agent."""
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS

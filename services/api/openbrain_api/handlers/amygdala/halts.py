@@ -75,7 +75,7 @@ def halt_id_of(call: Call[Any, Any]) -> str:
 
 
 def unknown_halt() -> NotFound:
-    """The same for a foreign one and for one that never was."""
+    """An error that is equal for a halt of another and for one that never was."""
     return NotFound("no halt with this id")
 
 

@@ -141,7 +141,7 @@ def signal_id_of(call: Call[Any, Any]) -> str:
 
 
 def unknown_signal() -> NotFound:
-    """The same for a foreign one and for one that never was."""
+    """An error that is equal for a signal of another and for one that never was."""
     return NotFound("no signal with this id")
 
 

@@ -128,7 +128,7 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
 
 @Route("GET", "/v1/amygdala/webhooks/{id}/dead", permission=Permission.ADMIN, response=WebhookLetters, problems=(404,))
 async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
-    """What a webhook could not be given."""
+    """Dead letters of a webhook."""
     webhook, query = await _named(call), call.query
     rows = await call.api.store.webhook_letters.webhook_dead_letters(
         webhook.workspace_id, webhook.id, query.limit, query.after

@@ -1,4 +1,4 @@
-"""What was decided, what is stuck, what changed."""
+"""A brief: decisions, what is stuck, what changed."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ Items = list[tuple[int, BriefItem]]
 
 @Route("GET", "/v1/brain/brief", permission=Permission.BRAIN_READ, response=Brief, cost=10)
 async def brief(call: Call[Nothing, BriefQuery]) -> Response:
-    """What was decided, what is stuck and what changed since a day."""
+    """Decisions, what is stuck and what changed since a day."""
     started = time.perf_counter()
     query = call.query
     call.actor.may_ask_for(query.org or "")
@@ -87,7 +87,7 @@ async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
 
 
 def _vault(call: Call[Nothing, BriefQuery]) -> Folder | None:
-    """As for `/vault/*`: not for keys of some orgs, because a vault has none."""
+    """The vault, as for `/vault/*`: not for keys of some orgs, because a vault has none."""
     if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What an agent reads when it wakes up."""
+"""The context that an agent reads at its start."""
 
 import hashlib
 
@@ -23,7 +23,7 @@ from openbrain_api.memories.context.gathering import gathered
     cost=5,
 )
 async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
-    """What an agent should know when it begins to work, within a budget of tokens.
+    """An agent's context at the start of its work, within a budget of tokens.
 
     Alarms, what it keeps for itself, conventions, the project's decisions, plans, bugs and changes, the last hand-over,
     its session, the vault, tags; in this order.

@@ -106,7 +106,7 @@ def _fragment(part: Fragment) -> Json:
 
 
 def _counts(counts: Sequence[Count]) -> list[Json]:
-    """What has no value is null."""
+    """Counts of values; null stands for none."""
     return [{"name": value.value or None, "count": value.count} for value in counts]
 
 

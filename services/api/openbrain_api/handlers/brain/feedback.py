@@ -1,4 +1,4 @@
-"""What recalls were good for: said by who asked, and listed where nobody asks."""
+"""Verdicts on recalls by the agents that asked, and a list of memories to review."""
 
 import orjson
 

@@ -1,4 +1,4 @@
-"""What ends: one memory and its traces, or all that a filter matches."""
+"""Ending of one memory and its traces, or of all that a filter matches."""
 
 from openbrain.contract.brain.memories import BulkBody, BulkEnded, Ended, EndQuery, ForgetBody, ForgetQuery, Forgotten
 from openbrain.domain.access.permissions import Permission

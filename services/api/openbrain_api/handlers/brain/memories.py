@@ -215,7 +215,7 @@ def _key(call: Call[Any, Any]) -> str:
 
 
 def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
-    """Who does what a request asks for."""
+    """The origin of a request's changes."""
     return Origin(actor=actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers))
 
 

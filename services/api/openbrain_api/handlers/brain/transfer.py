@@ -24,7 +24,7 @@ from openbrain_api.memories.transfer.landing import lander
 
 @Route("GET", "/v1/brain/export", permission=Permission.BRAIN_READ, cost=50, media=NDJSON)
 async def export(call: Call[Nothing, ExportQuery]) -> Response:
-    """What the key may see as NDJSON; with an admin's key the whole workspace.
+    """The memories that the key may see as NDJSON; with an admin's key the whole workspace.
 
     Narrowed by `agent_id`, `speaker` and `matching` alone, also messages, questions and signals.
     """

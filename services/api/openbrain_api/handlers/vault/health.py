@@ -1,4 +1,4 @@
-"""How the brain is, for monitoring."""
+"""Health of the brain, for monitoring."""
 
 import asyncio
 from typing import Literal
@@ -21,7 +21,7 @@ FINDINGS = 100
 
 @Route("GET", "/health/deep", permission=Permission.VAULT_READ, response=DeepHealth, problems=(404,))
 async def deep(call: Call[Nothing, Nothing]) -> Response:
-    """How the brain's parts are.
+    """Health of the brain's parts.
 
     The vault's disk, the embedder, and the reasoner where there is one.
     """

@@ -29,7 +29,7 @@ SIGNALS = 100
 
 @Route("GET", "/feed", permission=Permission.VAULT_READ, response=Feed, problems=(404,))
 async def feed(call: Call[Nothing, Nothing]) -> Response:
-    """What sessions read."""
+    """The feed that sessions read."""
     feed_pages = await asyncio.to_thread(read_feed, vault_of(call))
     changed = max((entry.mtime_ns for entry in feed_pages.entries), default=None)
     store, now = call.api.store, call.api.clock.now()

@@ -228,7 +228,7 @@ def _may_resolve(call: Call[Any, Any]) -> bool:
 
 
 async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:
-    """As the next tick would raise it, under the same key: whoever comes second changes nothing."""
+    """Raise a signal as the next tick would, under the same key: the second raise changes nothing."""
     page = parse_arc(path, folder.read(path), 0)
     for mark in page.signals:
         if mark.severity not in set(Severity):

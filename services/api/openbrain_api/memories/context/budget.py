@@ -1,4 +1,4 @@
-"""Which items fit."""
+"""The choice of the items that fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class _Page:
     sections: set[Section] = field(default_factory=set)
 
     def take(self, place: int, item: ContextItem, cost: int, most: int) -> int:
-        """Its cost where it fits into `most` tokens, else 0."""
+        """Take an item: its cost where it fits into `most` tokens, else 0."""
         whole = cost + (0 if item.section in self.sections else HEADING_TOKENS)
         if whole > min(most, self.tokens) or (item.kind == "memory" and not self.memories):
             return 0

@@ -1,1 +1,1 @@
-"""Whole workspaces on their way out and in."""
+"""Export and import of whole workspaces."""

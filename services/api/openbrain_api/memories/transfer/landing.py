@@ -1,4 +1,4 @@
-"""Where the lines of an import land: as they were, or as anything that is offered to be remembered."""
+"""Importers of lines: verbatim, or as submissions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ class Importer(Protocol):
         """Store these, and say which can't be."""
 
     async def done(self) -> None:
-        """That was all."""
+        """Finish after the last line."""
 
     def counts(self) -> Mapping[str, object]:
         """Counts of stored memories so far."""
@@ -65,7 +65,7 @@ class VerbatimImport(_Counting):
 
     export_id: str
     _noted: int = field(default=0, init=False)
-    """When it was last written down how far it is (microseconds)."""
+    """The time at which the progress was last written (microseconds)."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
         refused: list[Refused] = []
@@ -119,7 +119,7 @@ class VerbatimImport(_Counting):
                 return line.link()
 
     def _admitted(self, memory: Memory) -> Memory:
-        """As it was, unless the gate of this house changes it."""
+        """The memory as it was, unless the content policy changes it."""
         texts = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
         looked = look_at({name: getattr(memory, name) for name in texts}, self._admission)
         changed = looked.changed
@@ -252,7 +252,7 @@ class SubmissionImport(_Counting):
         return refused
 
     async def done(self) -> None:
-        """As in `Importer`."""
+        """Do nothing: each chunk is complete."""
 
 
 def _seen(write: Write, row: Memory | None) -> bool:

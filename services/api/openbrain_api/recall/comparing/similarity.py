@@ -16,7 +16,7 @@ from openbrain_api.recall.order import RankedMemory
 ALL_WORDS = 0.8
 """Of a memory that holds every word of the question."""
 CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.5, 0.05, 0.1
-"""Where the best of an answer is not even so near, nobody remembers (balanced): at most; of one memory; and what it
+"""The similarity that the best hit of a balanced recall needs, or nothing is found: at most; of one memory; and what it
 rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
 SHARE_OF_BEST = 0.65
 """Hits below this share of the best are left out (balanced). Turns of a session are not: a short one is

@@ -17,7 +17,7 @@ READ_CHARS = 500
 """Of a question: what is longer is a text, and its times are not asked for."""
 MOST = 4
 FADES = 7 * DAY
-"""What happened is told of for some days: so far from the times of a question, or as far as they are long, a memory
+"""The days for which people write about an event: so far from a question's times, or as far as they are long, a memory
 still gains something."""
 
 _NUMBER = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"

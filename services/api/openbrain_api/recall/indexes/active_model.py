@@ -1,4 +1,4 @@
-"""Which vector generation is asked, and the model that its questions are embedded by: together, once a request."""
+"""The vector generation that is asked, and the model that its questions are embedded by: together, once a request."""
 
 import asyncio
 from dataclasses import dataclass

@@ -127,7 +127,7 @@ class Indexes:
         }
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
-        """As the text index has it."""
+        """Test names by the text index's analysis."""
         return await self._text.hold_names(query, names)
 
     async def by_names(self, by_question: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
@@ -178,7 +178,7 @@ class Indexes:
         return [next(hits) if query.text in known else None for query in queries]
 
     async def _in_time(self, index: str, queries: Sequence[IndexQuery], search_index: _SearchIndex) -> HitLists:
-        """Its answers to those that want it; where it fails, or takes too long, it has none. One that hung is left
+        """Ask an index for those that want it; None where it fails or takes too long. One that hung is left
         alone for a while."""
         wanted = [query for query in queries if index in query.names]
         hits: HitLists = [None] * len(wanted)

@@ -1,4 +1,4 @@
-"""Which generations serve, read from the truth at most once a second."""
+"""The generations that serve, read from the database at most once a second."""
 
 from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import TryLater

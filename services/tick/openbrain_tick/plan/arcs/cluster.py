@@ -65,7 +65,7 @@ def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Se
 
 
 def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
-    """When each arc's last session ended, into its page: from then on time moves its status."""
+    """Write the end of each arc's last session into its page: from then on time moves its status."""
     ends = {session.session_id: session.end for session in sessions}
     for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
         last = max((ends[item] for item in arc.sessions if item in ends), default=None)
@@ -176,7 +176,7 @@ def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Sess
 
 
 def _linked(front: Front, met: Sequence[Arc]) -> list[Any]:
-    """Its edges with those to the other arcs that the group meets; [] where none is lacking."""
+    """The arc's edges with those to the other arcs that the group meets; [] where none is lacking."""
     held = front.get("edges")
     edges = list(held) if isinstance(held, Sequence) and not isinstance(held, str) else []
     there = {target for edge in edges if isinstance(edge, Mapping) for target in edge.values()}

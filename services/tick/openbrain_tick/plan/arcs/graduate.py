@@ -15,7 +15,7 @@ FOLDERS: Final = {
     "amygdala": "amygdala",
     "pineal": "pineal",
 }
-"""Where the arcs of a region end; those of any other in `left`."""
+"""The folders in which the arcs of a region end; those of any other end in `left`."""
 GRADUATED: Final = "graduated"
 
 

@@ -83,7 +83,7 @@ class Group:
 
     @property
     def region(self) -> str:
-        """Where in the brain it belongs; the first rule that holds."""
+        """The region of the brain that it belongs to, by the first rule that holds."""
         errors, joy = self.count("error_markers"), self.count("joy_markers")
         if max(session.error_markers for session in self.sessions) >= 10 and errors > 2 * joy:
             return "amygdala"
@@ -93,7 +93,7 @@ class Group:
         return "right-hemisphere" if _CREATIVE.search(places) and not _TECHNICAL.search(places) else "left-hemisphere"
 
     def status(self, now: datetime) -> str:
-        """As of its last end."""
+        """The status at its last end."""
         return status_of(self.latest, now)
 
     def heat(self, now: datetime) -> int:
@@ -215,7 +215,7 @@ def counted_lines(count: Mapping[str, float]) -> list[str]:
 
 
 def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
-    """Where such lines begin, and what they say; None where they are not there, or somebody worked on them."""
+    """Find the start of such lines, and their counts; None where they are missing, or somebody edited them."""
     for at in range(len(lines) - len(_COUNTED) + 1):
         found = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
         if all(found):

@@ -39,7 +39,7 @@ class FeedFile:
     body: str
 
     def text(self) -> str:
-        """As the client reads it."""
+        """The text that the client reads."""
         return (
             f"---\nid: {self.id}\ntitle: {self.title}\npriority: {self.priority}\nttl: {self.ttl}\n"
             f"severity: {self.severity}\n---\n\n{self.body}\n"

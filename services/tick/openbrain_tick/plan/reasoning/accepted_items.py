@@ -21,7 +21,7 @@ PLACEHOLDER = "<!-- synthesized: false -->"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Which items stand in the plan, as `edges[3]`, and which could not be made after all."""
+    """The items in the plan, as `edges[3]`, and those that could not be applied after all."""
 
     done: tuple[str, ...]
     refused: tuple[Refused, ...]

@@ -23,7 +23,7 @@ class AppliedAnswer:
     outcome: Outcome
 
     def result(self) -> dict[str, Any]:
-        """As the report has it; items that were not taken, each with its reason."""
+        """The result for the report; items that were not taken, each with its reason."""
         refused = [*self.accepted.refused, *self.outcome.refused]
         return {
             "done": list(self.outcome.done),

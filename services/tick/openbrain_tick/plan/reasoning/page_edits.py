@@ -29,7 +29,7 @@ def arc_of(plan: Plan, arc_id: str) -> Arc:
 
 
 def page_of(plan: Plan, arc: Arc) -> Page:
-    """As it stands in the plan; with the day of its last change where it does not say its age, for that is about to
+    """A page as the plan has it; with the day of its last change where it does not say its age, for that is about to
     change. `Conflict` where it is gone, `Invalid` where it can't be read."""
     text = plan.draft.text(arc.path)
     if text is None:

@@ -79,7 +79,7 @@ def prompt(plan: Plan, shown: Sequence[Standing], intent: str, most: int) -> Pro
 
 
 def _fitted(title: str, lines: Iterable[str], most: int) -> tuple[str, int]:
-    """As many lines as fit under the title, and how many did not."""
+    """Put as many lines as fit under the title; give the number that did not."""
     taken, used, left = [title], len(title), 0
     for line in lines:
         if left or used + len(line) + 1 > most:

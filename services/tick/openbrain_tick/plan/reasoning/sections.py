@@ -1,4 +1,4 @@
-"""Where something is added to a page: under a heading, once, and never inside code."""
+"""Additions to a page: under a heading, once, and never inside code."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Section:
     body: int
     end: int
     inner: int
-    """Where the first heading below it begins; its end where there is none."""
+    """The start of the first heading below it; its end where there is none."""
 
 
 def sections(body: str) -> list[Section]:

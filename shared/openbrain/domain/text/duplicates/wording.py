@@ -13,7 +13,7 @@ from openbrain.domain.text.duplicates.tokens import NEGATIONS, RELATIVE, Token, 
 SHARE = 0.8
 """So much at least of the words of one must be held, in the same order, by the other."""
 MOST_WORDS = 200
-"""Where two texts differ in a longer part they are not compared word by word: they are different."""
+"""The longest part in which two texts are compared word by word: with a longer one they are different."""
 TYPO_CHARS = 5
 
 

@@ -28,7 +28,7 @@ _FILES = ("files_read", "files_modified", "files_edited")
 
 
 def rows_of(path: Path) -> Reader | None:
-    """Its database, or what its script exports."""
+    """Read claude-mem's database, or what its script exports."""
     if path.suffix.lower() in DATABASES:
         names = databases.sqlite_tables(path)
         return partial(_stored, path, names) if {"observations", "sdk_sessions"} <= names else None
@@ -52,7 +52,7 @@ def _exported(whole: Mapping[str, Any]) -> Iterator[Row | BrokenRow]:
 
 
 def _row(kind: str, row: Row) -> Row:
-    """Its numbers are those of one database: what is the same on every machine is session, kind and moment."""
+    """Make a row. Its numbers belong to one database: the same on every machine are session, kind and moment."""
     session = row.get("memory_session_id") or row.get("content_session_id") or row.get("sdk_session_id")
     at = row.get("created_at_epoch") or row.get("created_at")
     own = f"{session}/{kind}/{row.get('title') or row.get('prompt_number') or ''}/{at}"

@@ -22,7 +22,7 @@ _SUMMARIES = (
 
 
 def rows_of(path: Path) -> Reader | None:
-    """Its one file."""
+    """Read lossless-claw's one file."""
     if path.suffix.lower() not in DATABASES:
         return None
     fits = {"conversations", "messages", "summaries", "context_items"} <= databases.sqlite_tables(path)

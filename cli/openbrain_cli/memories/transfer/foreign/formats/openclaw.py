@@ -97,7 +97,7 @@ def _agent(path: Path) -> str:
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
-    """As the context engine stores a turn; what it said is text, with its calls of tools."""
+    """A turn as the context engine stores it; what was said is text, with the calls of tools."""
     own, message = fields.memory_id(NAME, row["id"]), row["message"]
     whose = agent or row["agent"] or "main"
     return fields.thought(

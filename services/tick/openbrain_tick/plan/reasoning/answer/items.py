@@ -187,7 +187,7 @@ def _object(text: str) -> dict[str, object] | None:
 
 
 def _objects_in(text: str) -> Iterator[dict[str, object]]:
-    """Whole objects in other text, in the order in which they begin; of the first BRACES places where one may."""
+    """Find whole objects in other text, in the order in which they begin; of the first BRACES places where one may."""
     decoder = json.JSONDecoder()
     for begin in islice(re.finditer("[{]", text), BRACES):
         with suppress(ValueError, RecursionError):

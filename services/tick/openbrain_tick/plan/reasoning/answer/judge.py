@@ -22,7 +22,7 @@ from openbrain_tick.plan.reasoning.answer.items import (
 from openbrain_tick.plan.reasoning.answer.known import Known, KnownSignal
 
 MERGES, SPLITS = 20, 5
-"""That one answer may cause: so many people can still look through."""
+"""The most changes that one answer may cause: so many a person can still review."""
 SUMMARY_CHARS = 400
 _SEVERITIES = SEVERITIES[:-1]
 """Severities that a model may give, rising. The highest of all halts the fleet: that is for people."""
@@ -49,7 +49,7 @@ class _Bench:
         return taken
 
     def missing(self, *arcs: str) -> str:
-        """Why not, where one of these is not there."""
+        """The reason for a refusal, where one of these is missing."""
         unknown = next((arc for arc in arcs if arc not in self.known.arcs), None)
         return "" if unknown is None else f"no arc has the id {_shown(unknown)}"
 

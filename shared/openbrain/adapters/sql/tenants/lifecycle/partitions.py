@@ -17,7 +17,7 @@ _INNER = (memories.c.type, memories.c.org, memories.c.audience)
 def partitions(
     connection: Connection, selection: Selection, after: Partition | None
 ) -> Sequence[tuple[Partition, int]]:
-    """What is left of the project and scope of `after`, else those of the next ones."""
+    """Find what is left of the project and scope of `after`, else those of the next ones."""
     if after is not None:
         rest = and_(_within(after), tuple_(*_INNER) > tuple_(after.type, after.org, after.audience))
         if found := _counted(connection, selection, rest):
