@@ -14,7 +14,7 @@ from openbrain.streams.monitoring.endpoints import Watched, failing
 OWN = "api"
 Check = Callable[[], Awaitable[Checked | tuple[str, str, tuple[str, ...]]]]
 Failing = Mapping[str, Mapping[str, str]]
-"""Room -> part -> reason."""
+"""Service -> part -> reason."""
 
 
 class Checks:
@@ -72,7 +72,7 @@ class Checks:
         return ask
 
     def stuck(self) -> Mapping[str, list[str]]:
-        """The loops that stand still though they should not, by room."""
+        """The loops that stand still though they should not, by service."""
         return {service.group: loops for service in self.services if (loops := service.stuck())}
 
     def paused(self) -> list[str]:

@@ -15,7 +15,7 @@ class Live(Answer):
 
 
 class Ready(Answer):
-    """Whether what the process needs answers; by room and part, why not."""
+    """Whether what the process needs answers; by service and part, why not."""
 
     ready: bool
     failing: dict[str, dict[str, str]]

@@ -57,7 +57,7 @@ class Invalid(NeverRetry):
 
 
 class UnknownVersion(OpenBrainError):
-    """An event of a version that this process was not made for: a newer replica of its room takes it."""
+    """An event of a version that this process was not made for: a newer replica of its service takes it."""
 
     code = "unknown_version"
 

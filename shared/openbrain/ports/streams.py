@@ -14,7 +14,7 @@ from typing import Protocol
 class Readers(StrEnum):
     """The owner of a consumer group."""
 
-    ROOM = "room"
+    SERVICE = "service"
     OUTSIDE = "outside"
     """Registered by an operator: what it has not read stays."""
     UNREGISTERED = "unregistered"

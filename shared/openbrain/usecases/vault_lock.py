@@ -1,4 +1,4 @@
-"""One writer per vault, whichever host or room: a lease in the truth, for vaults lie on disks that many mount."""
+"""One writer per vault, whichever host or service: a lease in the truth, for vaults lie on disks that many mount."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The embedder's handler run as its room does: on a real SQLite file, with the real embedded model."""
+"""The embedder's handler run as its service does: on a real SQLite file, with the real embedded model."""
 
 from array import array
 from collections.abc import AsyncIterator, Callable, Sequence

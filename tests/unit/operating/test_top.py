@@ -37,7 +37,7 @@ process_start_time_seconds {start}
 
 def group(name: str, **numbers: Any) -> dict[str, Any]:
     quiet: dict[str, Any] = {
-        "readers": "room",
+        "readers": "service",
         "exists": True,
         "paused": False,
         "lag": 0,

@@ -98,13 +98,13 @@ def _rows(listing: "StreamList") -> Iterator[tuple[str, ...]]:
 
 def _about(group: "GroupAnswer") -> Iterable[str]:
     yield one_line(group.name)
-    if group.readers != "room":
+    if group.readers != "service":
         yield group.readers.value
     if group.paused:
         yield "paused"
     if not group.exists:
         yield "not on the server"
-    elif group.readers == "room" and not group.consumers and not group.paused:
+    elif group.readers == "service" and not group.consumers and not group.paused:
         yield "nobody reads"
     if group.parked:
         yield f"{group.parked} parked" + (f", next in {age(group.due[0].due_in_s)}" if group.due else "")

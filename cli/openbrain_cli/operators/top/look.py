@@ -110,7 +110,7 @@ def _rows(streams: "StreamList") -> Iterator[GroupRow]:
                 dead_letters=group.dead_letters,
                 replicas=_alive(group),
                 paused=group.paused,
-                service=group.readers == "room",
+                service=group.readers == "service",
             )
 
 

@@ -124,7 +124,9 @@ class Reindexing:
             return await self._counted(operation, {"began_at": self._clock.now()})
         serving = await self._store.generations.serving(kind)
         if serving is None:
-            raise Conflict(f"there is no {kind} index yet: it is made when its room first starts, and nothing is in it")
+            raise Conflict(
+                f"there is no {kind} index yet: it is made when its indexer first starts, and nothing is in it"
+            )
         planned = await self._targets[kind].plan(operation)
         result = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
         return _next(operation, "begin", generation=result, began_at=self._clock.now(), replaces=serving.name)

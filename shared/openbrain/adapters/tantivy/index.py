@@ -77,7 +77,7 @@ class TantivyText:
         except KeyError:
             if not (self._path / name).exists():
                 raise IndexMissing(name) from None
-            raise TryLater(f"text generation {name} is not open yet: its room opens it when it starts") from None
+            raise TryLater(f"text generation {name} is not open yet: its indexer opens it when it starts") from None
 
     async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""

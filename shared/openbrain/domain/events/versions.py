@@ -1,7 +1,8 @@
 """Versions of an event side by side: a reader is written for the newest, older ones are lifted to it.
 
-Which room meets what during a rolling upgrade: readers are upgraded before producers, so that a new version is mostly
-met by those who know it. An older reader that meets it fails that attempt: its group's newer replicas take it up.
+Which service meets what during a rolling upgrade: readers are upgraded before producers, so that a new version is
+mostly met by those who know it. An older reader that meets it fails that attempt: newer replicas of its group take it
+up.
 """
 
 import re

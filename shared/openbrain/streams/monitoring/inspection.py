@@ -35,7 +35,7 @@ class Look:
         existing = await groups_of(self.client, full)
         first, last = await self._edge(full, "XRANGE", "-", "+"), await self._edge(full, "XREVRANGE", "+", "-")
         length = int(await self.client.xlen(full))
-        known = dict.fromkeys(groups, Readers.ROOM) | dict.fromkeys(outside, Readers.OUTSIDE)
+        known = dict.fromkeys(groups, Readers.SERVICE) | dict.fromkeys(outside, Readers.OUTSIDE)
         known |= {group: Readers.UNREGISTERED for group in sorted(existing) if group not in known}
         states = [await self._group(full, group, kind, existing.get(group), length) for group, kind in known.items()]
         return StreamState(name=name, length=length, first_id=first, last_id=last, groups=states)

@@ -111,7 +111,7 @@ def _consumer(group: str, prefix: str, workspaces: Sequence[str], foreign: Seque
     buries = f"+xadd {_keys(graves)}"
     clears = f"+del {_keys([retry_states(stream, group) for stream in streams])}"
     wakes = "+publish +subscribe +unsubscribe"
-    about = f"room {group}: reads {', '.join(streams)}, buries what they can't take"
+    about = f"service {group}: reads {', '.join(streams)}, buries what they can't take"
     return User(group, _rules(prefix, f"{wakes} +script|load", f"{_READS} {_keys(touched)}", buries, clears), about)
 
 

@@ -78,7 +78,7 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     """Generations of this builder. `TryLater` where there are none, or where the newest is another's: then a process of
     another version is to write. Older ones of another builder are left behind: they answer until the new one serves."""
     if not written:
-        raise TryLater(f"there is no {kind} index yet: it is made as soon as its room can make it")
+        raise TryLater(f"there is no {kind} index yet: it is made as soon as its indexer can make it")
     mine = [item for item in written if item.builder == builder]
     newest = max(written, key=lambda item: item.created_at)
     if mine and (newest.builder == builder or max(item.created_at for item in mine) >= newest.created_at):

@@ -28,7 +28,7 @@ async def test_lag_is_counted_where_the_server_can_not_tell(settings: Streams, r
 
     seen = await group_of(admin)
 
-    assert (seen.lag, seen.pending, seen.readers) == (4900, 0, Readers.ROOM)
+    assert (seen.lag, seen.pending, seen.readers) == (4900, 0, Readers.SERVICE)
     assert seen.oldest_undelivered_s is not None
     assert 0 <= seen.oldest_undelivered_s < 600
 
@@ -43,8 +43,8 @@ async def test_a_group_that_never_came_lags_by_the_whole_stream(
 
     assert (seen.length, seen.first_id, seen.last_id) == (7, ids[0].decode(), ids[-1].decode())
     assert [(each.name, each.readers, each.exists, each.lag) for each in seen.groups] == [
-        ("embedder", Readers.ROOM, False, 7),
-        ("indexer-text", Readers.ROOM, False, 7),
+        ("embedder", Readers.SERVICE, False, 7),
+        ("indexer-text", Readers.SERVICE, False, 7),
         ("warehouse", Readers.OUTSIDE, False, 7),
         ("mystery", Readers.UNREGISTERED, True, 7),
     ]

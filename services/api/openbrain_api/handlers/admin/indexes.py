@@ -106,7 +106,7 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     )
     serving = await call.api.store.generations.serving(body.index)
     if serving is None:
-        raise Conflict(f"there is no {body.index.value} index yet: its room makes it when it starts")
+        raise Conflict(f"there is no {body.index.value} index yet: its indexer makes it when it starts")
     if not body.narrowed and (other := await _running(call, body.index)):
         raise Conflict(f"this index is being made anew already, by the operation {other}")
     total = await call.api.store.expected_entries.count_extent(extent)

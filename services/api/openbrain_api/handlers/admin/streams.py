@@ -26,7 +26,7 @@ from openbrain.domain.events.streams import GROUPS, StreamSpec, every_stream
 from openbrain.domain.ids import uuid7
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.operations import Operation
-from openbrain.ports.streams import BURY, REPLAY, StreamState
+from openbrain.ports.streams import BURY, REPLAY, Readers, StreamState
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.operations import accepted, operators_only, planned
 from openbrain_api.http.response import Response, respond
@@ -57,9 +57,11 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
     body = call.body
     spec = known(call, body.stream)
     if body.group and body.group not in spec.groups:
-        raise Invalid("group", f"no room reads this stream as {body.group!r}: {', '.join(spec.groups) or 'none does'}")
+        raise Invalid(
+            "group", f"no service reads this stream as {body.group!r}: {', '.join(spec.groups) or 'none does'}"
+        )
     if not spec.groups:
-        raise Invalid("stream", "no room reads it: its readers keep their own places, and go back by themselves")
+        raise Invalid("stream", "no service reads it: its readers keep their own places, and go back by themselves")
     groups = (body.group,) if body.group else spec.groups
     span = await call.api.streams.span(body.stream, body.begin or BEGINNING, body.end or "+")
     plan = {
@@ -90,7 +92,7 @@ async def bury(call: Call[BuryBody, Nothing]) -> Response:
     operators_only(call, "streams need")
     body = call.body
     if body.group not in known(call, body.stream).groups:
-        raise Invalid("group", "no room reads this stream under that name")
+        raise Invalid("group", "no service reads this stream under that name")
     entry = {"stream": body.stream, "group": body.group, "entry": body.entry}
     return await start_operation(call, entry, BURY, {**entry, "reason": body.reason}, 1)
 
@@ -189,5 +191,7 @@ _LAST = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000)
 
 
 def _shown_stream(state: StreamState, paused: set[str]) -> StreamAnswer:
-    groups = [{**asdict(group), "paused": group.readers == "room" and group.name in paused} for group in state.groups]
+    groups = [
+        {**asdict(group), "paused": group.readers == Readers.SERVICE and group.name in paused} for group in state.groups
+    ]
     return StreamAnswer.of(state, begins_at=_when(state.first_id), groups=groups)

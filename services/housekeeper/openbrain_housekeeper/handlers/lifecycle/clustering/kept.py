@@ -9,12 +9,12 @@ from openbrain.domain.errors import TryLater
 MOST: Final = 4
 """Operations at once."""
 FORGOTTEN_S: Final = 60.0
-"""After so long without a step another operation may have the room of one."""
+"""After so long without a step another operation may take the place of one."""
 T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """A value an operation. `TryLater` where others have the room, so that none takes away what another just made."""
+    """A value an operation. `TryLater` where others have the places, so that none takes away what another just made."""
 
     def __init__(self, time: Callable[[], float]) -> None:
         self._time = time
