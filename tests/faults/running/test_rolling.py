@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.faults.planning.plan import ROOMS
 from tests.faults.processes.fleet import GRACE_S
-from tests.faults.running.run_rolling import RESTARTS, RollingRun, rolling
+from tests.faults.running.run_rolling import RESTARTS, SERVICES, RollingRun, rolling
 from tests.faults.running.world import World
 from tests.support.forms import long_form
 
@@ -17,13 +16,14 @@ ANSWERED = {200, 201, 202, 204, 404, 409}
 TO_REPEAT = {0, 503}
 
 
-@pytest.mark.slow("each of fourteen processes is ended and started again")
+@pytest.mark.slow("each of sixteen processes is ended and started again")
 def test_a_rolling_restart_loses_nothing(servers: World) -> None:
     run = RollingRun(rolling(2, COUNT), servers, ROUNDS)
     verdict = asyncio.run(run.verdict())
 
     assert verdict.good, verdict.line()
-    assert {verdict.injected[f"{RESTARTS} of {service}"] for service in ROOMS} == {2 * ROUNDS}
+    assert {verdict.injected[f"{RESTARTS} of {service}"] for service in SERVICES} == {2 * ROUNDS}
+    assert len(run.ticks) == 2 * ROUNDS * len(SERVICES)
     assert set(verdict.statuses) <= ANSWERED | TO_REPEAT, verdict.statuses
     assert run.longest_end_s < GRACE_S
     print(f"statuses {dict(verdict.statuses)}, longest end {run.longest_end_s:.1f} s")  # noqa: T201

@@ -1,7 +1,7 @@
 """What a seed does: which signals are raised how, and what breaks meanwhile."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SEVERITIES = ("info", "warning", "critical")
 KINDS = ("kill", "kill in a raise", "flushed", "trimmed", "streams killed", "stop", "network redis", "network api")
@@ -12,6 +12,7 @@ SERVED = (
     *("kill in a raise", "flushed", "trimmed", "streams killed", "network redis", "network api"),
 )
 """Of the form with services as processes of their own."""
+RESTARTS = "rolling restarts"
 MODES = ("blackhole", "reset", "refused", "half-open", "latency")
 
 
@@ -57,6 +58,8 @@ class Plan:
     """At which raise of the process it is killed, where it is killed in one."""
     offline: tuple[float, float] = (0.1, 1.0)
     """Between which shares one subscriber is away."""
+    rounds: int = 0
+    """How often each replica of amygdala is restarted in turn."""
 
     @property
     def wanted(self) -> dict[str, int]:
@@ -93,6 +96,11 @@ def plan(seed: int, count: int, *, kinds: tuple[str, ...] = (), faults: int = 4)
         faults=tuple(_fault(chance, kind) for kind in chosen),
         nth=chance.choice((2, 3, 5)),
     )
+
+
+def rolling(seed: int, count: int, rounds: int) -> Plan:
+    """Each replica of amygdala restarted in turn, so many rounds."""
+    return replace(plan(seed, count, kinds=(RESTARTS,)), rounds=rounds)
 
 
 def _fault(chance: random.Random, kind: str) -> Fault:

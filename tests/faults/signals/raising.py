@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -29,7 +29,7 @@ class Raising:
         self._stream = prefix + SIGNAL_RAISED.name
         self.sent = 0
 
-    async def all_of(self, raises: Sequence[Raised], pause_s: float) -> None:
+    async def all_of(self, raises: Sequence[Raised], pause: Callable[[], Awaitable[None]]) -> None:
         """In their order, copies later and in any."""
         late: list[Raised] = []
         for start in range(0, len(raises), BATCH):
@@ -39,7 +39,7 @@ class Raising:
             late = [each for each in batch if not each.by_http for _ in range(each.copies)]
             self._chance.shuffle(late)
             self.sent += len(batch)
-            await asyncio.sleep(pause_s)
+            await pause()
 
     async def append(self, raises: Iterable[Raised]) -> None:
         """By XADD, as long as somebody takes them; whether they arrived the truth will tell."""

@@ -17,7 +17,7 @@ from openbrain.domain.events.streams import BROADCAST
 from tests.faults.processes.fleet import Zygote, struck
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet, lacking
 from tests.faults.signals.judging import judge
-from tests.faults.signals.plan import Fault, Plan
+from tests.faults.signals.plan import REPLICAS, RESTARTS, Fault, Plan
 from tests.faults.signals.raising import Raising
 from tests.faults.signals.reading import Truth
 from tests.faults.signals.scene import Scene, scene
@@ -41,6 +41,7 @@ class Verdict:
     agents: int = 0
     deliveries: int = 0
     seconds: float = 0.0
+    restarts: int = 0
 
     def line(self) -> str:
         """For people."""
@@ -107,14 +108,21 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
         verdict.injected["offline"] += 1
 
     async def struck_by(fault: Fault) -> None:
+        if fault.kind == RESTARTS:
+            await _restart_in_turn(plan, made, verdict)
+            return
         await at(fault.at)
         verdict.injected[str(fault)] += 1
         await _strike(fault, made)
 
+    async def pause() -> None:
+        """Raises are spread over the restarts."""
+        await asyncio.sleep(0.02)
+        while verdict.restarts * total < raising.sent * plan.rounds * REPLICAS:
+            await asyncio.sleep(0.02)
+
     try:
-        await asyncio.gather(
-            raising.all_of(plan.raises, pause_s=0.02), away(listening[0]), *map(struck_by, plan.faults)
-        )
+        await asyncio.gather(raising.all_of(plan.raises, pause), away(listening[0]), *map(struck_by, plan.faults))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 await raising.insist(plan.raises, lambda: _uncounted(made, plan))
@@ -127,6 +135,13 @@ def _uncounted(made: Scene, plan: Plan) -> set[str]:
     for row in made.read().signals:
         counted[row.key] += row.count
     return {key for key, times in plan.wanted.items() if counted[key] < times}
+
+
+async def _restart_in_turn(plan: Plan, made: Scene, verdict: Verdict) -> None:
+    for _ in range(plan.rounds):
+        for process in made.fleet.of("amygdala"):
+            await made.fleet.restart(process)
+            verdict.restarts += 1
 
 
 async def _strike(fault: Fault, made: Scene) -> None:

@@ -9,12 +9,14 @@ import pytest
 
 from tests.faults.processes.fleet import Zygote
 from tests.faults.signals.halting import halting
-from tests.faults.signals.plan import plan
+from tests.faults.signals.plan import REPLICAS, plan, rolling
 from tests.faults.signals.run import run
 from tests.servers.plugin import Starter
+from tests.support.forms import long_form
 
 pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
 
+ROUNDS, COUNT = (10, 2000) if long_form() else (1, 120)
 FAULTS = ("kill in a raise", "flushed", "streams killed", "network redis", "network api")
 
 
@@ -32,6 +34,16 @@ def test_every_subscriber_hears_every_signal(zygote: Zygote, private_server: Sta
 
     assert not verdict.findings, verdict.line()
     assert verdict.injected["offline"] == 1
+
+
+def test_a_rolling_restart_loses_no_signal(zygote: Zygote, private_server: Starter, tmp_path: Path) -> None:
+    made = rolling(3, COUNT, ROUNDS)
+    streams, database = private_server(made.streams), private_server("mariadb")
+    verdict = asyncio.run(run(made, zygote, streams, tmp_path / "run", agents=6, database=database))
+
+    assert not verdict.findings, verdict.line()
+    assert verdict.restarts == REPLICAS * ROUNDS
+    assert verdict.broadcasts >= len(made.wanted)
 
 
 def test_a_fleet_is_halted_and_resumed(zygote: Zygote, private_server: Starter, tmp_path: Path) -> None:
