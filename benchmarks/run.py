@@ -38,6 +38,7 @@ MODULES = (
     "lifecycle.duplicates",
     "lifecycle.tripled",
     "lifecycle.lifecycle",
+    "synthetic.growth",
     "tick",
     "agents.tools_start",
     "agents.hook_start",

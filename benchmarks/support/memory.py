@@ -4,18 +4,22 @@ import resource
 import sys
 from pathlib import Path
 
-_STATUS = Path("/proc/self/status")
+_PROCESSES = Path("/proc")
 
 
 def peak_mb() -> float:
     """The most that this program has held. On Linux `getrusage` begins with what the process held that started it."""
-    if _STATUS.exists():
-        return int(_STATUS.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1024
+    if _PROCESSES.exists():
+        return _status_mb("VmHWM", "self")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def held_mb() -> float:
-    """Memory of this program now; on other systems than Linux the most that it has held."""
-    if _STATUS.exists():
-        return int(_STATUS.read_text(encoding="utf-8").partition("VmRSS:")[2].split()[0]) / 1024
+def held_mb(pid: int | str = "self") -> float:
+    """Memory of a program now; of this one on other systems than Linux the most that it has held."""
+    if _PROCESSES.exists():
+        return _status_mb("VmRSS", pid)
     return peak_mb()
+
+
+def _status_mb(name: str, pid: int | str) -> float:
+    return int((_PROCESSES / f"{pid}/status").read_text(encoding="utf-8").partition(f"{name}:")[2].split()[0]) / 1024

@@ -1,6 +1,8 @@
-"""The process that benchmark `lifecycle` measures: python -m benchmarks.workers.lifecycle FOLDER COUNT [SETTINGS].
+"""The process that benchmarks `lifecycle` and `growth` measure: python -m benchmarks.workers.lifecycle FOLDER COUNT
+[SETTINGS].
 
-SETTINGS: JSON; without any all parts are embedded. Each line of its input is answered with what the process holds.
+SETTINGS: JSON; without any all parts are embedded. Each line of its input is answered: `reindex text` and `reindex
+vector` with the seconds that took, others with what the process holds.
 """
 
 import asyncio
@@ -10,16 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.support.memory import held_mb
+from benchmarks.workers.reindex import made_anew
 from benchmarks.workers.served import served
 from openbrain.observability import logs
+from openbrain.ports.store.generations import IndexKind
 from openbrain.settings import Logs
 from openbrain_cli.system.event_loop import loop_factory
 
 
 async def main(folder: Path, count: int, settings: dict[str, Any]) -> None:
-    async with served(folder, count, settings=settings):
-        while await asyncio.to_thread(sys.stdin.readline):
-            print(json.dumps({"held_mb": held_mb()}), flush=True)
+    async with served(folder, count, settings=settings) as container:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            command, _, index = line.strip().partition(" ")
+            if command == "reindex":
+                answer = await made_anew(container, IndexKind(index))
+            else:
+                answer = {"held_mb": held_mb()}
+            print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
