@@ -38,6 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and parts."""
     parser.add_argument("--growth-sizes", default="10000,100000,200000", help="memories, with commas between them")
     parser.add_argument("--growth-folder", type=Path, help="keeps the stores, which are filled where they lack some")
+    parser.add_argument("--growth-reindex", type=int, default=1_000_000, help="no index of more is made anew")
     parser.add_argument("--growth-servers", action="store_true", help="MariaDB, Elasticsearch and Redis")
 
 
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> Report:
         for size in map(int, options.growth_sizes.split(",")):
             folder = root / f"{'servers' if options.growth_servers else 'embedded'}-{size}"
             found.append(_measured(folder, size, options))
+            print(f"{size:,}: {found[-1].values}", file=sys.stderr, flush=True)
     parts = f"MariaDB and Elasticsearch ({SAID})" if options.growth_servers else "SQLite, tantivy and qdrant-edge"
     return Report(NAME, tuple(_rows(found)), (f"vectors of 384 dimensions, memories of 200 characters, on {parts}",))
 
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> Report:
 def _rows(found: list[_Figures]) -> Iterator[Row]:
     first = found[0]
     for what, unit in first.values:
-        for each in found:
+        for each in (size for size in found if (what, unit) in size.values):
             value, least = each.values[what, unit], first.values[what, unit]
             against = f"{first.memories:,} memories" if each is not first else ""
             yield Row(f"{what}, {each.memories:,}", unit, (value,), against, (value / least,) if against else ())
@@ -87,7 +89,7 @@ def _measured(folder: Path, size: int, options: argparse.Namespace) -> _Figures:
         _recalls(worker, figures)
         _memory(worker, servers, figures)
         _writes(worker, client, size, figures)
-        for index in INDEXES:
+        for index in INDEXES if size <= options.growth_reindex else ():
             seconds = worker.ask(f"reindex {index}")["wall"]
             figures.values[f"{index} index made anew", "1/s"] = size / seconds
     return figures
