@@ -46,8 +46,9 @@ class Gauges:
         group = (await groups_of(client, stream)).get(self._group)
         if group is None:
             return
-        metrics.STREAM_LAG.labels(*labels).set(await lag_of(client, stream, group))
-        waits = await _first_undelivered(client, stream, group) if group["lag"] != 0 else None
+        lag = await lag_of(client, stream, group)
+        metrics.STREAM_LAG.labels(*labels).set(lag)
+        waits = await _first_undelivered(client, stream, group) if lag else None
         metrics.STREAM_UNDELIVERED_SECONDS.labels(*labels).set(await _age_s(client, waits) if waits else 0)
         metrics.STREAM_PENDING.labels(*labels).set(group["pending"])
         metrics.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
@@ -69,9 +70,11 @@ async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
 
 
 async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
-    """Entries that a group (of `groups_of`) was not given yet, exactly. Raises what redis-py raises."""
+    """Entries that a group (of `groups_of`) was not given yet; 0 exactly. Raises what redis-py raises."""
     if group["lag"] is not None:
-        return int(group["lag"])
+        # A Redis that was restarted, or has taken over, may still count what was read before as unread.
+        waits = group["lag"] and await _first_undelivered(client, stream, group)
+        return int(group["lag"]) if waits else 0
     # Redis can't tell after entries were deleted in the middle.
     return await counted(client, stream, entry_ids.behind(group["last-delivered-id"].decode()), "+")
 

@@ -10,8 +10,9 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.events.streams import STORED, replays
 from openbrain.ports.streams import OutsideGroup, Readers
 from openbrain.settings import Streams
-from openbrain.streams.dead_letters.replay import MOST
+from openbrain.streams.dead_letters.replay import MOST, drop_settled
 from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.operating.trim import plan, remake, trim, waited_for
@@ -31,6 +32,36 @@ async def test_lag_is_counted_where_the_server_can_not_tell(settings: Streams, r
     assert (seen.lag, seen.pending, seen.readers) == (4900, 0, Readers.SERVICE)
     assert seen.oldest_undelivered_s is not None
     assert 0 <= seen.oldest_undelivered_s < 600
+
+
+async def test_what_a_restarted_server_counts_as_unread_is_no_lag(
+    settings: Streams, redis: Any, admin: RedisStreams
+) -> None:
+    stream = settings.prefix + STORED.name
+    ids = await fill(redis, stream, 50)
+    # As Redis 7.0 comes back from its log: where the group is, and how far it was when the log was last rewritten.
+    await redis.execute_command("XGROUP", "CREATE", stream, "embedder", ids[-1], "ENTRIESREAD", 20)
+    (found,) = await redis.xinfo_groups(stream)
+    assert found["lag"] == 30, "or this proves nothing"
+
+    seen = await group_of(admin)
+    assert (seen.lag, seen.pending, seen.oldest_undelivered_s) == (0, 0, None)
+    assert await behind(redis, stream, ["embedder"]) == 0
+
+    await fill(redis, stream, 1)
+    assert (await group_of(admin)).lag > 0
+
+
+async def test_a_replay_goes_though_a_restarted_server_counts_it_as_unread(redis: Any, settings: Streams) -> None:
+    stream = settings.prefix + STORED.name
+    replay = replays(stream, "embedder")
+    ids = await fill(redis, replay, 50)
+    await redis.execute_command("XGROUP", "CREATE", replay, "embedder", ids[-2], "ENTRIESREAD", 20)
+    assert await drop_settled(redis, stream, "embedder") > 0
+    await redis.execute_command("XGROUP", "SETID", replay, "embedder", ids[-1], "ENTRIESREAD", 20)
+
+    assert await drop_settled(redis, stream, "embedder") == 0
+    assert not await redis.exists(replay)
 
 
 async def test_a_group_that_never_came_lags_by_the_whole_stream(

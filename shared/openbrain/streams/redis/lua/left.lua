@@ -7,7 +7,10 @@ local function left(stream, group)
     local about = {}
     for i = 1, #flat, 2 do about[flat[i]] = flat[i + 1] end
     if about.name == group then
-      return (about.lag or redis.call('XLEN', stream)) + about.pending, about['last-delivered-id']
+      local lag = about.lag or redis.call('XLEN', stream)
+      -- A server that was restarted, or has taken over, may still count what was read before as unread.
+      if #redis.call('XRANGE', stream, '(' .. about['last-delivered-id'], '+', 'COUNT', 1) == 0 then lag = 0 end
+      return lag + about.pending, about['last-delivered-id']
     end
   end
 end
