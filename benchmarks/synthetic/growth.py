@@ -1,4 +1,4 @@
-"""The same system at several sizes: writes, recall, memory, disk, and both indexes made anew.
+"""Recall, writes, memory, disk and reindexing at several store sizes.
 
 All services in one process, over synthetic memories; each size has a store of its own, filled by the bulk ports first.
 Ratios are to the smallest size.

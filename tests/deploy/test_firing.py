@@ -29,7 +29,7 @@ ROUNDS = 25
 
 
 def shorter(rules: Any) -> Any:
-    """The same rules with shorter durations."""
+    """Copy the rules with every duration scaled down."""
 
     def scaled(duration: str, share: float) -> str:
         count, unit = re.fullmatch(r"(\d+)([smh])", duration).groups()  # type: ignore[union-attr]

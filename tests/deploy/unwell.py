@@ -34,7 +34,7 @@ MOMENTS: tuple[tuple[Gauge, tuple[str, ...], float, float], ...] = (
     (metrics.RECONCILE_COMPLETED, (), -3.9 * HOURS, -4.1 * HOURS),
     (metrics.TICK_COMPLETED, WORKSPACE, -4.9 * HOURS, -5.1 * HOURS),
 )
-"""The same, in seconds from now."""
+"""Timestamps: metric, labels, and offsets in seconds from now, while the process is well and while it is not."""
 COUNTERS: tuple[tuple[Counter, tuple[str, ...]], ...] = (
     (metrics.RECONCILE_DIFFERENCES, ("text", "missing")),
     (metrics.RECALL_DEGRADED, ("vectors",)),
@@ -49,7 +49,7 @@ def _set(gauge: Gauge, labels: tuple[str, ...], value: float) -> None:
 
 
 def _live(unwell: bool) -> None:
-    """What goes on for one step."""
+    """Set every metric for one time step."""
     for gauge, labels, well, ill in GAUGES:
         _set(gauge, labels, ill if unwell else well)
     for gauge, labels, well, ill in MOMENTS:

@@ -60,8 +60,8 @@ class Inbox:
         return last if self.seq is None else self.seq
 
     async def _advance(self, seq: int) -> None:
-        self.seq = seq
         try:
             await self._cursor.save(seq)
         except SetupError as error:
             _log.error("subscriber.cursor_not_saved", seq=seq, reason=str(error))
+        self.seq = seq
