@@ -64,6 +64,16 @@ async def test_a_replay_goes_though_a_restarted_server_counts_it_as_unread(redis
     assert not await redis.exists(replay)
 
 
+async def test_a_replay_of_the_last_possible_id_goes_once_it_is_settled(redis: Any, settings: Streams) -> None:
+    stream = settings.prefix + STORED.name
+    replay, last = replays(stream, "embedder"), f"{2**64 - 1}-{2**64 - 1}"
+    await redis.xadd(replay, {"a": "b"}, id=last)
+    await redis.xgroup_create(replay, "embedder", last)
+
+    assert await drop_settled(redis, stream, "embedder") == 0
+    assert not await redis.exists(replay)
+
+
 async def test_a_group_that_never_came_lags_by_the_whole_stream(
     settings: Streams, redis: Any, admin: RedisStreams
 ) -> None:

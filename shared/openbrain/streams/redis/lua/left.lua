@@ -9,7 +9,8 @@ local function left(stream, group)
     if about.name == group then
       local lag = about.lag or redis.call('XLEN', stream)
       -- A server that was restarted, or has taken over, may still count what was read before as unread.
-      if #redis.call('XRANGE', stream, '(' .. about['last-delivered-id'], '+', 'COUNT', 1) == 0 then lag = 0 end
+      local waits = redis.pcall('XRANGE', stream, '(' .. about['last-delivered-id'], '+', 'COUNT', 1)
+      if waits.err or #waits == 0 then lag = 0 end  -- an error: no id is behind the last possible one
       return lag + about.pending, about['last-delivered-id']
     end
   end
