@@ -39,6 +39,7 @@ MODULES = (
     "lifecycle.tripled",
     "lifecycle.lifecycle",
     "synthetic.growth",
+    "synthetic.drills",
     "tick",
     "agents.tools_start",
     "agents.hook_start",

@@ -9,8 +9,6 @@ import yaml
 from openbrain_cli.system.run import SERVICE_APPS
 from tests.deploy.rules import WITH_SECRET
 
-NAMESPACE = "openbrain-scaling"
-
 _SHORT = """
 - op: replace
   path: /spec/maxReplicaCount
@@ -27,8 +25,28 @@ _SHORT = """
 """
 
 
-def write(files: Path, redis: str, services: Sequence[str], most: int) -> Path:
-    """An overlay beside the others in a copy of deploy/k8s: deployments and scalers, and the scaler's own secret."""
+_LEAST = """
+- op: replace
+  path: /spec/minReplicaCount
+  value: {least}
+- op: add
+  path: /spec/pollingInterval
+  value: 1
+- op: add
+  path: /spec/cooldownPeriod
+  value: {cooldown}
+"""
+COOLDOWN_S = 5
+"""After this long without work a service goes that may go altogether."""
+
+
+def write(
+    files: Path, namespace: str, redis: str, services: Sequence[str], most: int, least: Mapping[str, int]
+) -> Path:
+    """An overlay beside the others in a copy of deploy/k8s: deployments and scalers, and the scaler's own secret.
+
+    least: replicas that stay, by service; the others keep their scaler's minimum.
+    """
     folder = files / "overlays" / "scaling"
     folder.mkdir(parents=True)
     scaler: Mapping[str, str] = {"address": redis, "username": "", "password": "", "tls": "disable"}
@@ -42,13 +60,13 @@ def write(files: Path, redis: str, services: Sequence[str], most: int) -> Path:
         )
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "openbrain"}, "data": {}}
     _dump(folder / "config.yaml", config)
-    _dump(folder / "namespace.yaml", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    _dump(folder / "namespace.yaml", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     _dump(
         folder / "kustomization.yaml",
         {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "namespace": NAMESPACE,
+            "namespace": namespace,
             "resources": [
                 "namespace.yaml",
                 *(f"secret-{name}.yaml" for name in ("scaler", *empty)),
@@ -61,6 +79,13 @@ def write(files: Path, redis: str, services: Sequence[str], most: int) -> Path:
                     "target": {"kind": "ScaledObject", "name": f"({'|'.join(services)})"},
                     "patch": _SHORT.format(most=most),
                 },
+                *(
+                    {
+                        "target": {"kind": "ScaledObject", "name": service},
+                        "patch": _LEAST.format(least=count, cooldown=COOLDOWN_S),
+                    }
+                    for service, count in least.items()
+                ),
                 # Scaled by its load, which needs a kubelet to measure it.
                 {
                     "target": {"kind": "ScaledObject", "name": "api"},

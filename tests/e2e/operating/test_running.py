@@ -9,9 +9,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.deploy.test_alerts import ALERTS, DASHBOARD, asked
+from tests.support.cli.terminal import PROGRAM, Terminal, up, wait_until
+from tests.support.waiting import PATIENCE_S
 
 URL = r"http://127\.0\.0\.1:\d+"
 
@@ -19,7 +22,9 @@ URL = r"http://127\.0\.0\.1:\d+"
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("running")
-    with up(Terminal(home, home / "data"), ends_itself=True) as running:
+    (home / "vault").mkdir()
+    vault = {"OPENBRAIN_VAULTS__FOLDERS": json.dumps({"default": str(home / "vault")})}
+    with up(Terminal(home, home / "data", vault), ends_itself=True) as running:
         yield running
 
 
@@ -77,6 +82,29 @@ def test_the_pipeline_is_seen_at_a_glance(terminal: Terminal) -> None:
     assert {"ingest", "embedder", "indexer-text", "indexer-vector"} <= found["replicas"].keys()
     assert all(found["replicas"].values())
     assert found["outbox_waiting"] is not None
+
+
+def test_a_scrape_holds_every_series_that_alerts_and_dashboard_ask_for(terminal: Terminal) -> None:
+    """Series of the running pipeline, and not names that a service might one day give a value."""
+    url, key = ((terminal.data / name).read_text().strip() for name in ("url", "admin-key"))
+    typed = (
+        ("remember", "The ferry leaves at nine.", "--wait", "10"),
+        ("recall", "when does the ferry leave"),
+        ("signals", "raise", "the ferry is gone", "--source", "quay", "--severity", "critical"),
+        ("tick",),
+    )
+    assert [terminal.run(*words).code for words in typed] == [0] * len(typed)
+    expressions = [rule["expr"] for rule in ALERTS.values()]
+    expressions += [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    wanted = set().union(*map(asked, expressions))
+
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S) as http:
+
+        def lacking() -> set[str]:
+            scrape = http.get("/metrics").raise_for_status().text
+            return wanted - set(re.findall(r"^(openbrain_\w+)(?:\{[^}]*\})? \S+$", scrape, re.MULTILINE))
+
+        wait_until(lambda: not lacking())
 
 
 def test_a_second_start_names_the_one_that_runs_also_where_their_ports_are_the_same(terminal: Terminal) -> None:
