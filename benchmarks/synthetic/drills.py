@@ -23,7 +23,7 @@ from benchmarks.support.kept_servers import SAID, kept_servers, settings_of
 from benchmarks.support.report import Report, Row
 from benchmarks.support.system import wait_until_indexed
 from benchmarks.support.worker import Worker, running_worker
-from benchmarks.synthetic.memories import synthetic_submission
+from benchmarks.synthetic.memories import remember_body
 from tests.servers.processes.process import ServerProcess
 
 NAME = "drills"
@@ -123,15 +123,14 @@ def _database(servers: Mapping[str, ServerProcess]) -> str:
 
 
 def _write(worker: Worker, first: int) -> None:
-    taken = {"content", "type", "org", "project", "tags"}
-    numbers = range(first, first + LATER)
-    bodies = [json.dumps(synthetic_submission(number).model_dump(mode="json", include=taken)) for number in numbers]
-    load = measure(f"{worker.ready['url']}/v1/brain/remember", str(worker.ready["key"]), 8, LATER, bodies)
+    bodies = [remember_body(number) for number in range(first, first + LATER)]
+    url, key = f"{worker.ready['url']}/v1/brain/remember", str(worker.ready["key"])
+    load = measure(url, key, 8, LATER, bodies)
     if load.failed:
         raise SystemExit(f"{load.failed} memories were not taken")
     with _client(worker) as client:
-        last = client.get("/v1/brain/memories", params={"limit": 1}).raise_for_status().json()["memories"][0]["id"]
-        wait_until_indexed(client, [last])
+        last = client.post("/v1/brain/remember", content=remember_body(first + LATER)).raise_for_status().json()
+        wait_until_indexed(client, [last["id"]])
 
 
 def _restored(folder: Path, servers: Mapping[str, ServerProcess], times: Times, drill: str, count: int) -> None:
@@ -161,9 +160,9 @@ def _client(worker: Worker, key: str = "") -> httpx.Client:
 def _operation(admin: httpx.Client, body: Mapping[str, bool]) -> Any:
     """The result of a verification."""
     told = admin.post("/v1/admin/verify", json=body).raise_for_status().json()
-    while told["status"] not in {"succeeded", "failed", "cancelled"}:
+    while not told["finished_at"]:
         time.sleep(0.2)
         told = admin.get(f"/v1/admin/operations/{told['id']}").raise_for_status().json()
-    if told["status"] != "succeeded":
-        raise SystemExit(f"the verification {told['status']}: {told}")
+    if told["status"] != "done":
+        raise SystemExit(f"the verification ended as {told['status']}: {told['error']}")
     return told["result"]

@@ -24,7 +24,7 @@ from benchmarks.support.report import Report, Row
 from benchmarks.support.system import wait_until_indexed
 from benchmarks.support.texts import questions
 from benchmarks.support.worker import Worker, running_worker
-from benchmarks.synthetic.memories import synthetic_submission
+from benchmarks.synthetic.memories import remember_body
 from tests.servers.processes.process import ServerProcess
 
 NAME = "growth"
@@ -118,22 +118,16 @@ def _writes(worker: Worker, client: httpx.Client, size: int, figures: _Figures) 
     """Memories that no store has yet: until they are acknowledged, and until all are in both indexes."""
     # Numbers from the clock: a store that is kept has had those of the run before.
     numbers = range(start := size + time.time_ns() // 1_000_000, start + WRITES)
-    bodies = [_body(number) for number in numbers]
+    bodies = [remember_body(number) for number in numbers]
     url, key = f"{worker.ready['url']}/v1/brain/remember", str(worker.ready["key"])
     begun = time.perf_counter()
     load = measure(url, key, WRITERS, WRITES, bodies)
     if load.failed:
         raise SystemExit(f"{load.failed} memories were not taken")
-    last = client.post("/v1/brain/remember", content=_body(numbers.stop)).raise_for_status().json()
+    last = client.post("/v1/brain/remember", content=remember_body(numbers.stop)).raise_for_status().json()
     wait_until_indexed(client, [last["id"]])
     figures.values["writes acknowledged", "1/s"] = load.rate
     figures.values["writes in both indexes", "1/s"] = WRITES / (time.perf_counter() - begun)
-
-
-def _body(number: int) -> str:
-    taken = {"content", "type", "org", "project", "tags"}
-    offered = synthetic_submission(number).model_dump(mode="json", include=taken)
-    return json.dumps(offered)
 
 
 def _disk_mb(folder: Path) -> float:

@@ -4,6 +4,7 @@ They are in 2 orgs, 20 projects and of 6 types, so that a sixtieth of them may b
 hundred two say what an earlier one of their place says, and three say it with some words more.
 """
 
+import json
 import random
 import re
 import zlib
@@ -76,3 +77,9 @@ def _text(number: int) -> str:
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     normed: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return normed
+
+
+def remember_body(number: int) -> str:
+    """The same as the body of a request that remembers it."""
+    taken = {"content", "type", "org", "project", "tags"}
+    return json.dumps(synthetic_submission(number).model_dump(mode="json", include=taken))

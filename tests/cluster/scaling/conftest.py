@@ -81,6 +81,7 @@ async def scene(
         "OPENBRAIN_EMBEDDING__URL": f"http://127.0.0.1:{servers.double.port}",
         "OPENBRAIN_EMBEDDING__MODEL": "double",
         "OPENBRAIN_EMBEDDING__BATCH": "64",
+        "OPENBRAIN_EMBEDDING__TOKEN_STATES": "false",
         "OPENBRAIN_EMBEDDING__TIMEOUT_S": "30",
         "OPENBRAIN_DATA_DIR": str(tmp_path),
         **settings,
