@@ -52,7 +52,7 @@ async def _replicas(scene: Scene, service: str, count: int) -> None:
 async def _active(scene: Scene, service: str, status: str) -> bool:
     """Whether KEDA says so of its triggers."""
     conditions = _asked(scene, "scaledobject", service)["status"]["conditions"]
-    return {each["type"]: each["status"] for each in conditions}["Active"] == status
+    return bool({each["type"]: each["status"] for each in conditions}["Active"] == status)
 
 
 def _asked(scene: Scene, *what: str) -> Any:
@@ -99,7 +99,7 @@ async def test_a_lag_that_redis_can_not_tell_leaves_one_consumer(scene: Scene) -
 
         async def idle() -> bool:
             group = await asyncio.to_thread(_group, link, service)
-            return group["entries-read"] == 1 and group["pending"] == 0
+            return (group["entries-read"], group["pending"]) == (1, 0)
 
         await until(idle, pause=0.2)
         (process,) = scene.fleet.of(service)
@@ -108,10 +108,11 @@ async def test_a_lag_that_redis_can_not_tell_leaves_one_consumer(scene: Scene) -
         async def waits_for_none() -> bool:
             """No read of the stopped process blocks in the server any more."""
             found: Any = await asyncio.to_thread(link.xinfo_consumers, STREAM, service)
-            return min(each["idle"] for each in found) > 2_000
+            return all(each["idle"] > 2_000 for each in found)
 
         await until(waits_for_none, pause=0.2)
-        ((_, fields),) = link.xrange(STREAM)
+        entries: Any = link.xrange(STREAM)
+        ((_, fields),) = entries
         ids = [link.xadd(STREAM, fields) for _ in range(3)]
         await until(partial(_active, scene, service, "True"), pause=0.5)
         link.xdel(STREAM, ids[1])
