@@ -60,6 +60,13 @@ Database = Annotated[
 SourceWorkspace = Annotated[
     str, typer.Option(metavar="ID", help="Of a table with several workspaces: the one whose rows to take.")
 ]
+VectorsOf = Annotated[
+    str,
+    typer.Option(
+        metavar="MODEL",
+        help="Of thoughts: the model of the vectors beside them, which are taken over where the index has that model.",
+    ),
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
@@ -76,6 +83,7 @@ Columns = Annotated[
     "openbrain import brain_memories.sql --source-workspace 1 --dry-run",
     "openbrain import --database mysql://reader@db.example.org/brain",
     "openbrain import thoughts.ndjson --agent main",
+    "openbrain import thoughts.ndjson --agent main --vectors-of nomic-embed-text",
 )
 def import_files(
     paths: Paths = None,
@@ -87,6 +95,7 @@ def import_files(
     project: Project = None,
     database: Database = "",
     source_workspace: SourceWorkspace = "",
+    vectors_of: VectorsOf = "",
     discover: Discover = False,
     everything: Everything = False,
     incomplete: Incomplete = False,
@@ -113,10 +122,15 @@ def import_files(
     if not discover and (found := tables(paths or [], database, client)):
         if len(found) < len(paths or []) + bool(database) or org or project or columns:
             raise Invalid("", "import tables of other stores by themselves, without --org, --project and --map")
-        ends = [import_table(each, to, source_workspace=source_workspace, dry_run=dry_run, json=json) for each in found]
+        ends = [
+            import_table(each, to, source_workspace=source_workspace, vectors_of=vectors_of, dry_run=dry_run, json=json)
+            for each in found
+        ]
         if any(ends):
             raise typer.Exit(exit_codes.REFUSED)
         return
+    if vectors_of:
+        raise Invalid("--vectors-of", "is for tables of thoughts: nothing else brings vectors along")
     wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
     places = sources(paths or [], wanted)
     if discover or not (paths or everything):

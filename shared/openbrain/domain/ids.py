@@ -65,6 +65,14 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
+def given_input(memory_id: str, content: str) -> str:
+    """The input hash of a vector that an import brought along for a memory; `content`: the hash of what it says.
+
+    No other memory has it, so that nobody's text is found by a vector that somebody else made up for the same words.
+    """
+    return joined_hash("given", memory_id, content)
+
+
 def joined_hash(*parts: str) -> str:
     """SHA-256 over the parts, each with its length before it, hex: no two lists of parts collide by joining."""
     return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()

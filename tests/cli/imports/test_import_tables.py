@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.domain.errors import Invalid, SetupError
 from tests.support.api.brain import Brain, http
 from tests.support.api.transfer import EVERYTHING, brain_database_url
@@ -61,6 +62,41 @@ async def test_an_agent_takes_in_what_lives_as_its_own(brain: Brain, terminal: T
     async with http(brain.app(), key) as client:
         listed = (await client.get("/v1/brain/list")).json()["memories"]
     assert {each["agent_id"] for each in listed} == {"eve"}
+
+
+async def test_vectors_beside_thoughts_are_taken_over_where_the_index_has_their_model(
+    brain: Brain, terminal: Terminal, tmp_path: Path
+) -> None:
+    await brain.settle()
+    texts = ("Deploy on Fridays? No.", "A note.", "Another.")
+    vectors = [list(each) for each in await brain.embedder.embed(texts)]
+    cells = (str(vectors[0]), vectors[1], "[0.1, oops]")  # as pgvector's dump and as JSON have them; and a broken one
+    rows = [
+        {"id": str(number), "content": text, "source": "manual", "metadata": {}, "created_at": "2026-03-01T10:00:00Z"}
+        | {"embedding": cell}
+        for number, (text, cell) in enumerate(zip(texts, cells, strict=True))
+    ]
+    path = tmp_path / "thoughts.ndjson"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    key = await brain.key("w1", "ada", permissions=EVERYTHING)
+    command = ("import", str(path), "--agent", "ada")
+
+    _, dry, _ = await terminal.run(key, *command, "--dry-run", "--vectors-of", IDENTITY.name)
+    _, other, _ = await terminal.run(key, *command, "--dry-run", "--vectors-of", "text-embedding-3-small")
+    code, done, _ = await terminal.run(key, *command, "--vectors-of", IDENTITY.name)
+
+    assert (code, done["created"], done["vectors"], done["vectors_left"]) == (0, 3, 2, 0)
+    assert (dry["vectors"], other["vectors"], other["vectors_left"]) == (2, 0, 2)
+    assert "text-embedding-3-small" in other["vectors_problem"]
+
+
+async def test_only_thoughts_bring_vectors_along(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:
+    key = await brain.key("w1", "ada", permissions=EVERYTHING)
+    table, notes = samples.mysql(tmp_path / "dump.sql"), tmp_path / "notes.md"
+    notes.write_text("# Notes\n\nThe quay is closed.", encoding="utf-8")
+    for path in (table, notes):
+        with pytest.raises(Invalid, match="--vectors-of"):
+            await terminal.run(key, "import", str(path), "--source-workspace", "1", "--vectors-of", "all-minilm")
 
 
 async def test_thoughts_that_the_agent_has_already_stored(brain: Brain, terminal: Terminal, tmp_path: Path) -> None:

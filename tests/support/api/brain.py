@@ -143,10 +143,9 @@ class Brain:
             found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
             if stored:
-                model = small_model()
-                await embed_stored(
-                    stored, store=self.store, embedder=self.embedder, clock=self.clock, batch=32, tokens=model
-                )
+                ports: dict[str, Any] = {"store": self.store, "embedder": self.embedder, "clock": self.clock}
+                given = any(stream == "memory.reindex" for stream, _ in found)
+                await embed_stored(stored, **ports, batch=32, tokens=small_model(), given=given)
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
             await project_text(ids, store=self.store, index=self.text, generations=[text])
             await project_vector(ids, store=self.store, index=self.vectors, generations=[vector])

@@ -42,7 +42,9 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
     return found
 
 
-def import_table(table: "Table", to: Speaking, *, source_workspace: str, dry_run: bool, json: bool) -> int:
+def import_table(
+    table: "Table", to: Speaking, *, source_workspace: str, vectors_of: str, dry_run: bool, json: bool
+) -> int:
     """Take in one table, and say what became of each row; returns how many were refused."""
     from openbrain_cli.memories.transfer.export_file import check
     from openbrain_cli.memories.transfer.foreign.conversion import convert
@@ -50,7 +52,14 @@ def import_table(table: "Table", to: Speaking, *, source_workspace: str, dry_run
     with tempfile.TemporaryDirectory(prefix="openbrain-import-") as folder:
         path = Path(folder) / "rows.ndjson"
         with _progress("reading: {task.completed} rows", quiet=json) as advance:
-            converted = convert(table, path, agent=to.speaker, source_workspace=source_workspace, progress=advance)
+            converted = convert(
+                table,
+                path,
+                agent=to.speaker,
+                source_workspace=source_workspace,
+                vectors_of=vectors_of,
+                progress=advance,
+            )
         checked = check(path)
         with _progress("importing: {task.completed} bytes", quiet=json) as advance:
             totals = to.ask(
@@ -72,6 +81,8 @@ def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None
         say(one_line(text))
     if len(remarks) > _SHOWN:
         say(f"and {len(remarks) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
+    if totals.vectors_problem:
+        say(one_line(f"{totals.vectors_left} vectors are made here, not taken over: {totals.vectors_problem}"))
     refused = f", {converted.refused} rows refused" if converted.refused else ""
     print(f"{totals.summary()}{refused}")
     if totals.dry_run:

@@ -25,14 +25,18 @@ class Totals:
     skipped: int = 0
     history: int = 0
     lineage: int = 0
+    vectors: int = 0
+    vectors_left: int = 0
+    vectors_problem: str | None = None
     refused: int = 0
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, answer: Imported, first: int) -> None:
         """A part's answer; its lines are counted from `first`."""
         self.exact = answer.exact
-        for name in ("created", "present", "skipped", "history", "lineage", "refused"):
+        for name in ("created", "present", "skipped", "history", "lineage", "vectors", "vectors_left", "refused"):
             setattr(self, name, getattr(self, name) + getattr(answer, name))
+        self.vectors_problem = self.vectors_problem or answer.vectors_problem
         for refusal in answer.refusals[: REFUSALS - len(self.refusals)]:
             self.refusals.append({**refusal.model_dump(exclude_none=True), "line": refusal.line - 2 + first})
 
@@ -48,6 +52,7 @@ class Totals:
             "that had ended left out": self.skipped,
             "lines of history": self.history,
             "links": self.lineage,
+            "vectors taken over": self.vectors,
             "refused": self.refused,
         }
         summary = ", ".join(f"{count} {name}" for name, count in named.items() if count) or "nothing to do"

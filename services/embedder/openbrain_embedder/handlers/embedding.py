@@ -5,7 +5,7 @@ The event only says which row to read, so duplicates, reordering and replay chan
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import structlog
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import CloudEvent
-from openbrain.domain.ids import content_hash
+from openbrain.domain.ids import content_hash, given_input
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.domain.text.passage_header import header
 from openbrain.observability.metrics import EMBEDDER_CHARACTERS, EMBEDDER_INPUTS
@@ -76,17 +76,20 @@ async def embed_stored(
     batch: int,
     tokens: TokenEncoder | None = None,
     anew: bool = False,
+    given: bool = False,
 ) -> Failures:
     """Save the vectors of these memories as the truth has them now, with token states where `tokens` makes them; a
     model is asked for `batch` inputs at once.
 
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
-    `anew`: what is known is embedded again, and replaced.
+    `anew`: what is known is embedded again, and replaced. `given`: vectors that an import brought along are taken.
     """
     documents = await _documents(events, store.memories, embedder)
     if not documents:
         return {}
     model = await _model_key(embedder)
+    if given:
+        documents = await _with_given(documents, store.vectors, model)
     encoder = Encoder(embedder, tokens)
     waiting: Sequence[Document] = documents
     known = frozenset[str]()
@@ -102,12 +105,15 @@ async def embed_known(
     store: Store,
     embedder: Embedder,
     model: str,
+    given: bool = False,
 ) -> Failures:
     """Embed while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
 
     `model`: the key of its identity, for it can't be asked.
     """
     documents = await _documents(events, store.memories, embedder)
+    if given:
+        documents = await _with_given(documents, store.vectors, model)
     waiting, _ = await _save_known(documents, store.vectors, model)
     return {each.memory.id: TryLater("the model is away, and not all of its vectors are known") for each in waiting}
 
@@ -136,6 +142,19 @@ async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, e
             texts = await _passages(row, embedder)
             documents.append(Document(row, latest[row.id], {content_hash(text): text for text in texts}))
     return documents
+
+
+async def _with_given(documents: Sequence[Document], vectors: Vectors, model: str) -> list[Document]:
+    """Where an import brought a vector along, it is that of the memory's only passage."""
+    own = {given_input(each.memory.id, each.memory.content_hash): each for each in documents if len(each.inputs) == 1}
+    known = await vectors.known(list(own), model)
+    given = {own[name].memory.id: name for name in known}
+    return [
+        replace(each, inputs={given[each.memory.id]: next(iter(each.inputs.values()))})
+        if each.memory.id in given
+        else each
+        for each in documents
+    ]
 
 
 async def _passages(memory: Memory, embedder: Embedder) -> Sequence[str]:

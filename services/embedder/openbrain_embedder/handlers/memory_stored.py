@@ -13,6 +13,7 @@ import structlog
 
 from openbrain.domain.errors import ModelChanged, SetupError, TryLater
 from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.streams import REINDEX
 from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
 from openbrain.ports.models import Embedder, TokenEncoder
@@ -129,15 +130,23 @@ class Embedding:
             batch=self._batch,
             tokens=self._tokens,
             anew=anew,
+            given=not anew and _low_priority(events),
         )
 
     async def _known(self, events: Events, generation: Generation) -> Failures:
         cutting = self._embedders.cutting(generation)
-        return await embed_known(events, store=self._store, embedder=cutting, model=generation.model)
+        return await embed_known(
+            events, store=self._store, embedder=cutting, model=generation.model, given=_low_priority(events)
+        )
 
 
 class _Gone(TryLater):
     """The model is not to be had: told at start, and no fault of the memories that meet it later."""
+
+
+def _low_priority(events: Events) -> bool:
+    """Whether they come from where imports are announced: what is live brings no vector along."""
+    return any(event.type == REINDEX.type for event in events)
 
 
 def _is_gone(error: Exception) -> bool:

@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    FiniteFloat,
     StringConstraints,
     TypeAdapter,
     ValidationError,
@@ -134,6 +135,14 @@ class MemoryLine(Line):
     reason: Reason | None = None
     embed: bool = True
     allow_duplicate: bool = False
+    vector: Annotated[
+        tuple[FiniteFloat, ...] | None,
+        Field(
+            max_length=limits.VECTOR_NUMBERS,
+            description="Of the content, by `vector_model`: taken over by an admin's import where the index has that.",
+        ),
+    ] = None
+    vector_model: Annotated[str, StringConstraints(max_length=limits.NAME_CHARS)] = ""
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> StoredMemory:

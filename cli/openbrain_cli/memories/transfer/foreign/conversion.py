@@ -4,6 +4,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ from openbrain_cli.memories.transfer.foreign.chains import Chains, chains
 from openbrain_cli.memories.transfer.foreign.formats.format import Format
 from openbrain_cli.memories.transfer.foreign.locations import FORMATS
 from openbrain_cli.memories.transfer.foreign.long_thoughts import in_parts
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Table
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
 
 REFUSALS = 1000
 _NOTHING: tuple[Any, ...] = ("", [], {})
@@ -55,13 +56,23 @@ class _Survey:
 
 
 def convert(
-    table: Table, target: Path, *, agent: str, source_workspace: str = "", progress: Callable[[int], None]
+    table: Table,
+    target: Path,
+    *,
+    agent: str,
+    source_workspace: str = "",
+    vectors_of: str = "",
+    progress: Callable[[int], None],
 ) -> Converted:
-    """Write the rows of one workspace of that table to a file as `openbrain export` would.
+    """Write the rows of one workspace of that table to a file as `openbrain export` would, with their vectors where
+    `vectors_of` names the model that made them.
 
-    `Invalid` where the table is of several workspaces and none was named, or where an agent is needed.
+    `Invalid` where the table is of several workspaces and none was named, where an agent is needed, or where rows of
+    that kind hold no vectors.
     """
     form = FORMATS[table.name]
+    if vectors_of and not form.vector_column:
+        raise Invalid("--vectors-of", f"can't be given: {form.name} holds no vectors")
     if form.needs_agent and not agent:
         raise Invalid("--agent", "is needed: what an agent said belongs to it, and this does not say which one it was")
     survey = _survey(table, form, source_workspace)
@@ -84,7 +95,8 @@ def convert(
                 filters={},
             )
         )
-        _write(table, form, survey, digest, done, agent=agent, workspace=source_workspace, progress=progress)
+        line = partial(_line, form, agent, vectors_of)
+        _write(table, form, line, survey, digest, done, workspace=source_workspace, progress=progress)
         file.write(footer_line(memories=done.memories, history=0, lineage=done.links, digest=digest.hexdigest()))
     return done
 
@@ -126,11 +138,11 @@ def _survey(table: Table, form: Format, workspace: str) -> _Survey:
 def _write(
     table: Table,
     form: Format,
+    line_of: Callable[[Row], Mapping[str, Any]],
     survey: _Survey,
     out: _Digesting,
     done: Converted,
     *,
-    agent: str,
     workspace: str,
     progress: Callable[[int], None],
 ) -> None:
@@ -147,7 +159,7 @@ def _write(
         if not fields.text(row.get("id")).strip():
             done.refuse(number, "has no id")
             continue
-        written = _chained(form.line(row, agent), survey.chains)
+        written = _chained(line_of(row), survey.chains)
         own = str(written["id"])
         if own in known:
             done.refuse(number, "has the id of a row before it")
@@ -168,6 +180,12 @@ def _write(
             named = {"child_id": child, "parent_id": parent, "relation": "superseded"}
             out.write(as_line({"kind": "lineage", **named, "created_at": at}))
             done.links += 1
+
+
+def _line(form: Format, agent: str, model: str, row: Row) -> Mapping[str, Any]:
+    line = form.line(row, agent)
+    numbers = fields.vector(row.get(form.vector_column)) if model else None
+    return {**line, "vector": numbers, "vector_model": model} if numbers else line
 
 
 def _checked(written: Mapping[str, Any]) -> bytes:

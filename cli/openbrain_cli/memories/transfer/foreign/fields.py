@@ -3,15 +3,28 @@
 import json
 import uuid
 from datetime import datetime
+from math import isfinite
 from typing import Any
 
 from openbrain.contract.thoughts import ThoughtBody
+from openbrain.domain import limits
 from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.json_safe import that_fit
 from openbrain_cli.importers.records.mapping import confidence, when
 
-__all__ = ["as_object", "as_tags", "confidence", "fact", "identity_of", "memory_id", "moment", "text", "thought"]
+__all__ = [
+    "as_object",
+    "as_tags",
+    "confidence",
+    "fact",
+    "identity_of",
+    "memory_id",
+    "moment",
+    "text",
+    "thought",
+    "vector",
+]
 
 _NAMESPACE = uuid.UUID("6f1b6e2a-9a52-5b0e-8a4c-3f0f2f1f7d11")
 
@@ -51,6 +64,15 @@ def as_tags(value: object) -> list[str]:
     if isinstance(parsed, str):
         parsed = [word.strip().strip('"') for word in parsed.strip("{}").split(",")]
     return list(dict.fromkeys(str(tag).strip() for tag in parsed if str(tag).strip())) if parsed else []
+
+
+def vector(value: object) -> list[float] | None:
+    """A cell with a vector, as pgvector and JSON write it; None where it is none, and its text is embedded here."""
+    numbers = _parsed(value)
+    if not isinstance(numbers, list) or not 0 < len(numbers) <= limits.VECTOR_NUMBERS:
+        return None
+    good = all(isinstance(each, int | float) and not isinstance(each, bool) and isfinite(each) for each in numbers)
+    return [float(each) for each in numbers] if good else None
 
 
 def thought(

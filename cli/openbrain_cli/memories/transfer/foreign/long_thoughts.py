@@ -17,6 +17,7 @@ def in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if not 1 < len(texts) <= MOST_PARTS:
         yield line
         return
+    line = {name: value for name, value in line.items() if name not in {"vector", "vector_model"}}  # it is of the whole
     identity = identity_of(line["metadata"])
     for number, text in enumerate(texts, 1):
         yield {

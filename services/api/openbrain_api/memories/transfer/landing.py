@@ -20,6 +20,7 @@ from openbrain.usecases.content.admission import admitted_fields, look_at
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain.usecases.transfer.lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.api import Api
+from openbrain_api.memories.transfer.given_vectors import Given, GivenVectors
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
 Refused = tuple[int, OpenBrainError]
@@ -47,6 +48,7 @@ class _Counting:
     api: Api
     actor: Actor
     dry_run: bool
+    given_vectors: GivenVectors
     created: int = field(default=0, init=False)
     present: int = field(default=0, init=False)
     skipped: int = field(default=0, init=False)
@@ -55,8 +57,9 @@ class _Counting:
 
     def counts(self) -> Mapping[str, object]:
         names = ("created", "present", "skipped", "history", "lineage")
-        exact = isinstance(self, VerbatimImport)
-        return {"exact": exact, "dry_run": self.dry_run, **{name: getattr(self, name) for name in names}}
+        exact, given = isinstance(self, VerbatimImport), self.given_vectors
+        vectors = {"vectors": given.taken, "vectors_left": given.left, "vectors_problem": given.problem}
+        return {"exact": exact, "dry_run": self.dry_run, **{name: getattr(self, name) for name in names}, **vectors}
 
 
 @dataclass(kw_only=True)
@@ -95,6 +98,12 @@ class VerbatimImport(_Counting):
             if status is Landed.MISSING_PARENT and not self.dry_run:
                 refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
             self._count(item, status)
+        created = [
+            (number, item.memory)
+            for (number, item), status in zip(items, landed, strict=True)
+            if status is Landed.CREATED and isinstance(item, StoredMemory)
+        ]
+        await self.given_vectors.take(_with_lines(chunk, created))
         await self._note()
         return refused
 
@@ -166,6 +175,11 @@ class VerbatimImport(_Counting):
             await self.api.store.transfer.restored(self.actor.workspace_id, self.export_id)
 
 
+def _with_lines(chunk: Sequence[Numbered], created: Sequence[tuple[int, Memory]]) -> list[Given]:
+    lines = {number: line for number, line in chunk if isinstance(line, MemoryLine)}
+    return [(lines[number], memory) for number, memory in created]
+
+
 def _home(item: Item) -> str:
     return "child_id" if isinstance(item, Link) else "memory_id"
 
@@ -191,7 +205,8 @@ class SubmissionImport(_Counting):
                 refused.append((number, error))
         new = await self._unknown(writes)
         self.present += len(writes) - len(new)
-        refused += await (self._weigh(new) if self.dry_run else self._store(new))
+        created = await (self._weigh(new) if self.dry_run else self._store(new, refused))
+        await self.given_vectors.take(_with_lines(chunk, [(number, write.memory) for number, write in created]))
         return refused
 
     def _write(self, line: MemoryLine) -> Write:
@@ -227,29 +242,32 @@ class SubmissionImport(_Counting):
             if not any(_seen(write, rows.get(memory_id)) for memory_id in (given, write.memory.id))
         ]
 
-    async def _weigh(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
+    async def _weigh(self, new: Sequence[tuple[int, Write]]) -> Sequence[tuple[int, Write]]:
+        """Those that would be created."""
         said = await self.api.store.transfer.said([write.memory for _, write in new])
-        present = sum(known and not write.allow_duplicate for known, (_, write) in zip(said, new, strict=True))
-        self.present += present
-        self.created += len(new) - present
-        return []
+        created = [each for each, known in zip(new, said, strict=True) if each[1].allow_duplicate or not known]
+        self.present += len(new) - len(created)
+        self.created += len(created)
+        return created
 
-    async def _store(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
+    async def _store(self, new: Sequence[tuple[int, Write]], refused: list[Refused]) -> Sequence[tuple[int, Write]]:
+        """Those that were created; adds what was refused."""
         if not new:
             return []
         await self.api.pressure.admit()
         writes = [write for _, write in new]
         outcomes = await self.api.committer.may_wait(lambda: self.api.store.writes.remember(writes))
-        refused: list[Refused] = []
-        for (number, _), outcome in zip(new, outcomes, strict=True):
+        created = []
+        for (number, write), outcome in zip(new, outcomes, strict=True):
             if outcome.status is Status.CREATED:
-                self.created += 1
+                created.append((number, write))
             elif outcome.status is Status.DUPLICATE:
                 self.present += 1
             else:
                 error = outcome.error
                 refused.append((number, error if isinstance(error, OpenBrainError) else Invalid("", "can't be stored")))
-        return refused
+        self.created += len(created)
+        return created
 
     async def done(self) -> None:
         """Do nothing: each chunk is complete."""
@@ -261,9 +279,12 @@ def _seen(write: Write, row: Memory | None) -> bool:
 
 async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Importer:
     """An admin's key fills an empty workspace as it was, and speaks for every agent; any other key only for its own."""
+    vectors = GivenVectors(api=api, actor=actor, dry_run=dry_run)
     if Permission.ADMIN not in actor.permissions:
-        return SubmissionImport(api=api, actor=actor, dry_run=dry_run, origin=origin)
+        return SubmissionImport(api=api, actor=actor, dry_run=dry_run, given_vectors=vectors, origin=origin)
     workspace = actor.workspace_id
     if await api.store.transfer.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
-        return VerbatimImport(api=api, actor=actor, dry_run=dry_run, export_id=header.export_id)
-    return SubmissionImport(api=api, actor=replace(actor, act_as=(ANY_AGENT,)), dry_run=dry_run, origin=origin)
+        export = header.export_id
+        return VerbatimImport(api=api, actor=actor, dry_run=dry_run, given_vectors=vectors, export_id=export)
+    whole = replace(actor, act_as=(ANY_AGENT,))
+    return SubmissionImport(api=api, actor=whole, dry_run=dry_run, given_vectors=vectors, origin=origin)

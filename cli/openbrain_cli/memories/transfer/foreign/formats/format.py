@@ -29,5 +29,7 @@ class Format:
     workspace: Callable[[Row], str] = no_workspace
     table: str = ""
     """In a database; '' where it is only known as a file."""
+    vector_column: str = ""
+    """Where its rows may hold a vector of their content."""
     needs_agent: bool = False
     """Whether its rows belong to an agent and do not say to which."""

@@ -42,5 +42,6 @@ FORMAT = Format(
     rows_of=partial(rows_of_table, table=STORE, fits=_fits),
     line=line,
     table=STORE,
+    vector_column="embedding",
     needs_agent=True,
 )
