@@ -6,7 +6,9 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
-REST = 3.0
+LOOKING_REST, CHANGING_REST = 1.0, 6.0
+"""Seconds of rest for each second of work. A change makes work for relay, embedder and indexers as well: they need
+more of the time."""
 
 
 def held_back(step: Step, pressure: Pressure) -> Step:
@@ -20,12 +22,13 @@ def held_back(step: Step, pressure: Pressure) -> Step:
 
 
 def paced(step: Step, time: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> Step:
-    """A step that rests for `REST` times as long as it worked: the rest of the time belongs to what is live."""
+    """A step that rests in proportion to its work: the rest of the time belongs to what is live."""
 
     async def and_rest(operation: Operation) -> Progress:
         began = time()
         progress = await step(operation)
-        await sleep(REST * (time() - began))
+        rest = LOOKING_REST if operation.request.get("dry_run") else CHANGING_REST
+        await sleep(rest * (time() - began))
         return progress
 
     return and_rest

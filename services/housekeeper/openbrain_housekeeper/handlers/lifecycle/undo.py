@@ -6,7 +6,7 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end
 
-CHUNK = 200
+CHUNK = 50
 """Changes of one transaction."""
 
 
