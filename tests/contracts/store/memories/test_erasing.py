@@ -1,6 +1,7 @@
 """Contract of `ports.writes`: what erasing leaves of rows, on every database."""
 
 import json
+from array import array
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
 from openbrain.ports.store.generations import IndexKind
-from openbrain.ports.store.index_entries import Mark
+from openbrain.ports.store.index_entries import Embedded, Mark
 from openbrain.ports.store.transfer import HistoryRow, Landed
 from openbrain.ports.store.writes import PURGE, Bulk, Edit, Living, Status
 from tests.support.store.direct_rows import put_into
@@ -95,6 +96,31 @@ async def test_what_must_still_be_purged_is_queued_with_it(store: SqlStore, data
     contents = sorted({content_hash(SECRET), content_hash("another")})
     assert operation.request == {"ids": [memory.id], "traces": {"contents": contents, "inputs": ["i" * 64]}}
     assert await rows(database, "SELECT * FROM memory_passages") == []
+
+
+async def test_vectors_of_earlier_revisions_go_too(store: SqlStore, database: Database) -> None:
+    first = await stored(store.writes, SECRET)
+    before, kept, after = (name * 64 for name in "abc")
+    vector = array("f", [1, 0])
+
+    async def embedded(row: Memory, *inputs: str) -> None:
+        of = Embedded(memory_id=row.id, workspace_id="w1", revision=row.revision, input_hashes=inputs)
+        await store.vectors.save(dict.fromkeys(inputs, vector), [of], "m")
+
+    await embedded(first, before, kept)
+    edit = Edit(memory_id=first.id, viewer=viewer(), origin=origin(), content="another")
+    second = await store.writes.update(edit)
+    for _ in range(2):
+        await embedded(second, after, kept)
+    assert await rows(database, "SELECT input_hash FROM former_inputs") == [{"input_hash": before}]
+
+    operation = (await store.writes.erase(first.id, viewer(), origin(), "")).operation
+
+    assert operation is not None
+    inputs = operation.request["traces"]["inputs"]
+    assert inputs == sorted([before, kept, after])
+    assert await store.vectors.drop_embeddings(inputs) == 3
+    assert await rows(database, "SELECT * FROM former_inputs") == []
 
 
 async def test_again_the_answer_is_the_same(store: SqlStore, database: Database, clock: FakeClock) -> None:

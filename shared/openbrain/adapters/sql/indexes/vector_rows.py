@@ -8,6 +8,8 @@ from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.schema.column_types import to_bytes
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import former_inputs
 from openbrain.ports.store.index_entries import Embedded
 
 _VECTORS_IN_ONE = 64
@@ -51,7 +53,8 @@ def _literal(states: bytes | None) -> str:
 
 
 def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int], model: str) -> None:
-    """Exactly these passages of each memory; `high` says how many it ever had."""
+    """Exactly these passages of each memory; `high` says how many it ever had. Inputs that they replace are noted."""
+    _note_former(connection, [item for item in current if high[item.memory_id]], model)
     shrunk: defaultdict[int, list[str]] = defaultdict(list)
     for item in current:
         if len(item.input_hashes) < high[item.memory_id]:
@@ -69,6 +72,18 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
     ]
     if rows:
         connection.exec_driver_sql(_put(connection), rows)
+
+
+def _note_former(connection: Connection, again: Sequence[Embedded], model: str) -> None:
+    """Of memories that had passages: the inputs that no passage of theirs has any more."""
+    kept = {item.memory_id: item.input_hashes for item in again}
+    former: list[tuple[str, str]] = []
+    for some in chunks(sorted(kept)):
+        one, these = slot(connection), slots(connection, len(some))
+        query = f"SELECT memory_id, input_hash FROM memory_passages WHERE model = {one} AND memory_id IN ({these})"  # noqa: S608 - values are bound
+        found = connection.exec_driver_sql(query, (model, *some))
+        former += [(memory_id, input_hash) for memory_id, input_hash in found if input_hash not in kept[memory_id]]
+    insert_rows(connection, former_inputs, sorted(set(former)), missing=True)
 
 
 def _put(connection: Connection) -> str:

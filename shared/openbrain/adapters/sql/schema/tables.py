@@ -179,6 +179,14 @@ memory_passages = Table(
     Column("input_hash", ascii_name(64), nullable=False),
 )
 
+former_inputs = Table(
+    "former_inputs",
+    metadata,
+    # Inputs of earlier revisions: when the memory is erased, their vectors go too.
+    Column("memory_id", ascii_name(36), primary_key=True),
+    Column("input_hash", ascii_name(64), primary_key=True),
+)
+
 index_generations = Table(
     "index_generations",
     metadata,

@@ -16,7 +16,7 @@ from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
-from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_passages
+from openbrain.adapters.sql.schema.tables import former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import beside
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
@@ -138,7 +138,8 @@ def _clean(
     here = [memory.id for memory in before]
     connection.execute(delete(operation_changes).where(operation_changes.c.memory_id.in_(here)))
     # Of what is embedded again in a moment: the vectors of what it said go with the purge.
-    connection.execute(delete(memory_passages).where(memory_passages.c.memory_id.in_(here)))
+    for table in (memory_passages, former_inputs):
+        connection.execute(delete(table).where(table.c.memory_id.in_(here)))
     lines = [_line(operation, memory, new, now) for memory, (_, new) in zip(after, cleaned, strict=True)]
     insert_rows(connection, operation_changes, lines, missing=True)
     journal.write(connection)

@@ -11,6 +11,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.indexes import unused_vectors
 from openbrain.adapters.sql.schema.tables import (
+    former_inputs,
     memories,
     memory_history,
     memory_lineage,
@@ -116,7 +117,7 @@ def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped
     few = _next_few(connection, workspace_id, limit)
     ids = sorted(few.free[:limit])
     for some in chunks(ids):
-        for table in (memory_history, memory_passages, memory_usage):
+        for table in (memory_history, memory_passages, former_inputs, memory_usage):
             connection.execute(delete(table).where(table.c.memory_id.in_(some)))
         for end in (memory_lineage.c.child_id, memory_lineage.c.parent_id):
             connection.execute(delete(memory_lineage).where(end.in_(some)))

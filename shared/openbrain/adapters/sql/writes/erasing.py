@@ -14,6 +14,7 @@ from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import (
+    former_inputs,
     memories,
     memory_history,
     memory_passages,
@@ -116,7 +117,7 @@ def blank(
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
     tables = (memory_usage, recall_feedback, messages, operation_changes)
-    for table in tables if keep_passages else (memory_passages, *tables):
+    for table in tables if keep_passages else (memory_passages, former_inputs, *tables):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     by_id = locked_reads.by_id(connection, ids)
     blanked = [by_id[id_] for id_ in ids]
@@ -168,12 +169,11 @@ def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
 
 
 def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
-    """Hashes of the model inputs of these memories."""
+    """Hashes of the model inputs that these memories have and had."""
     inputs: set[str] = set()
     for some in chunks(ids):
-        inputs |= set(
-            connection.scalars(select(memory_passages.c.input_hash).where(memory_passages.c.memory_id.in_(some)))
-        )
+        for table in (memory_passages, former_inputs):
+            inputs |= set(connection.scalars(select(table.c.input_hash).where(table.c.memory_id.in_(some))))
     return sorted(inputs)
 
 
