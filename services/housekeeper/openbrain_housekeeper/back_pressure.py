@@ -6,7 +6,7 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
-LOOKING_REST, CHANGING_REST = 1.0, 6.0
+LOOKING_REST, CHANGING_REST = 3.0, 6.0
 """Seconds of rest for each second of work. A change makes work for relay, embedder and indexers as well: they need
 more of the time."""
 
