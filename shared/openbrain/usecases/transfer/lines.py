@@ -142,7 +142,7 @@ class MemoryLine(Line):
             description="Of the content, by `vector_model`: taken over by an admin's import where the index has that.",
         ),
     ] = None
-    vector_model: Annotated[str, StringConstraints(max_length=limits.NAME_CHARS)] = ""
+    vector_model: Annotated[str, StringConstraints(max_length=limits.NAME_CHARS), AfterValidator(plain_text)] = ""
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> StoredMemory:
