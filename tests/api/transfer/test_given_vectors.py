@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.embedding.minilm import IDENTITY
+from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import content_hash, given_input
 from tests.support.api.brain import Brain, http, offer, unknown_id
 from tests.support.api.transfer import HEADER, Line, admin, as_file, brain_database_url, memory_line, take_in
@@ -137,6 +138,19 @@ async def test_only_an_admin_brings_vectors_along(brain: Brain) -> None:
         answer = await take_in(client, as_file([HEADER, with_vector(TEXTS[0], given)]))
     assert (answer["created"], answer["vectors"], answer["vectors_left"]) == (1, 0, 1)
     assert "admin" in answer["vectors_problem"]
+
+
+async def test_a_model_that_is_away_delays_no_import(brain: Brain) -> None:
+    await brain.settle()
+    given = (await vectors_of(brain, TEXTS[0]))[0]
+    lines = [with_vector(f"{TEXTS[0]} Berth {number}.", given) for number in range(150)]
+    model = WithFaults()
+    model.fault = lambda _: TryLater("the model does not answer")
+    async with http(brain.app(embedder=model), await admin(brain)) as client:
+        answer = await take_in(client, as_file([HEADER, *lines]))
+    assert (answer["created"], answer["vectors"], answer["vectors_left"]) == (150, 0, 150)
+    assert "the model does not answer" in answer["vectors_problem"]
+    assert len(model.asked) == 1
 
 
 async def test_a_vector_with_too_many_numbers_is_one_clear_error(brain: Brain) -> None:

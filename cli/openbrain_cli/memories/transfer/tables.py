@@ -82,7 +82,8 @@ def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None
     if len(remarks) > _SHOWN:
         say(f"and {len(remarks) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
     if totals.vectors_problem:
-        say(one_line(f"{totals.vectors_left} vectors are made here, not taken over: {totals.vectors_problem}"))
+        why = f"{totals.vectors_left} vectors not taken over, their texts are embedded here: {totals.vectors_problem}"
+        say(one_line(why))
     refused = f", {converted.refused} rows refused" if converted.refused else ""
     print(f"{totals.summary()}{refused}")
     if totals.dry_run:

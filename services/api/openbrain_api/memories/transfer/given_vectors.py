@@ -42,6 +42,8 @@ class GivenVectors:
     left: int = field(default=0, init=False)
     problem: str | None = field(default=None, init=False)
     """Why the first one was left."""
+    _away: str = field(default="", init=False)
+    """Why the model could not be asked: it is not asked again."""
 
     async def take(self, stored: Sequence[Given]) -> None:
         """Keep the vectors of these, and count them; a dry run only counts."""
@@ -54,7 +56,11 @@ class GivenVectors:
         first = given[0][0]
         try:
             generation, embedder = await self._model(first)
-        except (Left, OpenBrainError) as why:
+        except OpenBrainError as error:
+            self._away = str(error)
+            self._leave(len(given), self._away)
+            return
+        except Left as why:
             self._leave(len(given), str(why))
             return
         vectors: dict[str, array[float]] = {}
@@ -92,6 +98,8 @@ class GivenVectors:
         """The model that serves, where the vectors are of it."""
         if Permission.ADMIN not in self.actor.permissions:
             raise Left("they are taken over with an admin's key only")
+        if self._away:
+            raise Left(self._away)
         generation = await self.api.store.generations.serving(IndexKind.VECTOR)
         if generation is None:
             raise Left("there is no vector index yet")
