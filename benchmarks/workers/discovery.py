@@ -21,7 +21,7 @@ from openbrain.adapters.tantivy.search import question
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
 from openbrain.runtime.container import Container
-from openbrain_cli.system.event_loop import loop_factory
+from openbrain_cli.system import event_loop
 
 TAGS = 100
 WITHIN = Criteria(org="acme", project="p4", only_project=True)
@@ -107,5 +107,4 @@ if __name__ == "__main__":
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    event_loop.run(main(Path(sys.argv[1]), int(sys.argv[2])))

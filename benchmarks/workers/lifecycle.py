@@ -17,7 +17,7 @@ from benchmarks.workers.served import served
 from openbrain.observability import logs
 from openbrain.ports.store.generations import IndexKind
 from openbrain.settings import Logs
-from openbrain_cli.system.event_loop import loop_factory
+from openbrain_cli.system import event_loop
 
 
 async def main(folder: Path, count: int, settings: dict[str, Any]) -> None:
@@ -34,5 +34,4 @@ async def main(folder: Path, count: int, settings: dict[str, Any]) -> None:
 if __name__ == "__main__":
     logs.configure(Logs(level="WARNING"))
     given = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), int(sys.argv[2]), given))
+    event_loop.run(main(Path(sys.argv[1]), int(sys.argv[2]), given))

@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks.support.memory import peak_mb
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
+from openbrain_cli.system import event_loop
 from openbrain_cli.system.embedded.pipeline import running
-from openbrain_cli.system.event_loop import loop_factory
 
 TICK_S = 0.005
 
@@ -62,5 +62,4 @@ if __name__ == "__main__":
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    event_loop.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])))

@@ -24,7 +24,7 @@ from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.runtime.container import Container
-from openbrain_cli.system.event_loop import loop_factory
+from openbrain_cli.system import event_loop
 
 T = TypeVar("T")
 ROWS = 20
@@ -120,5 +120,4 @@ if __name__ == "__main__":
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    event_loop.run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -29,8 +29,8 @@ from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.redis.connection import connect, disconnect
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.indexes.index_writers import drop_generation
+from openbrain_cli.system import event_loop
 from openbrain_cli.system.embedded.pipeline import running
-from openbrain_cli.system.event_loop import loop_factory
 
 LOOK_S = 0.2
 """Between two looks whether it is done."""
@@ -122,5 +122,4 @@ async def main(settings: Settings, count: int, repeats: int) -> None:
 if __name__ == "__main__":
     logs.configure(Logs(level="WARNING"))
     given = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Settings(data_dir=Path(sys.argv[1]), **given), int(sys.argv[2]), int(sys.argv[3])))
+    event_loop.run(main(Settings(data_dir=Path(sys.argv[1]), **given), int(sys.argv[2]), int(sys.argv[3])))

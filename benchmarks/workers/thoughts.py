@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.workers.served import served
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain_cli.system.event_loop import loop_factory
+from openbrain_cli.system import event_loop
 
 TURNS = 500
 """Of one session."""
@@ -39,5 +39,4 @@ if __name__ == "__main__":
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    event_loop.run(main(Path(sys.argv[1]), int(sys.argv[2])))

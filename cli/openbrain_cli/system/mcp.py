@@ -49,10 +49,9 @@ def mcp(
     chosen = profile(url, key_file, data)
     if chosen.named:
         chosen.check()  # what is wrong with a name or a key is told before anything is spoken
-    from openbrain_cli.system.event_loop import loop_factory
+    from openbrain_cli.system import event_loop
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_serve(chosen, agent, tools))
+    event_loop.run(_serve(chosen, agent, tools))
 
 
 async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> None:

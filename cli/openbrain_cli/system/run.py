@@ -1,6 +1,5 @@
 """`openbrain run SERVICE`: one service as a process, as in production."""
 
-import asyncio
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -46,7 +45,7 @@ def run(
         )
     from openbrain.observability.metrics import export_spans
     from openbrain.runtime.adapters import close_to_others
-    from openbrain_cli.system.event_loop import loop_factory
+    from openbrain_cli.system import event_loop
     from openbrain_cli.system.http.server import bounds, http_server
 
     close_to_others(settings)
@@ -60,8 +59,7 @@ def run(
         host=host or settings.server.host,
         port=settings.server.port if port is None else port,
     )
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(server.serve())
+    event_loop.run(server.serve())
     if not server.started:
         raise SetupError(f"the service {service} did not start: what is above says why")
 

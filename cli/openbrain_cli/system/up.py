@@ -38,10 +38,9 @@ def up(config: Config = None, data: DataOption = None, port: PortOption = None, 
         settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})
     if port is not None:
         settings = settings.model_copy(update={"server": settings.server.model_copy(update={"port": port})})
-    from openbrain_cli.system.event_loop import loop_factory
+    from openbrain_cli.system import event_loop
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(serve(settings, new=new))
+    event_loop.run(serve(settings, new=new))
 
 
 async def serve(settings: Settings, *, new: bool = False) -> None:

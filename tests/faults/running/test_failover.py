@@ -16,7 +16,9 @@ from tests.servers.tools.sentinels import Sentinels, sentinels
 from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
 
-DROPPED = r"Exception ignored in. <(function (StreamWriter|AbstractConnection|_SelectorTransport)\.__del__|socket\.socket)"
+DROPPED = (
+    r"Exception ignored in. <(function (StreamWriter|AbstractConnection|_SelectorTransport)\.__del__|socket\.socket)"
+)
 """The library drops, unclosed, what was connected to a master that is none any more."""
 pytestmark = [
     pytest.mark.servers("redis", "mariadb", "elasticsearch"),
