@@ -77,6 +77,10 @@ class QueryEncoding(NamedTuple):
     states: "array[float]"
 
 
+Beside = tuple[int, int, float]
+"""Numbers of two documents, and the share by which a word of the second counts for the first, in 0..1."""
+
+
 class TokenEncoder(Protocol):
     """A model that also tells of each word that says something what it means in its context (token states)."""
 
@@ -91,9 +95,12 @@ class TokenEncoder(Protocol):
     async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
         """Encode questions, in order, in one pass."""
 
-    def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+    def similarities(
+        self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
+    ) -> Sequence[float | None]:
         """The similarity of each document (the states of its passages) to a question, by words in context: 1 at most.
-        None where it has no states. A word counts the less the more these documents share it."""
+        None where it has no states. A word counts the less the more these documents share it; those of documents
+        beside one count for it too."""
 
     def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
         """`similarities` with equal weights of all words: of each document alone, comparable between questions."""

@@ -17,7 +17,8 @@ from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.comparing.late import LateInteraction, mixed
+from openbrain_api.recall.comparing.context import context, looked_at
+from openbrain_api.recall.comparing.late import Comparison, LateInteraction, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
@@ -27,7 +28,7 @@ from openbrain_api.recall.hits.sessions import spread
 from openbrain_api.recall.hits.verify import Candidates, verify
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
-from openbrain_api.recall.neighbours import neighbour_scores, summed
+from openbrain_api.recall.neighbours import neighbour_scores, summed, turns_of
 from openbrain_api.recall.order import RankedMemory, in_steps, ordered
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
 
@@ -118,7 +119,7 @@ class Recaller:
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         with RECALL_SECONDS.labels("compare").time():
-            late = await self._similarities(hits, fused, questions)
+            late = await self._similarities(hits, fused, questions, queries)
             mixes = {
                 number: mixed(fused[number], late[number], self._late_weight(question))
                 for number, question in questions.items()
@@ -194,17 +195,35 @@ class Recaller:
         return fuse(hits.text, hits.vectors, weight)
 
     async def _similarities(
-        self, hits: Mapping[int, IndexHits], fused: Mapping[int, Scores], questions: Mapping[int, Question]
+        self,
+        hits: Mapping[int, IndexHits],
+        fused: Mapping[int, Scores],
+        questions: Mapping[int, Question],
+        queries: Mapping[int, IndexQuery],
     ) -> Mapping[int, Scores]:
         found: dict[int, Scores] = {number: {} for number in questions}
-        if self._late is not None:
-            asked = {
-                number: (tokens, list(fused[number]))
-                for number, question in questions.items()
-                if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
-            }
-            found |= await self._late.similarities(asked)
-        return found
+        if self._late is None:
+            return found
+        asked = {
+            number: tokens
+            for number, question in questions.items()
+            if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
+        }
+        looked = {
+            number: (looked_at(fused[number], questions[number].top_k), queries[number].condition)
+            for number in asked
+            if self._counts_neighbours(questions[number])
+        }
+        turns = await turns_of(looked, self._memories)
+        beside = {number: context(ids, turns[number]) for number, (ids, _) in looked.items()}
+        compared = {
+            number: Comparison(tokens, list(fused[number]), beside.get(number, {})) for number, tokens in asked.items()
+        }
+        return found | dict(await self._late.similarities(compared))
+
+    def _counts_neighbours(self, question: Question) -> bool:
+        on = self._settings.neighbours if question.neighbours is None else question.neighbours
+        return on and question.match is Match.MEANING
 
     async def _neighbours(
         self, scores: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
@@ -212,8 +231,7 @@ class Recaller:
         asked = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
-            if (self._settings.neighbours if question.neighbours is None else question.neighbours)
-            and question.match is Match.MEANING
+            if self._counts_neighbours(question)
         }
         return {number: {} for number in questions} | dict(await neighbour_scores(asked, self._memories))
 

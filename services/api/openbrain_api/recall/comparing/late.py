@@ -30,22 +30,27 @@ class TokenQuestion(NamedTuple):
     model: str
 
 
+class Comparison(NamedTuple):
+    """A question, its candidates, and what stands beside some of them (`context`)."""
+
+    question: TokenQuestion
+    candidates: Sequence[str]
+    beside: Mapping[str, Mapping[str, float]]
+
+
 class LateInteraction:
     """Compares questions with memories by their token states."""
 
     def __init__(self, vectors: Vectors, encoder: TokenEncoder) -> None:
         self._vectors, self._encoder = vectors, encoder
 
-    async def similarities(self, asked: Mapping[int, tuple[TokenQuestion, Sequence[str]]]) -> Mapping[int, Scores]:
+    async def similarities(self, asked: Mapping[int, Comparison]) -> Mapping[int, Scores]:
         """By question, of those of its candidates that have token states."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
-        for question, candidates in asked.values():
+        for question, candidates, _ in asked.values():
             ids[question.model].update(candidates)
         states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
-        return {
-            number: await self._compared(question.states, candidates, states[question.model])
-            for number, (question, candidates) in asked.items()
-        }
+        return {number: await self._compared(each, states[each.question.model]) for number, each in asked.items()}
 
     async def closeness(self, asked: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
         """Of the few memories of an answer, each by itself; those without token states are absent."""
@@ -61,16 +66,22 @@ class LateInteraction:
             found.append({memory_id: each for memory_id, each in scores if each is not None})
         return found
 
-    async def _compared(
-        self, question: "array[float]", candidates: Sequence[str], states: Mapping[str, Sequence[bytes]]
-    ) -> Scores:
+    async def _compared(self, asked: Comparison, states: Mapping[str, Sequence[bytes]]) -> Scores:
         # In one order always, so that sums of floats come out the same.
-        known = [memory_id for memory_id in sorted(candidates) if memory_id in states]
+        known = [memory_id for memory_id in sorted(asked.candidates) if memory_id in states]
         documents = [states[memory_id] for memory_id in known]
+        places = {memory_id: place for place, memory_id in enumerate(known)}
+        beside = [
+            (places[memory_id], places[other], share)
+            for memory_id, others in asked.beside.items()
+            for other, share in others.items()
+            if memory_id in places and other in places
+        ]
+        question = asked.question.states
         if sum(len(passage) for passages in documents for passage in passages) < A_THREAD_FROM:
-            found = self._encoder.similarities(question, documents)
+            found = self._encoder.similarities(question, documents, beside)
         else:
-            found = await asyncio.to_thread(self._encoder.similarities, question, documents)
+            found = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)
         return {memory_id: each for memory_id, each in zip(known, found, strict=True) if each is not None}
 
 

@@ -6,7 +6,7 @@ dimensions, of length 1. A document keeps them in 8 bits; of a question they are
 
 import hashlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from openbrain.adapters.embedding.wordpiece import tokenizer
 from openbrain.domain.errors import SetupError
 from openbrain.domain.text.tokens import FUNCTION_WORDS
+from openbrain.ports.models import Beside
 
 PROJECTION = "token_projection.f16"
 PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"
@@ -69,18 +70,59 @@ def pack(states: Matrix) -> bytes:
     return VERSION + np.rint(states * _SCALE).astype(np.int8).tobytes()
 
 
-def similarities(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+def similarities(
+    question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
+) -> Sequence[float | None]:
     """Of each document, a sequence of passages: the similarity of its best passage in -1..1; None without states.
 
     A passage's is the mean over the question's tokens of that of its most similar token. A token counts the more the
-    less it is like these documents throughout: a name that all of them bear tells nothing.
+    less it is like these documents throughout: a name that all of them bear tells nothing. Half of it is what the
+    passage says by itself; for the other half tokens of documents beside its own count too, by their share.
     """
-    return _scores(question, documents, _by_rarity)
+    found: list[float | None] = [None] * len(documents)
+    passages = _passages(documents)
+    if passages and question:
+        best = _best(question, passages)
+        owners = np.array([number for number, _ in passages])
+        both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
+        _keep_best(found, owners, both @ _by_rarity(best))
+    return found
 
 
 def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
     """Compute `similarities` with equal weights of all tokens: other documents make no difference."""
-    return _scores(question, documents, _equally)
+    found: list[float | None] = [None] * len(documents)
+    passages = _passages(documents)
+    if passages and question:
+        best = _best(question, passages)
+        _keep_best(found, np.array([number for number, _ in passages]), best.mean(axis=1))
+    return found
+
+
+def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
+    """Those that can be read, each with the number of its document."""
+    return [(number, item) for number, some in enumerate(documents) for item in some if _readable(item)]
+
+
+def _best(question: "array[float]", passages: Sequence[tuple[int, bytes]]) -> Matrix:
+    """(passages, tokens of the question): the similarity of the most similar token."""
+    counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
+    states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
+    asked = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
+    by_token = (states.astype(np.float32) @ asked.T) / _SCALE
+    best: Matrix = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
+    return best
+
+
+def _with_others(best: Matrix, owners: NDArray[Any], beside: Sequence[Beside], documents: int) -> Matrix:
+    """`best`, where a token of a document beside the owner's may be the most similar one."""
+    by_document = np.full((documents, best.shape[1]), -np.inf, np.float32)
+    np.maximum.at(by_document, owners, best)
+    lent = np.full_like(by_document, -np.inf)
+    to, of, share = zip(*beside, strict=True)
+    np.maximum.at(lent, np.array(to), by_document[np.array(of)] * np.array(share, np.float32)[:, None])
+    either: Matrix = np.maximum(best, lent[owners])
+    return either
 
 
 def _by_rarity(best: Matrix) -> Matrix:
@@ -89,26 +131,10 @@ def _by_rarity(best: Matrix) -> Matrix:
     return shares
 
 
-def _equally(best: Matrix) -> Matrix:
-    return np.full(best.shape[1], 1 / best.shape[1], np.float32)
-
-
-def _scores(
-    question: "array[float]", documents: Sequence[Sequence[bytes]], weigh: Callable[[Matrix], Matrix]
-) -> Sequence[float | None]:
-    passages = [(number, item) for number, some in enumerate(documents) for item in some if _readable(item)]
-    found: list[float | None] = [None] * len(documents)
-    if not passages or not question:
-        return found
-    counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
-    states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
-    asked = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
-    by_token = (states.astype(np.float32) @ asked.T) / _SCALE
-    best = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
-    for (number, _), score in zip(passages, (best @ weigh(best)).tolist(), strict=True):
+def _keep_best(found: list[float | None], owners: NDArray[Any], scores: NDArray[Any]) -> None:
+    for number, score in zip(owners.tolist(), scores.tolist(), strict=True):
         before = found[number]
         found[number] = score if before is None else max(before, score)
-    return found
 
 
 def _readable(packed: bytes) -> bool:
