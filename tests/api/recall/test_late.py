@@ -10,6 +10,8 @@ from tests.support.api.brain import Brain, http, remembered
 RECALL = "/v1/brain/recall"
 MONEY = "She took the cheque to the bank"
 RIVER = "They sat on the bank of the river"
+ASKED, ANSWERED = "where did you spend the holidays", "in lisbon, the trams were lovely"
+HOLIDAYS = "holidays in lisbon"
 
 
 async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> dict[str, Any]:
@@ -56,6 +58,50 @@ async def test_where_token_states_are_switched_off_recall_goes_by_both_indexes(b
 
     assert answer["explained"][money]["late"] is None
     assert answer["scores"] == {money: 1.0}
+
+
+async def test_words_of_the_turn_before_count_for_the_turn(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        (question,) = await remembered(ada, ASKED, session_id="chat", turn=0)
+        (answer,) = await remembered(ada, ANSWERED, session_id="chat", turn=1)
+        (far,) = await remembered(ada, "the printer is out of paper", session_id="chat", turn=7)
+        await brain.settle()
+        beside, alone = await asked(ada, HOLIDAYS), await asked(ada, HOLIDAYS, neighbours=False)
+        batch = (await ada.post(f"{RECALL}:batch", json={"queries": [{"query": HOLIDAYS}, {"query": "paper"}]})).json()
+
+    assert late(beside, answer) > late(alone, answer)
+    assert late(beside, question) > late(alone, question)
+    assert late(beside, far) == late(alone, far), "no turn is beside it"
+    assert batch["results"][0]["scores"] == beside["scores"]
+
+
+async def test_no_word_of_what_one_may_not_see_counts(brain: Brain) -> None:
+    async with (
+        http(brain.app(), await brain.key("w1", "ada")) as ada,
+        http(brain.app(), await brain.key("w1", "bob")) as bob,
+        http(brain.app(), await brain.key("w2", "eve")) as eve,
+    ):
+        (answer,) = await remembered(ada, ANSWERED, session_id="chat", turn=1)
+        (forgotten,) = await remembered(ada, f"{ASKED}, ada", session_id="chat", turn=2)
+        await brain.settle()
+        await ada.delete(f"/v1/brain/forget/{forgotten}")
+        # Both indexes still have what was forgotten.
+        stale, alone = await asked(ada, HOLIDAYS), await asked(ada, HOLIDAYS, neighbours=False)
+        await brain.settle()
+        before = await asked(ada, HOLIDAYS)
+        await remembered(bob, ASKED, session_id="chat", turn=0, memory_scope="agent")
+        await remembered(eve, ASKED, session_id="chat", turn=0)
+        await brain.settle()
+        after = await asked(ada, HOLIDAYS)
+
+    assert late(stale, answer) == late(alone, answer)
+    assert late(after, answer) == late(before, answer)
+    assert after["scores"] == before["scores"]
+
+
+def late(answer: dict[str, Any], memory_id: str) -> float:
+    score: float = answer["explained"][memory_id]["late"]["score"]
+    return score
 
 
 async def _take_states_of(store: SqlStore, memory_id: str) -> None:

@@ -79,6 +79,20 @@ def test_a_name_that_all_documents_bear_tells_nothing() -> None:
     assert second == pytest.approx(1, abs=0.05)
 
 
+def test_words_of_a_document_beside_count_for_it_by_their_share() -> None:
+    documents = [[pack(unit(1))], [pack(unit(3))], [pack(unit(4))], []]
+    alone = similarities(asked(1, 3), documents)
+    whole = similarities(asked(1, 3), documents, [(0, 1, 1.0)])
+    half = similarities(asked(1, 3), documents, [(0, 1, 0.5), (2, 3, 1.0), (3, 0, 1.0)])
+
+    assert alone[0] is not None
+    assert whole[0] is not None
+    assert half[0] is not None
+    assert alone[0] < half[0] < whole[0]
+    assert whole[0] == pytest.approx((alone[0] + 1) / 2, abs=0.01), "half of it is what it says by itself"
+    assert whole[1:] == half[1:] == alone[1:], "lending is no gain; what says nothing neither lends nor gains"
+
+
 @pytest.mark.parametrize("size", [1, 40])
 def test_who_stands_beside_changes_no_comparison_within(size: int) -> None:
     random = np.random.default_rng(size)
