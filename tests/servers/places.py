@@ -1,5 +1,6 @@
 """Where the servers live, and where their programs are found."""
 
+import atexit
 import random
 import shutil
 import socket
@@ -13,6 +14,12 @@ HOME = ROOT / ".servers"
 _SYSTEM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 _CLAIMS: list[socket.socket] = []
 """UDP's ports of the same numbers: nobody speaks it here, and the system gives each to one process, until that ends."""
+
+
+@atexit.register
+def _release() -> None:
+    for claim in _CLAIMS:
+        claim.close()
 
 
 def program(name: str) -> Path | None:

@@ -140,6 +140,7 @@ async def test_the_ear_hears_what_leaks(ear: Ear) -> None:
     ]
 
 
+@pytest.mark.slow("some thousand requests, and all that they leave behind is read")
 async def test_every_route_field_and_header(
     brain: Brain, ear: Ear, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

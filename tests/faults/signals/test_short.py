@@ -36,6 +36,7 @@ def test_every_subscriber_hears_every_signal(zygote: Zygote, private_server: Sta
     assert verdict.injected["offline"] == 1
 
 
+@pytest.mark.slow("each replica of amygdala is ended and started again, ten times in the long form")
 def test_a_rolling_restart_loses_no_signal(zygote: Zygote, private_server: Starter, tmp_path: Path) -> None:
     made = rolling(3, COUNT, ROUNDS)
     streams, database = private_server(made.streams), private_server("mariadb")

@@ -3,7 +3,7 @@ may not see, and stays the same, byte by byte; and an id of it is like one that 
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -159,15 +159,19 @@ async def test_a_guessed_id_is_like_one_that_never_was(world: Brain, watcher: Wa
     session = {"session_id": watcher.session} if watcher.session else {}
     async with watching(world, watcher) as (client, called):
         for method, path in NAMED:
-            for kind, given in _guessed(path, hidden):
-                params, body = (session if "/memories/" in path else {}), BODIES.get((method, path))
-                answers = []
-                for each in (given, _unknown(kind)):
-                    answer = await client.request(method, path.replace("{id}", each), params=params, json=body)
-                    answers.append((answer.status_code, answer.headers.get("etag"), answer.text.replace(each, "ID")))
-                assert answers[0] == answers[1], (method, path, kind)
-                assert WORD not in answers[0][2].replace("ID", "")
+            params, body = (session if "/memories/" in path else {}), BODIES.get((method, path))
+
+            async def answered(each: str) -> tuple[object, ...]:
+                answer = await client.request(method, path.replace("{id}", each), params=params, json=body)  # noqa: B023
+                return answer.status_code, answer.headers.get("etag"), answer.text.replace(each, "ID")
+
+            for kind, some in _guessed(path, hidden).items():
+                nothing = await answered(_unknown(kind))
+                assert WORD not in str(nothing)
+                for given in some:
+                    assert await answered(given) == nothing, (method, path, kind)
         unknown = calls(*map(_unknown, ("memory", "signal", "arc", "recall", "subscription")))
+        of_nothing = {tool: text(await called.call_tool(tool, arguments)) for tool, arguments in unknown.items()}
         for kind in ("memory", "signal", "arc", "subscription"):
             for given in hidden[kind][:12]:
                 named = {
@@ -181,19 +185,16 @@ async def test_a_guessed_id_is_like_one_that_never_was(world: Brain, watcher: Wa
                     if arguments == unknown[tool]:
                         continue
                     told_of = text(await called.call_tool(tool, arguments))
-                    nothing = text(await called.call_tool(tool, unknown[tool]))
-                    assert told_of.replace(given, "ID") == nothing.replace(_unknown(kind), "ID"), (tool, kind)
+                    assert told_of.replace(given, "ID") == of_nothing[tool].replace(_unknown(kind), "ID"), (tool, kind)
         refusals = {await _resource(called, given) for given in (*hidden["memory"], UNKNOWN)}
 
     assert len(refusals) == 1
     assert await world.store.memories.rows(hidden["memory"]) == rows
 
 
-def _guessed(path: str, hidden: Names) -> Iterator[tuple[str, str]]:
+def _guessed(path: str, hidden: Names) -> Mapping[str, Sequence[str]]:
     kinds = next((kinds for beginning, kinds in KINDS_OF.items() if path.startswith(beginning)), tuple(hidden))
-    for kind in kinds:
-        for each in hidden[kind]:
-            yield kind, each
+    return {kind: hidden[kind] for kind in kinds}
 
 
 def _unknown(kind: str) -> str:
