@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.ids import given_input, transfer_id
 from openbrain.domain.memory import Memory
 from openbrain.domain.text.passage_header import header
@@ -56,11 +56,9 @@ class GivenVectors:
         first = given[0][0]
         try:
             generation, embedder = await self._model(first)
-        except OpenBrainError as error:
-            self._away = str(error)
-            self._leave(len(given), self._away)
-            return
-        except Left as why:
+        except (Left, OpenBrainError) as why:
+            if isinstance(why, TryLater):
+                self._away = str(why)
             self._leave(len(given), str(why))
             return
         vectors: dict[str, array[float]] = {}
