@@ -66,8 +66,20 @@ _NOTHING = FieldCondition(key=TERMS, match=MatchText("nothing"))
 
 
 def compiled(condition: AllOf) -> Filter:
-    """The condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`."""
-    return Filter(must=[_node(each) for each in _joined(condition.conditions)] or None)
+    """The condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`.
+
+    What asks for one word each is asked for together: the engine looks at every node for every point, which takes
+    longer than to compare vectors (docs/decisions/one-predicate-one-keyword.md).
+    """
+    required: list[str] = []
+    others: list[_Compiled] = []
+    for each in _joined(condition.conditions):
+        words = _any_of_words(each)
+        if words is not None and len(words) == 1:
+            required += words
+        else:
+            others.append(_node(each))
+    return Filter(must=[*([_all_of(tuple(required))] if required else []), *others] or None)
 
 
 def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
@@ -80,16 +92,25 @@ def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
     return (OneOf("sight", sights), *(each for each in conditions if each is not workspace and each is not audience))
 
 
+def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
+    """The words of which a point has one, where the condition asks for nothing else."""
+    match condition:
+        case Equals(field, value):
+            return (term(field, value),)
+        case OneOf(field, values):
+            return tuple(term(field, value) for value in values)
+        case AnyOf(conditions):
+            asked = [_any_of_words(each) for each in conditions]
+            return None if None in asked else tuple(word for words in asked for word in words or ())
+    return None
+
+
 # The engine parses a field's name anew for each node, which takes longer than many a search.
 @lru_cache(maxsize=4096)
 def _node(condition: Condition) -> _Compiled:
     match condition:
-        case Equals(field, value):
-            return FieldCondition(key=TERMS, match=MatchText(term(field, value)))
-        case OneOf(_, ()) | AnyOf(()):
-            return _NOTHING
-        case OneOf(field, values):
-            return FieldCondition(key=TERMS, match=MatchTextAny(" ".join([term(field, value) for value in values])))
+        case Equals() | OneOf():
+            return _one_of(_any_of_words(condition) or ())
         case Says():
             raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
@@ -99,7 +120,17 @@ def _node(condition: Condition) -> _Compiled:
         case AllOf() as every:
             return compiled(every)
         case AnyOf(conditions):
-            return Filter(should=[_node(each) for each in conditions])
+            words = _any_of_words(condition)
+            return Filter(should=[_node(each) for each in conditions]) if words is None else _one_of(words)
+
+
+def _one_of(words: tuple[str, ...]) -> FieldCondition:
+    return FieldCondition(key=TERMS, match=MatchTextAny(" ".join(words))) if words else _NOTHING
+
+
+@lru_cache(maxsize=4096)
+def _all_of(words: tuple[str, ...]) -> FieldCondition:
+    return FieldCondition(key=TERMS, match=MatchText(" ".join(words)))
 
 
 def _absent(field: str) -> float:
