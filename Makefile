@@ -36,9 +36,10 @@ k8s-secrets: $(VENV)/.installed ## make the secrets of a Kubernetes overlay, onc
 	@$(BIN)/openbrain acl --write $(FOLDER)
 	@$(BIN)/python deploy/k8s/make_secrets.py $(FOLDER) $(ARGS)
 
-# Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
+# Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and
+# again. Products of small matrices take one thread, as in the command.
 PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.runs.roomy_tmp)" openbrain-tests.XXXX) && \
-	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= \
+	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test: $(VENV)/.installed-dev ## prove it on embedded parts, in about four minutes (ARGS="-k recall")

@@ -5,6 +5,7 @@ Each module named in MODULES is one; it has `NAME`, `add_options(parser)` and `r
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -48,6 +49,7 @@ MODULES = (
 
 def main() -> int:
     """Exit code 1 when a goal was missed."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the command `openbrain`; workers inherit it
     benchmarks = {name.rpartition(".")[2]: importlib.import_module(f"benchmarks.{name}") for name in MODULES}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--only", choices=sorted(benchmarks), help="one benchmark")

@@ -1,5 +1,6 @@
 """The command `openbrain`."""
 
+import os
 import sys
 
 
@@ -9,6 +10,8 @@ def start() -> None:
         from openbrain_cli.agents.hooks.command import run
 
         sys.exit(run(sys.argv[2:]))
+    # Read when numpy is imported. Its products are small here: two threads wait for each other longer than they compute.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from openbrain_cli.main import main
 
     main()

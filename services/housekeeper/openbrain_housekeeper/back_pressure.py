@@ -1,5 +1,7 @@
-"""Work that causes events waits while too many wait already."""
+"""Work that causes events waits while too many wait already; what goes through all memories rests between its steps."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 from openbrain.ports.store.operations import Operation, Progress
@@ -9,6 +11,8 @@ from openbrain_housekeeper.jobs.operations import Step
 LOOKING_REST, CHANGING_REST = 3.0, 6.0
 """Seconds of rest for each second of work. A change makes work for relay, embedder and indexers as well: they need
 more of the time."""
+WAITING_REST = 1.0
+"""The same of a step that looks, while it waits for servers and does not compute."""
 
 
 def held_back(step: Step, pressure: Pressure) -> Step:
@@ -21,17 +25,28 @@ def held_back(step: Step, pressure: Pressure) -> Step:
     return when_there_is_room
 
 
-def paced(step: Step, time: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> Step:
-    """A step that rests in proportion to its work: the rest of the time belongs to what is live."""
+def paced(
+    step: Step,
+    time: Callable[[], float] = time.monotonic,
+    processor: Callable[[], float] = time.process_time,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Step:
+    """A step that rests in proportion to its work: the rest of the time belongs to what is live. `processor`: seconds
+    that this process has computed."""
 
     async def and_rest(operation: Operation) -> Progress:
-        began = time()
+        began, computed = time(), processor()
         progress = await step(operation)
-        rest = LOOKING_REST if operation.request.get("dry_run") else CHANGING_REST
-        await sleep(rest * (time() - began))
+        worked, computed = time() - began, processor() - computed
+        await sleep(_rest(worked, computed) if operation.request.get("dry_run") else CHANGING_REST * worked)
         return progress
 
     return and_rest
+
+
+def _rest(worked: float, computed: float) -> float:
+    computing = min(worked, computed)  # others of this process computed as well
+    return LOOKING_REST * computing + WAITING_REST * (worked - computing)
 
 
 def when_room(round_: Callable[[], Awaitable[int]], pressure: Pressure) -> Callable[[], Awaitable[int]]:

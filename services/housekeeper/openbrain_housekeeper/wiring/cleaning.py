@@ -1,7 +1,5 @@
 """The operation `clean` on the parts of a container."""
 
-import asyncio
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -24,7 +22,7 @@ def cleaning(container: Container, streams: Streams) -> Step:
     store, clock = container.store, container.clock
     rules, vault = partial(_stripping, container), partial(_vault, container)
     step = Cleaning(store.cleansing, store.lifecycle, store.operations, store.outbox, clock, streams, rules, vault)
-    return held_back(paced(step, time.monotonic, asyncio.sleep), container.pressure)
+    return held_back(paced(step), container.pressure)
 
 
 async def _stripping(container: Container, operation: Operation) -> Sequence[Stripping]:

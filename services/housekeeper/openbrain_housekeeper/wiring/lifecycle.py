@@ -1,6 +1,5 @@
 """Lifecycle operations: the step of each kind, paced behind what is live."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 
@@ -26,9 +25,7 @@ def lifecycle_steps(container: Container) -> dict[str, Step]:
         kind: LifecycleStep(job, lifecycle, outbox, clock) for kind, job in jobs(container).items()
     }
     steps[UNDO] = Undoing(lifecycle, outbox, clock)
-    return {
-        kind: held_back(paced(step, time.monotonic, asyncio.sleep), container.pressure) for kind, step in steps.items()
-    }
+    return {kind: held_back(paced(step), container.pressure) for kind, step in steps.items()}
 
 
 def jobs(container: Container) -> Mapping[str, Job]:

@@ -111,9 +111,9 @@ def _meanings(tokens: Sequence[Token]) -> Iterator[Token]:
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        for length in range(min(LONGEST_PHRASE, len(tokens) - at), 0, -1):
-            words = tuple(each.text for each in tokens[at : at + length])
-            meaning = PHRASES.get(token.text, {}).get(words)
+        phrases = PHRASES.get(token.text, {})
+        for length in range(min(LONGEST_PHRASE, len(tokens) - at), 0, -1) if phrases else ():
+            meaning = phrases.get(tuple(each.text for each in tokens[at : at + length]))
             if meaning is not None:
                 yield replace(token, text=canonical(meaning))
                 break

@@ -11,7 +11,7 @@ from openbrain.usecases.indexes.neighbours import Neighbours, Placed
 
 NEIGHBOURS: Final = 16
 """Looked at of each memory; of those that are linked with it, theirs too."""
-AT_A_TIME: Final = 10
+AT_A_TIME: Final = 3
 """Pairs compared before others of this process have their turn."""
 Linked = Callable[[Placed, Placed], bool]
 """Symmetric, by what the two say and are."""
