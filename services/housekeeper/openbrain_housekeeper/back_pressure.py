@@ -8,11 +8,13 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
-LOOKING_REST, CHANGING_REST = 3.0, 6.0
-"""Seconds of rest for each second of work. A change makes work for relay, embedder and indexers as well: they need
-more of the time."""
+LOOKING_REST = 3.0
+"""Seconds of rest for each second that a step computes which only looks."""
 WAITING_REST = 1.0
-"""The same of a step that looks, while it waits for servers and does not compute."""
+"""The same for each second that it waits for servers."""
+CHANGING_REST, UNDOING_REST = 6.0, 10.0
+"""The same for each second of a step that changes memories: it makes work for relay, embedder and indexers as well, and
+most where entries of both indexes are put back."""
 
 
 def held_back(step: Step, pressure: Pressure) -> Step:
@@ -27,6 +29,8 @@ def held_back(step: Step, pressure: Pressure) -> Step:
 
 def paced(
     step: Step,
+    changing_rest: float = CHANGING_REST,
+    *,
     time: Callable[[], float] = time.monotonic,
     processor: Callable[[], float] = time.process_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -38,7 +42,7 @@ def paced(
         began, computed = time(), processor()
         progress = await step(operation)
         worked, computed = time() - began, processor() - computed
-        await sleep(_rest(worked, computed) if operation.request.get("dry_run") else CHANGING_REST * worked)
+        await sleep(_rest(worked, computed) if operation.request.get("dry_run") else changing_rest * worked)
         return progress
 
     return and_rest

@@ -31,6 +31,6 @@ async def test_rest_after_a_step(dry_run: bool, took: float, computed: float, re
 
     request = {"criteria": {}, "older_than": 0, "rule": {}, "dry_run": dry_run}
     operation = Operation(id="1", workspace_id="w", kind=PRUNE, actor="a", request=request, created_at=NOW)
-    paced_step = paced(step, lambda: elapsed, lambda: processor, sleep)
+    paced_step = paced(step, time=lambda: elapsed, processor=lambda: processor, sleep=sleep)
     assert (await paced_step(operation)).done == 1
     assert rests == [pytest.approx(rest)]

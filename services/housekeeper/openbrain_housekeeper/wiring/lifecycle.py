@@ -7,7 +7,7 @@ from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.ports.lifecycle import BACKFILL_ORG, CONSOLIDATE, DEDUPE, PRUNE, REFILE, UNDO
 from openbrain.runtime.container import Container
 from openbrain.usecases.indexes.neighbours import Neighbours
-from openbrain_housekeeper.back_pressure import held_back, paced
+from openbrain_housekeeper.back_pressure import UNDOING_REST, held_back, paced
 from openbrain_housekeeper.handlers.lifecycle.clustering.clusters import Clusters
 from openbrain_housekeeper.handlers.lifecycle.consolidate import Consolidate
 from openbrain_housekeeper.handlers.lifecycle.dedupe import Dedupe
@@ -22,10 +22,10 @@ def lifecycle_steps(container: Container) -> dict[str, Step]:
     """By kind."""
     lifecycle, outbox, clock = container.store.lifecycle, container.store.outbox, container.clock
     steps: dict[str, Step] = {
-        kind: LifecycleStep(job, lifecycle, outbox, clock) for kind, job in jobs(container).items()
+        kind: paced(LifecycleStep(job, lifecycle, outbox, clock)) for kind, job in jobs(container).items()
     }
-    steps[UNDO] = Undoing(lifecycle, outbox, clock)
-    return {kind: held_back(paced(step), container.pressure) for kind, step in steps.items()}
+    steps[UNDO] = paced(Undoing(lifecycle, outbox, clock), UNDOING_REST)
+    return {kind: held_back(step, container.pressure) for kind, step in steps.items()}
 
 
 def jobs(container: Container) -> Mapping[str, Job]:

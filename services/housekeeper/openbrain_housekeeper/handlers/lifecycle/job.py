@@ -20,7 +20,7 @@ from openbrain.ports.lifecycle import Change, Decide, Lifecycle, Selection, Subj
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 
-PAGE = 50
+PAGE = 20
 """Memories that one step looks at, and changes in a transaction at most: what is live waits behind few."""
 EXAMPLES = 20
 CURSOR, EXAMPLE_LIST = "cursor", "examples"

@@ -14,7 +14,7 @@ from openbrain.usecases.indexes.neighbours import Placed
 from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
 from openbrain_housekeeper.handlers.lifecycle.clustering.near_rows import NearRows, Rows
 
-PAIRS = 50
+PAIRS = 20
 """Of one step: to read and compare them is a short piece of work."""
 Cluster = tuple[Place, Sequence[int]]
 """Place of the oldest, and the row numbers of all by age."""
