@@ -34,7 +34,8 @@ def rows_of(angles: Sequence[tuple[int, int]]) -> Rows:
 def test_all_pairs_of_a_partition_that_are_near_are_found_once(angles: list[tuple[int, int]], products: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(near_rows, "PRODUCTS", products)
-        found = [pair for part in rows_of(angles).slices(NEAR) for pair in part]
+        patched.setattr(near_rows, "BAND", 1 + products % 7)
+        found = [pair for part in rows_of(angles).tiles(NEAR) for pair in part]
 
     expected = {
         (one, other)
@@ -50,20 +51,22 @@ def test_all_pairs_of_a_partition_that_are_near_are_found_once(angles: list[tupl
         assert cosine == pytest.approx(math.cos(math.radians(angles[one][0] - angles[other][0])), abs=1e-5)
 
 
-def test_of_many_that_are_near_the_nearest_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("products", [near_rows.PRODUCTS, 10, 1])
+def test_of_many_that_are_near_the_nearest_are_compared(products: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near_rows, "MOST_NEAR", 2)
+    monkeypatch.setattr(near_rows, "PRODUCTS", products)
     rows = rows_of([(0, 0), (4, 0), (3, 0), (2, 0), (1, 0)])
 
-    (found,) = rows.slices(NEAR)
+    *_, found = rows.tiles(NEAR)
 
     assert [pair.other for pair in found if pair.one == 0] == [4, 3]
     assert [pair.cosine for pair in found] == sorted((pair.cosine for pair in found), reverse=True)
 
 
 def test_nothing_is_near_where_nothing_is() -> None:
-    assert [*Rows().slices(NEAR)] == []
-    assert [*rows_of([(0, 0)]).slices(NEAR)] == []
-    assert [*rows_of([(0, 0), (0, 1)]).slices(NEAR)] == []
+    assert [*Rows().tiles(NEAR)] == []
+    assert [*rows_of([(0, 0)]).tiles(NEAR)] == []
+    assert [*rows_of([(0, 0), (0, 1)]).tiles(NEAR)] == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20))

@@ -1,6 +1,6 @@
 """A block: partitions that are compared in memory, and what was found in them so far.
 
-Read page by page, compared slice by slice, then given out cluster by cluster. It holds nothing that the store does not
+Read page by page, compared tile by tile, then given out cluster by cluster. It holds nothing that the store does not
 say: whoever lacks it reads and compares again.
 """
 
@@ -38,7 +38,7 @@ class Block:
         self._rows = Rows()
         self._members: list[tuple[int, str, int]] = []
         self._partitions: dict[Partition, int] = {}
-        self._slices: Iterator[Sequence[NearRows]] | None = None
+        self._tiles: Iterator[Sequence[NearRows]] | None = None
         self._near: deque[NearRows] = deque()
         self._clusters: Sequence[Cluster] | None = None
 
@@ -56,11 +56,11 @@ class Block:
 
     async def next_pairs(self, least: float) -> Sequence[NearRows]:
         """The next that are near each other and not linked yet, at most `PAIRS`."""
-        if self._slices is None:
-            self._slices = self._rows.slices(least)
+        if self._tiles is None:
+            self._tiles = self._rows.tiles(least)
         if not self._near:
             # In a thread: a product leaves the interpreter to others.
-            near = await asyncio.to_thread(next, self._slices, None)
+            near = await asyncio.to_thread(next, self._tiles, None)
             self.compared = near is None
             self._near.extend(near or ())
         pairs: list[NearRows] = []

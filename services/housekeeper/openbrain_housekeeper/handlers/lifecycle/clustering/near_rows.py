@@ -1,7 +1,8 @@
-"""Vectors of memories, and which of a partition are near each other: matrix products, some rows at a time."""
+"""Vectors of memories, and which of a partition are near each other: matrix products, a tile at a time."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 MOST_NEAR: Final = 16
 """Of those that follow a row, so many are compared with it: the nearest."""
 PRODUCTS: Final = 150_000_000
-"""Multiplications of one slice: some milliseconds of a core."""
-MOST_ROWS: Final = 256
+"""Multiplications of one tile: some milliseconds of a core."""
+BAND: Final = 256
+"""Rows compared with all that follow them, tile by tile: of fewer a product spends its time on moving the others."""
 _ROUNDED: Final = 1e-4
 """By which a product of 32-bit numbers may be too low."""
 Floats = npt.NDArray[np.float32]
@@ -46,9 +48,9 @@ class Rows:
         """The vector of a row."""
         return self._vectors[number * self._dimensions : (number + 1) * self._dimensions]
 
-    def slices(self, least: float) -> Iterator[Sequence[NearRows]]:
-        """Pairs of a partition that are at least so near, the nearest of some rows first; every row is compared with
-        all that follow it. Nothing may be added while this goes on."""
+    def tiles(self, least: float) -> Iterator[Sequence[NearRows]]:
+        """Pairs of a partition that are at least so near, the nearest of a band first, behind the last of its tiles;
+        every row is compared with all that follow it. Nothing may be added while this goes on."""
         if not len(self):
             return
         matrix = np.frombuffer(self._vectors, np.float32).reshape(len(self), self._dimensions)
@@ -56,28 +58,34 @@ class Rows:
         for partition in np.unique(partitions):
             numbers = np.flatnonzero(partitions == partition)
             rows = matrix if len(numbers) == len(matrix) else matrix[numbers]
-            start = 0
-            while start < len(rows) - 1:
-                stop = min(start + _at_a_time(rows[start:]), len(rows))
-                yield _near(rows, start, stop, least - _ROUNDED, numbers)
-                start = stop
+            for start in range(0, len(rows) - 1, BAND):
+                band = slice(start, start + BAND)
+                width = max(1, PRODUCTS // rows[band].size)
+                near: list[NearRows] = []
+                for left in range(start, len(rows), width):
+                    near += _near(rows, band, slice(left, left + width), least - _ROUNDED)
+                    yield _nearest(near, numbers) if left + width >= len(rows) else ()
 
 
-def _at_a_time(rest: Floats) -> int:
-    return max(1, min(MOST_ROWS, PRODUCTS // rest.size))
-
-
-def _near(rows: Floats, start: int, stop: int, least: float, numbers: npt.NDArray[np.int64]) -> Sequence[NearRows]:
-    products = rows[start:stop] @ rows[start:].T
-    here, there = np.nonzero(products >= least)
-    later = there > here
+def _near(rows: Floats, band: slice, others: slice, least: float) -> Iterator[NearRows]:
+    """Pairs of one tile: for each row its nearest."""
+    products = rows[band] @ rows[others].T
+    here, there = np.divmod(np.flatnonzero(products >= least), products.shape[1])
+    later = there + others.start > here + band.start
     here, there = here[later], there[later]
-    found: list[NearRows] = []
     for row in np.unique(here):
-        others = there[here == row]
-        cosines = products[row, others]
-        found.extend(
-            NearRows(int(numbers[start + row]), int(numbers[start + others[at]]), float(cosines[at]))
-            for at in np.argsort(-cosines, kind="stable")[:MOST_NEAR]
-        )
-    return sorted(found, key=lambda pair: (-pair.cosine, pair.one, pair.other))
+        columns = there[here == row]
+        cosines = products[row, columns]
+        for at in np.argsort(-cosines, kind="stable")[:MOST_NEAR]:
+            yield NearRows(int(band.start + row), int(others.start + columns[at]), float(cosines[at]))
+
+
+def _nearest(near: Iterable[NearRows], numbers: npt.NDArray[np.int64]) -> Sequence[NearRows]:
+    """The nearest of each row, by their numbers."""
+    taken: Counter[int] = Counter()
+    found: list[NearRows] = []
+    for pair in sorted(near, key=lambda pair: (-pair.cosine, pair.one, pair.other)):
+        taken[pair.one] += 1
+        if taken[pair.one] <= MOST_NEAR:
+            found.append(NearRows(int(numbers[pair.one]), int(numbers[pair.other]), pair.cosine))
+    return found
