@@ -91,7 +91,10 @@ async def _index(container: Container, ids: list[str]) -> None:
     events = announced(ids)
     text, vectors = await container.text_generation(), await container.vector_generation()
     store, clock = container.store, container.clock
-    failed = dict(await embed_stored(events, store=store, embedder=container.embedder, clock=clock, batch=STEP))
+    models = container.embedder, container.token_encoder
+    failed = dict(
+        await embed_stored(events, store=store, embedder=models[0], tokens=models[1], clock=clock, batch=STEP)
+    )
     failed |= await project_text(ids, store=store, index=container.text, generations=[text])
     failed |= await project_vector(ids, store=store, index=container.vectors, generations=[vectors])
     if failed:

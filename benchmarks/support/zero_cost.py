@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.support.texts import texts
 from openbrain.adapters.embedding.minilm import IDENTITY, MiniLM
 from openbrain.ports.index import Checked
-from openbrain.ports.models import ModelIdentity
+from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 
 POOL = 4096
+TEXTS = 64
 
 
 class ZeroCost:
@@ -51,9 +53,43 @@ class ZeroCost:
         await self._real.close()
 
 
+class ZeroCostStates(ZeroCost):
+    """Port `TokenEncoder` too: documents get the token states of one of 64 texts."""
+
+    version = MiniLM.version
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._states: list[bytes] = []
+
+    async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
+        if not self._states:
+            self._states = [each.states for each in await self._real.encode(texts(TEXTS))]
+        vectors = await self.embed(inputs)
+        states = (self._states[hash(text) % TEXTS] for text in inputs)
+        return [Encoding(*both) for both in zip(vectors, states, strict=True)]
+
+    async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+        return await self._real.encode_queries(queries)
+
+    def similarities(
+        self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
+    ) -> Sequence[float | None]:
+        return self._real.similarities(question, documents, beside)
+
+    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
+        return self._real.closeness(question, documents)
+
+
 def zero_cost_parts(settings: Settings, embedder: ZeroCost | None = None) -> Container:
-    """For `openbrain_cli.system.embedded.pipeline.running`."""
+    """For `openbrain_cli.system.embedded.pipeline.running`: without token states, which cost a pass of the model."""
     container = Container(settings, shared=True)
-    # Token states cost a pass of the model: what is measured here is all but that.
     container.__dict__.update(embedder=embedder or ZeroCost(), token_encoder=None)
+    return container
+
+
+def zero_cost_parts_with_states(settings: Settings) -> Container:
+    """The same with token states."""
+    container, embedder = Container(settings, shared=True), ZeroCostStates()
+    container.__dict__.update(embedder=embedder, token_encoder=embedder)
     return container

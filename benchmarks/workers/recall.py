@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks.support.texts import questions
+from benchmarks.support.zero_cost import zero_cost_parts_with_states
 from benchmarks.workers.served import served
 from openbrain.adapters.qdrant_edge.shard import Nearest
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
@@ -29,12 +30,15 @@ from openbrain_cli.system import event_loop
 T = TypeVar("T")
 ROWS = 20
 CANDIDATES = 100
+COMPARED = 180
+"""Candidates of both indexes together: they share few."""
+MOST = 10_000
 INPUTS = 60
 FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p4")}
 
 
 async def main(folder: Path, count: int) -> None:
-    async with served(folder, count) as container:
+    async with served(folder, count, parts=zero_cost_parts_with_states) as container:
         while line := await asyncio.to_thread(sys.stdin.readline):
             command, _, name = line.strip().partition(" ")
             figures = await raw_figures(container, FILTERS[name]) if command == "raw" else {"cpu": time.process_time()}
@@ -45,11 +49,8 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
     """Medians in ms of what a recall cannot do without, question by question, each part after the other; of time, and
     (`cpu` after its name) of the process's CPU."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
-    vectors, text, rows = (
-        await raw_vectors(container, condition),
-        await raw_text(container, condition),
-        read_rows(container),
-    )
+    vectors, text = await raw_vectors(container, condition), await raw_text(container, condition)
+    rows, late = read_rows(container), await raw_late(container)
     ids = sample(container)
     times: dict[str, list[float]] = defaultdict(list)
 
@@ -61,10 +62,13 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
         await asyncio.sleep(0)  # the services beside it must not starve
         return result
 
+    encoder = container.token_encoder
+    assert encoder is not None
     for number, question in enumerate(questions(INPUTS, seed=3)):
-        vector = await timed("embed", container.embedder.embed_query(question))
-        await timed("vectors", vectors(vector))
+        (encoded,) = await timed("embed", encoder.encode_queries([question]))
+        await timed("vectors", vectors(encoded.vector))
         await timed("text", text(question))
+        await timed("late", late(encoded.states, ids[number * COMPARED % (len(ids) - COMPARED) :][:COMPARED]))
         await timed("rows", rows(ids[number * ROWS : (number + 1) * ROWS]))
     return {part: statistics.median(each) for part, each in times.items()}
 
@@ -99,9 +103,29 @@ async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Aw
     return ask
 
 
+async def raw_late(container: Container) -> Callable[["array[float]", Sequence[str]], Awaitable[object]]:
+    """The token states of these ids on a bare connection, compared with a question's."""
+    encoder, model = container.token_encoder, (await container.vector_generation()).model
+    assert encoder is not None
+    connection = sqlite3.connect(container.settings.data_dir / FILE)
+    marks = ", ".join("?" * COMPARED)
+    states = f"""SELECT e.states FROM memory_passages AS p
+      JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
+      WHERE p.model = ? AND p.memory_id IN ({marks})"""
+
+    async def compare(question: "array[float]", ids: Sequence[str]) -> object:
+        found = encoder.similarities(question, [[row[0]] for row in connection.execute(states, (model, *ids))])
+        assert len(found) == COMPARED
+        assert None not in found
+        return found
+
+    return compare
+
+
 def sample(container: Container) -> list[str]:
     with sqlite3.connect(container.settings.data_dir / FILE) as connection:
-        return [row[0] for row in connection.execute("SELECT id FROM memories ORDER BY content_hash LIMIT 2000")]
+        query = "SELECT id FROM memories ORDER BY content_hash LIMIT ?"
+        return [row[0] for row in connection.execute(query, (MOST,))]
 
 
 def read_rows(container: Container) -> Callable[[Sequence[str]], Awaitable[object]]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,10 @@ async def served(
     submitted: Submitted | None = None,
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
+    parts: Callable[[Settings], Container] = zero_cost_parts,
 ) -> AsyncIterator[Container]:
     """`count` memories in the folder, of `agent`; prints address and a key as the first line of JSON."""
-    async with running(Settings(data_dir=folder, **(settings or {})), zero_cost_parts) as system:
+    async with running(Settings(data_dir=folder, **(settings or {})), parts) as system:
         await fill(system.container, count, submitted, agent)
         server = uvicorn.Server(uvicorn.Config(api(system.container), port=0, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve())

@@ -34,7 +34,12 @@ SECOND = "second"
 EMBEDDED = frozenset({"valkey"})
 """A server that comes in a wheel: no installation, no start worth speaking of."""
 STREAM_SERVERS = frozenset({"redis", "valkey"})
-_FAULTS = ("tests/faults/", "tests/properties/")
+_FAULTS = (
+    *("tests/faults/", "tests/properties/"),
+    # Pipelines whose indexes are lost or made anew, whose streams hold anything, whose disks and backlogs fill.
+    *("tests/flow/indexes/", "tests/flow/test_back_pressure.py", "tests/flow/test_stream_fuzz.py"),
+    *("tests/e2e/operating/test_full_disk.py", "tests/contracts/test_damaged_indexes.py"),
+)
 _CLUSTER = "tests/cluster/"
 _FIXTURES = {f"{name}_server": name for name in NAMES} | {
     "mariadb_url": "mariadb",

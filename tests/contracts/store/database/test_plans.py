@@ -14,12 +14,14 @@ from openbrain.adapters.sql.indexes import expected_entries, index_marks, reinde
 from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
-from openbrain.adapters.sql.schema.tables import CONVERSATION, SESSION_TURN
-from openbrain.adapters.sql.tenants import closing
+from openbrain.adapters.sql.schema.tables import BY_AGE, BY_PROJECT, CONVERSATION, SESSION_TURN
+from openbrain.adapters.sql.tenants import cleaning, closing, transferring
+from openbrain.adapters.sql.tenants.lifecycle import partitions, subjects
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import erasing, idempotency
-from openbrain.domain.access.visibility import Criteria, Viewer, visible
+from openbrain.domain.access.visibility import Criteria, Viewer, everything, visible
 from openbrain.domain.memory import MemoryType
+from openbrain.ports.lifecycle import Partition, Selection
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Embedded, Extent
 from openbrain.ports.store.writes import Bulk
@@ -28,7 +30,6 @@ from tests.support.store.mariadb import filled
 from tests.support.waiting import PATIENCE_S
 
 ROWS = 100_000
-NEWEST = "ix_memories_workspace_id_created_at"
 
 _DIGITS = " UNION ALL ".join(f"SELECT '{digit}' AS d" for digit in range(10))
 _NUMBER = {"sqlite": "a.d || b.d || c.d || e.d || f.d", "mysql": "CONCAT(a.d, b.d, c.d, e.d, f.d)"}
@@ -137,7 +138,7 @@ async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, cri
     for before in (None, (START + ROWS // 2, IDS[200])):
         following = and_(living, reading._following(before))
         (plan,) = await plans(many, partial(reading._listing, living=following, limit=20))
-        assert NEWEST in plan
+        assert BY_AGE in plan
         for slow in ("TEMP B-TREE", "filesort", "temporary"):
             assert slow not in plan
 
@@ -184,6 +185,28 @@ async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database)
             assert slow not in plan
 
 
+async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(many: Database) -> None:
+    """And not where the workspace, or the project, does."""
+    at = START + ROWS // 2, IDS[200]
+    selection = Selection(workspace_id="w1", criteria=Criteria(), at=START + ROWS, made_by=START + ROWS)
+    condition = and_(LIVING, compiled(everything("w1", Criteria())))
+    of_workspace = Extent(kind=IndexKind.TEXT, workspace_id="w1")
+    first, last = (Partition("p", "project", "fact", "", audience) for audience in ("a", "b"))
+    for work, index in (
+        (partial(subjects.page, selection=selection, limit=20, after=at), BY_AGE),
+        (partial(cleaning._page, selection=selection, limit=20, after=at), BY_AGE),
+        (partial(transferring._kept, wanted=and_(condition, transferring._following(at)), limit=20), BY_AGE),
+        (partial(reindexing.listed, extent=of_workspace, after=at[1], limit=20), BY_AGE),
+        (partial(partitions.members, selection=selection, first=first, last=first, limit=20, after=at), BY_PROJECT),
+        (partial(partitions.members, selection=selection, first=first, last=last, limit=20, after=at), BY_PROJECT),
+    ):
+        *_, plan = await plans(many, work)
+        assert index in plan, plan
+        assert "created_at>?" in plan or "(created_at,id)>(?,?)" in plan or "'type': 'range'" in plan, plan
+        # SQLite sorts what is left of some partitions, and not of others: it goes by the order of the conditions.
+        assert "filesort" not in plan, plan
+
+
 async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(many: Database) -> None:
     """Where nearly all have their vectors no statement reads them all, and the walk meets each row once."""
     *_, plan = await plans(many, partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1))
@@ -207,7 +230,7 @@ async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) ->
         extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace, until=2**52)
         for after in ("", IDS[100]):
             *_, plan = await plans(many, partial(reindexing.listed, extent=extent, after=after, limit=1000))
-            assert NEWEST in plan
+            assert BY_AGE in plan
             for slow in ("TEMP B-TREE", "filesort", "temporary"):
                 assert slow not in plan
 
@@ -222,7 +245,7 @@ async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Datab
         lambda connection: closing._drop_rows(connection, "w1", 20),
     ):
         plan, *_ = await plans(many, work)
-        assert NEWEST in plan
+        assert BY_AGE in plan
         for slow in ("TEMP B-TREE", "filesort", "temporary"):
             assert slow not in plan
 

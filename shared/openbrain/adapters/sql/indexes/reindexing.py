@@ -2,8 +2,9 @@
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
+from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.memories.conditions import LIVING
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import BY_AGE, memories
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Extent, Listed
 
@@ -16,6 +17,7 @@ def listed(connection: Connection, extent: Extent, after: str, limit: int) -> li
     order = (rows.created_at, rows.id) if extent.workspace_id else (rows.id,)
     behind = _made_after(connection, after) if extent.workspace_id else rows.id > after
     query = select(*_COLUMNS).where(behind, within(extent)).order_by(*order).limit(limit)
+    query = along(query, memories, BY_AGE) if extent.workspace_id else query
     return [Listed(*row) for row in connection.execute(query)]
 
 

@@ -73,6 +73,8 @@ api_keys = Table(
     Column("toolsets", long_text(), nullable=True),
 )
 
+BY_AGE = "ix_memories_workspace_id_created_at"
+BY_PROJECT = "ix_memories_workspace_id_project"
 SESSION_TURN = "ix_memories_session_id_turn"
 CONVERSATION = "ix_memories_workspace_id_conversation"
 CONVERSATION_KEY = "sessionId"
@@ -125,7 +127,7 @@ memories = Table(
     empty("identity", ascii_name(64)),
     # Read out of the metadata by the database, so that no writer can make the two differ.
     Column("conversation", name(METADATA_VALUE_CHARS), Computed(metadata_value(column("metadata"), CONVERSATION_KEY))),
-    Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
+    Index(BY_AGE, "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.
     Index("ix_memories_reason_expires_at", "reason", "expires_at"),
@@ -133,7 +135,7 @@ memories = Table(
     Index("ix_memories_workspace_id_memory_scope", "workspace_id", "memory_scope", "agent_id", "created_at", "id"),
     # What a project decided, what is planned there and what is broken, the newest first.
     # The type stands last: others are passed over without their rows.
-    Index("ix_memories_workspace_id_project", "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
+    Index(BY_PROJECT, "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
     # The surest that an agent keeps, without sorting all of them.
     Index(
         "ix_memories_workspace_id_confidence",

@@ -9,14 +9,14 @@ import orjson
 from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.statements import along, chunks
 from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
-from openbrain.adapters.sql.schema.tables import former_inputs, memories, memory_history, memory_passages
+from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import beside
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
@@ -102,8 +102,12 @@ def _selected(selection: Selection) -> Any:
 def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[Said]:
     """Goes on behind what is held as a whole: nothing is the end."""
     while True:
-        query = select(*memory_columns(connection)).where(_selected(selection), following(after)).order_by(*_PLACE)
-        rows = to_memories(connection, connection.execute(query.limit(limit)))
+        query = (
+            select(*memory_columns(connection))
+            .where(_selected(selection), following(connection, after))
+            .order_by(*_PLACE)
+        )
+        rows = to_memories(connection, connection.execute(along(query, memories, BY_AGE).limit(limit)))
         said = _said(connection, selection, rows)
         if said or len(rows) < limit:
             return said

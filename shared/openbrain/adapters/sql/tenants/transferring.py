@@ -8,11 +8,11 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, true, updat
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.engine.statements import along, insert_missing
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.memory_rows import json_text
-from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage, operations
+from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage, operations
 from openbrain.adapters.sql.tenants.landing import land
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.domain.access.visibility import NEVER, Condition
@@ -138,7 +138,7 @@ def _following(after: Position | None) -> ColumnElement[bool]:
 def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> list[StoredMemory]:
     unique = memories.c.dedupe_key.is_not(None)
     query = select(unique, *memory_columns(connection)).where(wanted).order_by(*_OLDEST).limit(limit)
-    rows = connection.execute(query).all()
+    rows = connection.execute(along(query, memories, BY_AGE)).all()
     stored = to_memories(connection, (row[1:] for row in rows))
     return [StoredMemory(memory, bool(row[0])) for memory, row in zip(stored, rows, strict=True)]
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, true, tuple_
 
+from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import BY_PROJECT, memories
 from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following, selected
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import Partition, Place, Selection
@@ -43,9 +44,9 @@ def members(
     )
     if first == last:
         between = and_(_INNER[0] == first.type, _INNER[1] == first.org, _INNER[2] == first.audience)
-    where = and_(selected(selection), _within(first), between, following(after))
+    where = and_(selected(selection), _within(first), between, following(connection, after))
     query = select(*memory_columns(connection)).where(where).order_by(*PLACE).limit(limit)
-    return to_memories(connection, connection.execute(query))
+    return to_memories(connection, connection.execute(along(query, memories, BY_PROJECT)))
 
 
 def _within(partition: Partition) -> ColumnElement[bool]:

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true, tuple_
 
+from openbrain.adapters.sql.engine.statements import along, is_sqlite
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
-from openbrain.adapters.sql.schema.tables import memories, memory_usage
+from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage
 from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import PINNED, Action, Change, Decide, GroupResult, Place, Selection, Subject, Use
@@ -22,9 +23,10 @@ def count(connection: Connection, selection: Selection) -> int:
 
 def page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
     """Along the index of a workspace's memories by age."""
-    where = and_(selected(selection), following(after))
+    where = and_(selected(selection), following(connection, after))
     query = select(*memory_columns(connection)).where(where).order_by(*PLACE).limit(limit)
-    return with_use(connection, to_memories(connection, connection.execute(query)))
+    rows = connection.execute(along(query, memories, BY_AGE))
+    return with_use(connection, to_memories(connection, rows))
 
 
 def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
@@ -73,11 +75,13 @@ def selected(selection: Selection) -> ColumnElement[bool]:
     return and_(LIVING, compiled(selection.condition()), old)
 
 
-def following(after: Place | None) -> ColumnElement[bool]:
+def following(connection: Connection, after: Place | None) -> ColumnElement[bool]:
     if after is None:
         return true()
+    if is_sqlite(connection):
+        return tuple_(*PLACE) > tuple_(*after)
     created, (at, memory_id) = memories.c.created_at, after
-    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    # MariaDB finds no place by a tuple. The first bound is implied by the second; it begins in the middle of the index.
     return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
 
 
