@@ -133,12 +133,13 @@ async def plans(database: Database, work: Callable[[Connection], object], table:
     ],
 )
 async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, criteria: Criteria) -> None:
-    living = and_(LIVING, compiled(visible(Viewer("w1", "ada", ("o",)), criteria, START)))
+    """Each page from where it begins."""
+    condition = visible(Viewer("w1", "ada", ("o",)), criteria, START)
 
     for before in (None, (START + ROWS // 2, IDS[200])):
-        following = and_(living, reading._following(before))
-        (plan,) = await plans(many, partial(reading._listing, living=following, limit=20))
+        (plan,) = await plans(many, partial(reading._listing, condition=condition, limit=20, before=before))
         assert BY_AGE in plan
+        assert before is None or "created_at<?" in plan or "'type': 'range'" in plan, plan
         for slow in ("TEMP B-TREE", "filesort", "temporary"):
             assert slow not in plan
 
@@ -281,11 +282,10 @@ async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) 
 async def test_the_newest_of_a_conversation_are_found_without_reading_the_rest(many: Database) -> None:
     """Sorted by nothing but the index, also from the middle on."""
     criteria = Criteria(types=(MemoryType.FACT,), metadata=("sessionId=s1", "role=user"))
-    living = and_(LIVING, compiled(visible(Viewer("w1", "ada", session_id="s1"), criteria, START)))
+    condition = visible(Viewer("w1", "ada", session_id="s1"), criteria, START)
 
     for before in (None, (START + ROWS // 2, IDS[200])):
-        following = and_(living, reading._following(before))
-        (plan,) = await plans(many, partial(reading._listing, living=following, limit=100))
+        (plan,) = await plans(many, partial(reading._listing, condition=condition, limit=100, before=before))
         assert CONVERSATION in plan
         for slow in ("TEMP B-TREE", "filesort", "temporary"):
             assert slow not in plan

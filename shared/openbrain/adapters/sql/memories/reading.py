@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from openbrain.adapters.sql.engine.bulkhead import Bulkhead
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.counting import counted
 from openbrain.adapters.sql.memories.keyword_search import keyword_hits
@@ -16,15 +17,17 @@ from openbrain.adapters.sql.memories.recalls import purge, record
 from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
 from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
-from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
-from openbrain.domain.access.visibility import Condition
+from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage
+from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
+from openbrain.domain.access.visibility import AllOf, Condition
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
-
+_NARROWING = {"project", "memory_scope", "agent_id", METADATA_PAIRS}
+"""Fields that begin other indexes."""
 
 DEGRADED_SCAN = 20_000
 """The number of newest visible memories that a keyword search looks at."""
@@ -72,10 +75,9 @@ class SqlMemories:
         archived: bool = False,
     ) -> Sequence[Memory]:
         """Newest first, or the surest, and of these the newest."""
-        listed = or_(LIVING, memories.c.reason == Reason.ARCHIVED.value) if archived else LIVING
-        living = and_(listed, compiled(condition), _following(before))
-        order = (memories.c.confidence.desc(), *_NEWEST) if surest else _NEWEST
-        return await self._database.read(lambda connection: _listing(connection, living, limit, order))
+        return await self._database.read(
+            lambda connection: _listing(connection, condition, limit, before, surest=surest, archived=archived)
+        )
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
@@ -135,12 +137,26 @@ class SqlMemories:
 
 def _listing(
     connection: Connection,
-    living: ColumnElement[bool],
+    condition: Condition,
     limit: int,
-    order: Sequence[ColumnElement[Any]] = _NEWEST,
+    before: tuple[int, str] | None = None,
+    *,
+    surest: bool = False,
+    archived: bool = False,
 ) -> list[Memory]:
-    statement = select(*memory_columns(connection)).where(living).order_by(*order).limit(limit)
+    listed = or_(LIVING, memories.c.reason == Reason.ARCHIVED.value) if archived else LIVING
+    order = (memories.c.confidence.desc(), *_NEWEST) if surest else _NEWEST
+    where = listed, compiled(condition), _following(before)
+    statement = select(*memory_columns(connection)).where(*where).order_by(*order).limit(limit)
+    if before is not None and not surest and not _narrowed(condition):
+        statement = along(statement, memories, BY_AGE)
     return to_memories(connection, connection.execute(statement))
+
+
+def _narrowed(condition: Condition) -> bool:
+    """Whether another index may lead to fewer rows than the one by age."""
+    asked = condition.conditions if isinstance(condition, AllOf) else (condition,)
+    return any(getattr(each, "field", "") in _NARROWING for each in asked)
 
 
 def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
