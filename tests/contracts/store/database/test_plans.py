@@ -197,12 +197,13 @@ async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(ma
         (partial(subjects.page, selection=selection, limit=20, after=at), BY_AGE),
         (partial(cleaning._page, selection=selection, limit=20, after=at), BY_AGE),
         (partial(transferring._kept, wanted=and_(condition, transferring._following(at)), limit=20), BY_AGE),
+        (partial(closing.erase_all, workspace_id="w1", limit=20, since=at[0], now=START + ROWS), BY_AGE),
         (partial(reindexing.listed, extent=of_workspace, after=at[1], limit=20), BY_AGE),
         (partial(partitions.members, selection=selection, first=first, last=first, limit=20, after=at), BY_PROJECT),
         (partial(partitions.members, selection=selection, first=first, last=last, limit=20, after=at), BY_PROJECT),
     ):
-        *_, plan = await plans(many, work)
-        assert index in plan, plan
+        by_it = f"INDEX {index} ", f"'key': '{index}'"
+        plan, *_ = [each for each in await plans(many, work) if any(words in each for words in by_it)]
         assert "created_at>?" in plan or "(created_at,id)>(?,?)" in plan or "'type': 'range'" in plan, plan
         # SQLite sorts what is left of some partitions, and not of others: it goes by the order of the conditions.
         assert "filesort" not in plan, plan

@@ -7,12 +7,13 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, insert, or_, select, true, update
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, memory_usage, recall_feedback, recalls
+from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage, recall_feedback, recalls
 from openbrain.domain.access.visibility import Condition, Criteria, matches, visible
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.memory import FEEDBACK_PERIOD, FeedbackRules, Memory, Moved, Verdict, feedback_step
@@ -44,7 +45,7 @@ class SqlUsage:
 
         def read(connection: Connection) -> Sequence[Memory]:
             query = select(*memory_columns(connection)).where(where).order_by(*place).limit(limit)
-            return to_memories(connection, connection.execute(query))
+            return to_memories(connection, connection.execute(along(query, memories, BY_AGE)))
 
         return await self._database.read(read)
 

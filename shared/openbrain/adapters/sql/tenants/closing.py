@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.statements import along, chunks
 from openbrain.adapters.sql.indexes import unused_vectors
 from openbrain.adapters.sql.schema.tables import (
+    BY_AGE,
     former_inputs,
     memories,
     memory_history,
@@ -90,7 +91,8 @@ def close(connection: Connection, workspace_id: str, operation: Operation, now: 
 def erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:
     mine = and_(memories.c.workspace_id == workspace_id, or_(memories.c.reason.is_(None), ~_BLANKED))
     following = mine if since is None else and_(mine, memories.c.created_at >= since)
-    ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()
+    oldest = select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)
+    ids = connection.scalars(along(oldest, memories, BY_AGE)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
         blank(connection, rows, SYSTEM_ACTOR, "", now, keep_passages=True)
