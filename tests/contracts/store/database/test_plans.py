@@ -1,5 +1,6 @@
 """How the databases find rows among a hundred thousand: a wrong plan is right, and a thousand times slower."""
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from openbrain.adapters.sql.tenants.lifecycle import partitions, subjects
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import erasing, idempotency
 from openbrain.domain.access.visibility import Criteria, Viewer, everything, visible
-from openbrain.domain.memory import MemoryType
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain.ports.lifecycle import Partition, Selection
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Embedded, Extent
@@ -273,10 +274,13 @@ async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) 
     plan, *_ = await plans(many, partial(session_turns.read_turns, ids=IDS[:30], condition=condition, around=(-1, 1)))
     assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
 
-    for sessions in (1, session_turns.SESSIONS_AT_ONCE):
+    agents = Criteria(scopes=(Scope.AGENT,), agents=("ada",))
+    for sessions, criteria in itertools.product((1, session_turns.SESSIONS_AT_ONCE), (Criteria(project="p"), agents)):
+        within = compiled(visible(Viewer("w1", "ada", ("o",)), criteria, START))
         places = {f"s{number}": (number, number + 1) for number in range(sessions)}
-        (plan,) = await plans(many, partial(session_turns.read_places, places=places, within=compiled(condition)))
-        assert SESSION_TURN in plan
+        read_places = partial(session_turns.read_places, workspace_id="w1", places=places, within=within)
+        (plan,) = await plans(many, read_places)
+        assert f"INDEX {SESSION_TURN}" in plan or f"'key': '{SESSION_TURN}'" in plan, plan
         assert "session_id=? AND turn" in plan or "'type': 'range'" in plan
 
 

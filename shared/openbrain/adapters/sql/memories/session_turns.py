@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import read_rows
@@ -33,28 +33,33 @@ def read_turns(
     """Read rows for `Memories.turns`."""
     # Asked for both, SQLite reads all of the workspace that the condition names, and not these rows.
     sees = matcher(condition)
-    turns = {
-        row.id: Turn(row.session_id, row.turn, len(row.content))
-        for row in read_rows(connection, ids, turns=True)
-        if row.turn is not None and row.session_id and not row.ended and sees(row)
-    }
+    turns: dict[str, Turn] = {}
+    workspace_id = ""
+    for row in read_rows(connection, ids, turns=True):
+        if row.turn is not None and row.session_id and not row.ended and sees(row):
+            turns[row.id] = Turn(row.session_id, row.turn, len(row.content))
+            workspace_id = row.workspace_id
     places = _beside(turns, around)
     if not places:
         return turns
     # A condition takes longer to be made a statement of than all of these rows to be read.
     missing, within = iter(places.items()), compiled(condition)
     while part := dict(islice(missing, SESSIONS_AT_ONCE)):
-        turns |= read_places(connection, part, within)
+        turns |= read_places(connection, workspace_id, part, within)
     return turns
 
 
-def read_places(connection: Connection, places: Places, within: ColumnElement[bool]) -> dict[str, Turn]:
+def read_places(
+    connection: Connection, workspace_id: str, places: Places, within: ColumnElement[bool]
+) -> dict[str, Turn]:
     """The memories at these places. One statement: it seeks every number in every session."""
     numbers = sorted({number for wanted in places.values() for number in wanted})
-    there = and_(_table.session_id.in_(sorted(places)), _table.turn.in_(numbers))
+    there = _table.workspace_id == workspace_id, _table.session_id.in_(sorted(places)), _table.turn.in_(numbers)
+    # Seen as it is, a condition on scope and agent leads both databases to all that is the agent's.
+    seen = case((within, 1), else_=0) == 1
     return {
         memory_id: Turn(session_id, number, chars)
-        for memory_id, session_id, number, chars in connection.execute(_TURNS.where(within, there))
+        for memory_id, session_id, number, chars in connection.execute(_TURNS.where(*there, seen))
         if number in places[session_id]
     }
 
