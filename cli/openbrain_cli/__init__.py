@@ -10,7 +10,7 @@ def start() -> None:
         from openbrain_cli.agents.hooks.command import run
 
         sys.exit(run(sys.argv[2:]))
-    # Read when numpy is imported. Its products are small here: two threads wait for each other longer than they compute.
+    # Read when numpy is imported. Its products are small here: threads wait for each other longer than they compute.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from openbrain_cli.main import main
 

@@ -161,8 +161,10 @@ class Lifecycle(Protocol):
         """Memories of all partitions from the first to the last, of one project and scope, oldest first; `after` lists
         those that follow."""
 
-    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
-        """Preview of `apply`; a full workspace is not foreseen."""
+    async def look(
+        self, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide
+    ) -> Sequence[GroupResult]:
+        """Preview of `apply` to one group after the other; a full workspace is not foreseen."""
 
     async def apply(
         self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide

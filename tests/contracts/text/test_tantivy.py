@@ -5,18 +5,21 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tantivy import Index, SchemaBuilder
 
-from openbrain.adapters.tantivy import TantivyText
+from openbrain.adapters.tantivy import TantivyText, generation, removed_entries
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.index import TextIndex
 from tests.servers.places import ROOT
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
+from tests.support.waiting import PATIENCE_S
 
 NAME = "text-1"
 PROGRAM = """
@@ -90,6 +93,29 @@ async def index(tmp_path: Path) -> AsyncIterator[TextIndex]:
     index = TantivyText(tmp_path, commit_ms=20)
     yield index
     await index.close()
+
+
+async def test_what_nobody_waits_for_ends_before_the_index_closes(
+    index: TextIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def unclean(*given: Any) -> Any:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return removed_entries.unclean(*given)
+
+    monkeypatch.setattr(generation, "unclean", unclean)
+    await index.prepare(NAME)
+    scrubbed = asyncio.create_task(index.scrub(NAME, None))
+    assert await asyncio.to_thread(begun.wait, PATIENCE_S)
+    closed = asyncio.create_task(index.close())
+
+    early, _ = await asyncio.wait({closed}, timeout=0.1)
+    go_on.set()
+    await asyncio.gather(scrubbed, closed)
+
+    assert early == set()
 
 
 async def test_after_a_kill_all_that_was_acknowledged_is_there(index: TextIndex, tmp_path: Path) -> None:

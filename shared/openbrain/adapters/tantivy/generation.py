@@ -222,19 +222,20 @@ class Generation:
             return len(ids)
 
     def unclean(self, segments: Sequence[str] | None) -> Unclean:
-        """Find what `scrubbing.unclean` finds; files of removed segments are deleted first."""
+        """Find what `removed_entries.unclean` finds; files of removed segments are deleted first."""
         with self._writing:
             if self._writer is not None:
                 self._writer.garbage_collect_files()
             return unclean(self._index, self._path, segments)
 
     def close(self) -> None:
-        """Let merges end and give the lock back."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            with contextlib.suppress(ValueError):  # a merge that fails loses nothing
-                writer.wait_merging_threads()
-                close_with_seal(self._path)
+        """Let merges end and give the lock back. What still uses the writer, though nobody waits for it, ends first."""
+        with self._writing:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                with contextlib.suppress(ValueError):  # a merge that fails loses nothing
+                    writer.wait_merging_threads()
+                    close_with_seal(self._path)
 
 
 def _in_use(path: Path) -> bool:

@@ -52,7 +52,7 @@ async def test_what_is_decided_is_what_is_done_told_and_undone(
     ids, before = [one.id, two.id], await whole(database, one.id)
     operation, selection = await running(store, clock), selected(clock)
 
-    looked_at = await store.lifecycle.look(selection, ids, archive_all)
+    (looked_at,) = await store.lifecycle.look(selection, [ids], archive_all)
     untouched = await row(database, one.id)
     done = await store.lifecycle.apply(operation, selection, ids, archive_all)
     again = await store.lifecycle.apply(operation, selection, ids, archive_all)
@@ -196,12 +196,35 @@ async def test_a_legal_hold_keeps_what_it_is_about(store: SqlStore, database: Da
     await store.policies.set_document(PolicyDocument(workspace_id="w1", given={}, holds=(trial,)))
     operation, selection, ids = await running(store, clock), selected(clock), [held.id, free.id]
 
-    looked_at = await store.lifecycle.look(selection, ids, archive_all)
+    (looked_at,) = await store.lifecycle.look(selection, [ids], archive_all)
     done = await store.lifecycle.apply(operation, selection, ids, archive_all)
 
     assert looked_at == done
     assert ([change.memory_id for change in done.changes], done.held) == ([free.id], 1)
     assert await row(database, held.id) == held
+
+
+async def test_a_look_at_several_groups_foresees_what_each_leaves(store: SqlStore, clock: FakeClock) -> None:
+    """The second says afterwards what the first said before."""
+    texts = {"one": "two", "three": "one"}
+    groups = [[(await stored(store.writes, text)).id] for text in texts]
+    operation, selection = await running(store, clock), selected(clock)
+
+    def reworded(subjects: Sequence[Subject]) -> Sequence[Change]:
+        memories = [subject.memory for subject in subjects]
+        return [
+            Change(memory_id=each.id, action=Action.REWRITTEN, why="said anew", after=replace(each, content=text))
+            for each in memories
+            if (text := texts.get(each.content)) is not None
+        ]
+
+    looked_at = await store.lifecycle.look(selection, groups, reworded)
+    other_way = await store.lifecycle.look(selection, groups[::-1], reworded)
+    done = [await store.lifecycle.apply(operation, selection, ids, reworded) for ids in groups]
+
+    assert [[change.memory_id for change in result.changes] for result in looked_at] == groups
+    assert looked_at == done
+    assert [result.conflicts for result in other_way] == [1, 0]
 
 
 async def test_an_operation_that_has_ended_changes_nothing_more(

@@ -16,7 +16,7 @@ from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import LIFECYCLE_COMPLETED
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.lifecycle import Change, Decide, Lifecycle, Selection, Subject, selection_of
+from openbrain.ports.lifecycle import Change, Decide, GroupResult, Lifecycle, Selection, Subject, selection_of
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 
@@ -86,30 +86,23 @@ class LifecycleStep:
             operation = replace(operation, total=await self._lifecycle.count(selection))
         found = await self._job.find(operation, selection, report.get(CURSOR))
         report = _with_noted(report, found.noted)
-        for group in found.groups:
-            report = await self._changed_group(operation, selection, group, report)
+        for result in await self._results(operation, selection, found.groups):
+            report = _with_result(report, result)
         done = operation.done + found.seen
         if found.cursor is not None:
             return Progress(done=done, total=operation.total, result={**report, CURSOR: found.cursor})
         report = await self._ended(operation, report)
         return Progress(done=done, total=done, result=report, finished=True)
 
-    async def _changed_group(
-        self, operation: Operation, selection: Selection, group: Sequence[str], report: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    async def _results(
+        self, operation: Operation, selection: Selection, groups: Sequence[Sequence[str]]
+    ) -> Sequence[GroupResult]:
         decide = self._job.decide(operation)
+        if not groups:
+            return ()
         if operation.request["dry_run"]:
-            result = await self._lifecycle.look(selection, group, decide)
-        else:
-            result = await self._lifecycle.apply(operation, selection, group, decide)
-        counted = dict(report)
-        for name, number in (("held", result.held), ("conflicts", result.conflicts)):
-            if number:
-                counted[name] = counted.get(name, 0) + number
-        for change in result.changes:
-            counted[change.action.value] = counted.get(change.action.value, 0) + 1
-        room = EXAMPLES - len(counted.get(EXAMPLE_LIST, ()))
-        return {**counted, EXAMPLE_LIST: [*counted.get(EXAMPLE_LIST, ()), *map(_shown, result.changes[:room])]}
+            return await self._lifecycle.look(selection, groups, decide)
+        return [await self._lifecycle.apply(operation, selection, group, decide) for group in groups]
 
     async def _ended(self, operation: Operation, report: Mapping[str, Any]) -> Mapping[str, Any]:
         """The report as it stays. What a killed worker did and did not write down stands in the store."""
@@ -142,6 +135,17 @@ async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str
 def _with_noted(report: Mapping[str, Any], noted: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
     lists = {name: list(dict.fromkeys((*report.get(name, ()), *names)))[:EXAMPLES] for name, names in noted.items()}
     return {**report, **lists}
+
+
+def _with_result(report: Mapping[str, Any], result: GroupResult) -> Mapping[str, Any]:
+    counted = dict(report)
+    for name, number in (("held", result.held), ("conflicts", result.conflicts)):
+        if number:
+            counted[name] = counted.get(name, 0) + number
+    for change in result.changes:
+        counted[change.action.value] = counted.get(change.action.value, 0) + 1
+    room = EXAMPLES - len(counted.get(EXAMPLE_LIST, ()))
+    return {**counted, EXAMPLE_LIST: [*counted.get(EXAMPLE_LIST, ()), *map(_shown, result.changes[:room])]}
 
 
 def _shown(change: Change) -> dict[str, str]:

@@ -33,7 +33,7 @@ READ = 100
 """Memories that one step reads."""
 WALKED = 10
 """Memories of a large partition that one step looks at: their searches and neighbours are a short piece of work."""
-CLUSTERS = 3
+CLUSTERS = 5
 """Clusters that one step gives out."""
 MOST: Final = 1000
 """Memories of one cluster that are worked on together; of more, the next run takes what is left."""

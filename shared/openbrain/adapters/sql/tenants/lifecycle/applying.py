@@ -13,7 +13,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as 
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memory_usage
 from openbrain.adapters.sql.schema.tables import operations as operations_table
-from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
+from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible
 from openbrain.adapters.sql.work.operations import OPEN
 from openbrain.adapters.sql.writes.dedupe import keep_keys, release
 from openbrain.adapters.sql.writes.editing import store_edit
@@ -40,8 +40,9 @@ def apply(
     if not runs(connection, operation):
         return GroupResult((), 0)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
-    result, subjects = decided(connection, selection, ids, rows, decide)
-    made = _Writer(connection, operation, subjects, now).write(result.changes)
+    found = eligible(connection, selection, rows)
+    result = decided(found, ids, decide)
+    made = _Writer(connection, operation, found.subjects, now).write(result.changes)
     return result._replace(changes=made, conflicts=len(result.changes) - len(made))
 
 

@@ -7,17 +7,24 @@ from sqlalchemy import Connection, select
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.tenants.lifecycle.applying import possible, rewritten
-from openbrain.adapters.sql.tenants.lifecycle.subjects import decided
+from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.locked_reads import holders
 from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selection, Subject
 
 
-def look(connection: Connection, selection: Selection, ids: Sequence[str], decide: Decide, now: int) -> GroupResult:
-    rows = [row for row in read_rows(connection, ids) if not row.ended]
-    result, subjects = decided(connection, selection, ids, rows, decide)
-    made = possible(result.changes, _refused(connection, result.changes, subjects, now))
-    return result._replace(changes=made, conflicts=len(result.changes) - len(made))
+def look(
+    connection: Connection, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide, now: int
+) -> Sequence[GroupResult]:
+    rows = read_rows(connection, [each for ids in groups for each in ids])
+    found = eligible(connection, selection, [row for row in rows if not row.ended])
+    results = [decided(found, ids, decide) for ids in groups]
+    refused = _refused(connection, [each for result in results for each in result.changes], found.subjects, now)
+    made = [possible(result.changes, refused) for result in results]
+    return [
+        result._replace(changes=changes, conflicts=len(result.changes) - len(changes))
+        for result, changes in zip(results, made, strict=True)
+    ]
 
 
 def _refused(

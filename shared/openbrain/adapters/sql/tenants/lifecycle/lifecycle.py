@@ -43,9 +43,11 @@ class SqlLifecycle:
             lambda connection: partitions.members(connection, selection, first, last, limit, after)
         )
 
-    async def look(self, selection: Selection, ids: Sequence[str], decide: Decide) -> GroupResult:
+    async def look(
+        self, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide
+    ) -> Sequence[GroupResult]:
         now = self._clock.now()
-        return await self._database.read(lambda connection: foreseeing.look(connection, selection, ids, decide, now))
+        return await self._database.read(lambda connection: foreseeing.look(connection, selection, groups, decide, now))
 
     async def apply(
         self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide

@@ -1,6 +1,7 @@
 """The memories that lifecycle jobs look at, and the decisions about them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true, tuple_
@@ -12,7 +13,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage
 from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher
 from openbrain.domain.memory import Memory
-from openbrain.ports.lifecycle import PINNED, Action, Change, Decide, GroupResult, Place, Selection, Subject, Use
+from openbrain.ports.lifecycle import PINNED, Action, Decide, GroupResult, Place, Selection, Subject, Use
 
 PLACE = (memories.c.created_at, memories.c.id)
 
@@ -38,20 +39,30 @@ def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -
     return found
 
 
-def decided(
-    connection: Connection, selection: Selection, ids: Sequence[str], rows: Sequence[Memory], decide: Decide
-) -> tuple[GroupResult, Mapping[str, Subject]]:
-    """The decisions on these rows, and the decided rows, by id."""
+class Eligible(NamedTuple):
+    """Subjects by id, and what a legal hold or a pin keeps."""
+
+    subjects: Mapping[str, Subject]
+    held: Collection[str]
+
+
+def eligible(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> Eligible:
+    """Those of these living rows that still are of the selection."""
     chosen = matcher(selection.condition())
     rows = [row for row in rows if chosen(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
     kept = matcher(AnyOf((held(connection, selection.workspace_id), Equals("tags", PINNED))))
-    place = {memory_id: number for number, memory_id in enumerate(ids)}
-    free = sorted((row for row in rows if not kept(row)), key=lambda row: place[row.id])
-    subjects = with_use(connection, free)
-    changes = sorted(decide(subjects), key=lambda change: change.action is Action.ARCHIVED)
-    return GroupResult(_consistent(changes), len(rows) - len(free)), {
-        subject.memory.id: subject for subject in subjects
-    }
+    holding = {row.id for row in rows if kept(row)}
+    subjects = with_use(connection, [row for row in rows if row.id not in holding])
+    return Eligible({subject.memory.id: subject for subject in subjects}, holding)
+
+
+def decided(found: Eligible, ids: Sequence[str], decide: Decide) -> GroupResult:
+    """The decisions about one group, in its order."""
+    changes = decide([found.subjects[each] for each in ids if each in found.subjects])
+    if len({change.memory_id for change in changes}) != len(changes):
+        raise AssertionError("a job decided twice about one memory")
+    archived_last = sorted(changes, key=lambda change: change.action is Action.ARCHIVED)
+    return GroupResult(archived_last, sum(each in found.held for each in ids))
 
 
 def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:
@@ -61,12 +72,6 @@ def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject
     query = select(*columns).where(table.memory_id.in_([row.id for row in rows]))
     uses = {memory_id: Use(*rest) for memory_id, *rest in connection.execute(query)} if rows else {}
     return [Subject(row, uses.get(row.id, Use())) for row in rows]
-
-
-def _consistent(changes: Sequence[Change]) -> Sequence[Change]:
-    if len({change.memory_id for change in changes}) != len(changes):
-        raise AssertionError("a job decided twice about one memory")
-    return changes
 
 
 def selected(selection: Selection) -> ColumnElement[bool]:
