@@ -89,7 +89,7 @@ def zero_cost_parts(settings: Settings, embedder: ZeroCost | None = None) -> Con
 
 
 def zero_cost_parts_with_states(settings: Settings) -> Container:
-    """The same with token states."""
+    """`zero_cost_parts` with token states."""
     container, embedder = Container(settings, shared=True), ZeroCostStates()
     container.__dict__.update(embedder=embedder, token_encoder=embedder)
     return container

@@ -9,12 +9,12 @@ from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
 LOOKING_REST = 3.0
-"""Seconds of rest for each second that a step computes which only looks."""
+"""Rest after a dry-run step, in seconds per second of processor time."""
 WAITING_REST = 1.0
-"""The same for each second that it waits for servers."""
+"""Rest after a dry-run step, in seconds per second of waiting for servers."""
 CHANGING_REST, UNDOING_REST = 6.0, 10.0
-"""The same for each second of a step that changes memories: it makes work for relay, embedder and indexers as well, and
-most where entries of both indexes are put back."""
+"""Rest after a step that changes memories, in seconds per second of work: relay, embedder and indexers have work from it,
+the most from an undo, which restores entries of both indexes."""
 
 
 def held_back(step: Step, pressure: Pressure) -> Step:
@@ -35,8 +35,8 @@ def paced(
     processor: Callable[[], float] = time.process_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Step:
-    """A step that rests in proportion to its work: the rest of the time belongs to what is live. `processor`: seconds
-    that this process has computed."""
+    """A step that rests in proportion to its work, which leaves the remaining time to live traffic. `processor`: processor
+    time of this process, in seconds."""
 
     async def and_rest(operation: Operation) -> Progress:
         began, computed = time(), processor()

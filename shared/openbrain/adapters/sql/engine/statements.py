@@ -49,8 +49,8 @@ def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
 
 
 def along(query: Select[Row], table: Table, index: str) -> Select[Row]:
-    """A page of a walk by this index. MariaDB begins where the page begins: left to itself it goes through all that is
-    before it, for every page."""
+    """One page of a walk along an index. Without the hint MariaDB scans the index from the workspace's first entry for
+    every page."""
     return query.with_hint(table, f"FORCE INDEX ({index})", "mysql")
 
 
