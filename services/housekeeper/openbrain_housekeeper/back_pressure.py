@@ -13,8 +13,8 @@ LOOKING_REST = 3.0
 WAITING_REST = 1.0
 """Rest after a dry-run step, in seconds per second of waiting for servers."""
 CHANGING_REST, UNDOING_REST = 6.0, 10.0
-"""Rest after a step that changes memories, in seconds per second of work: relay, embedder and indexers have work from it,
-the most from an undo, which restores entries of both indexes."""
+"""Rest after a step that changes memories, in seconds per second of work: relay, embedder and indexers have work from
+it, the most from an undo, which restores entries of both indexes."""
 
 
 def held_back(step: Step, pressure: Pressure) -> Step:
@@ -35,8 +35,8 @@ def paced(
     processor: Callable[[], float] = time.process_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Step:
-    """A step that rests in proportion to its work, which leaves the remaining time to live traffic. `processor`: processor
-    time of this process, in seconds."""
+    """A step that rests in proportion to its work, which leaves the remaining time to live traffic. `processor`: the
+    processor time of this process, in seconds."""
 
     async def and_rest(operation: Operation) -> Progress:
         began, computed = time(), processor()
