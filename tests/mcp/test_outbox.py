@@ -15,8 +15,8 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
-from openbrain.client.keeping import FAILURES, KeepingWire
 from openbrain.client.outbox import Kept, Outbox, Write
+from openbrain.client.outbox_wire import FAILURES, OutboxWire
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from tests.mcp.support import on, text
@@ -102,7 +102,7 @@ async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: 
     file, old = tmp_path / "o.sqlite3", await brain.key()
     async with cut_off(brain, file, old) as (client, _):
         wire = client._wire
-        assert isinstance(wire, KeepingWire)
+        assert isinstance(wire, OutboxWire)
         assert await wire.identify()
         await client.remember({"content": "before", "type": "fact"})
         whose = (await brain.store.api_keys.keys("w1", 1))[0]
@@ -114,7 +114,7 @@ async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: 
     kept = Outbox(file).waiting()
     async with cut_off(brain, file, await brain.key()) as (client, _):
         wire = client._wire
-        assert isinstance(wire, KeepingWire)
+        assert isinstance(wire, OutboxWire)
         assert await wire.deliver()
         contents = [memory.content for memory in (await client.memories()).memories]
 
@@ -126,14 +126,14 @@ async def test_a_key_of_another_workspace_is_never_sent_what_waits(brain: Brain,
     file = tmp_path / "o.sqlite3"
     async with cut_off(brain, file, await brain.key()) as (client, cut):
         wire = client._wire
-        assert isinstance(wire, KeepingWire)
+        assert isinstance(wire, OutboxWire)
         assert await wire.identify()
         cut.state = "gone"
         with pytest.raises(Kept):
             await client.remember({"content": "of the first workspace", "type": "fact"})
     async with cut_off(brain, file, await brain.key("w2")) as (stranger, _):
         wire = stranger._wire
-        assert isinstance(wire, KeepingWire)
+        assert isinstance(wire, OutboxWire)
         assert await wire.deliver()
         assert (await stranger.memories()).count == 0
     assert (Outbox(file).waiting(), Outbox(file).refused()) == (0, 1)
@@ -148,7 +148,7 @@ async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(bra
                 await client.remember({"content": content, "type": "fact"})
         cut.state = "faulty"
         wire = client._wire
-        assert isinstance(wire, KeepingWire)
+        assert isinstance(wire, OutboxWire)
         wire._breaker = Breaker(0, 0)
         delivered = [await wire.deliver() for _ in range(FAILURES)]
         listed = await client.memories()

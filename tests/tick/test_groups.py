@@ -13,7 +13,7 @@ from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change
 from openbrain.vault.pages import journal
 from openbrain_tick.apply import plan_and_write
-from openbrain_tick.apply.plan_and_write import Written
+from openbrain_tick.apply.plan_and_write import WriteResult
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from openbrain_tick.vaults import Vault
@@ -35,7 +35,7 @@ async def test_a_large_plan_lets_other_writers_in_between(
         async with vault_writer(store.leases, "w1", wait_s=PATIENCE_S):
             order.append("another")
 
-    def writes(vault: Vault, changes: Sequence[Change], done: Written) -> bool:
+    def writes(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
         order.append("tick")
         if not others:
             loop.call_soon_threadsafe(lambda: others.append(loop.create_task(other())))
@@ -81,7 +81,7 @@ async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
     monkeypatch.setattr(plan_and_write, "PAUSE_S", 0)
     wrote, left = plan_and_write._write, [groups]
 
-    def killed(vault: Vault, changes: Sequence[Change], done: Written) -> bool:
+    def killed(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
         left[0] -= 1
         if left[0] < 0:
             raise asyncio.CancelledError

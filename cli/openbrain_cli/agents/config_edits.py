@@ -77,10 +77,10 @@ class TomlBlock:
     def added(self, before: bytes) -> bytes:
         """The file with the block at its end."""
         kept = self._without_block(before)
-        found: Any = self._read(kept)
+        value: Any = self._read(kept)
         for name in self.table:
-            found = found.get(name, {}) if isinstance(found, Mapping) else {}
-        if found:
+            value = value.get(name, {}) if isinstance(value, Mapping) else {}
+        if value:
             raise Conflict(
                 f"{self.path} has a table [{'.'.join(self.table)}] of its own: remove it there first, "
                 "so that the settings do not contradict each other"

@@ -92,9 +92,9 @@ class Connection:
             above.rmdir()
 
     def _without_ours(self) -> tuple[Change, ...]:
-        found = self.record()
+        kept = self.record()
         made = []
-        for number, record in enumerate([] if found is None else found["files"]):
+        for number, record in enumerate([] if kept is None else kept["files"]):
             edit = from_record(record)
             now, original = _read(Path(edit.path)), _read(self.folder / "before" / str(number))
             untouched = _digest(now) == record["written"]

@@ -64,13 +64,13 @@ def list_sessions(
     json: AsJson = False,
 ) -> None:
     """Show the agent's sessions, newest first."""
-    found = to.ask(lambda brain: brain.sessions(project=project, open_only=only_open, limit=limit, cursor=cursor))
+    page = to.ask(lambda brain: brain.sessions(project=project, open_only=only_open, limit=limit, cursor=cursor))
     if json:
-        as_json(found)
+        as_json(page)
         return
-    if found.sessions:
-        show(table("session", "began", "ended", "project", "of", rows=map(_row, found.sessions)))
-    say(f"there is more: --cursor {found.next_cursor}" if found.next_cursor else f"{found.count} sessions")
+    if page.sessions:
+        show(table("session", "began", "ended", "project", "of", rows=map(_row, page.sessions)))
+    say(f"there is more: --cursor {page.next_cursor}" if page.next_cursor else f"{page.count} sessions")
 
 
 @app.command()
@@ -107,12 +107,12 @@ def context(
 ) -> None:
     """Print what an agent reads when it begins: alarms, what it knows, the project's decisions, the last hand-over."""
     options = given(org=org, project=project, session_id=session, budget_tokens=budget)
-    found = to.ask(lambda brain: brain.context(agent_id, **options))
+    response = to.ask(lambda brain: brain.context(agent_id, **options))
     if json:
-        as_json(found)
+        as_json(response)
         return
-    print(found.text)
-    say(f"{found.count} items, about {found.tokens} tokens; {found.left_out} left out")
+    print(response.text)
+    say(f"{response.count} items, about {response.tokens} tokens; {response.left_out} left out")
 
 
 def _row(session: "SessionAnswer") -> tuple[str, ...]:

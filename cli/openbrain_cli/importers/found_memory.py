@@ -132,18 +132,20 @@ class Scan:
     """(client, portable path) of what could not be read: nothing of it has vanished."""
 
 
-def together(scans: "Iterable[Scan]", put_away: "Callable[[FoundMemory], FoundMemory]" = lambda found: found) -> Scan:
+def together(
+    scans: "Iterable[Scan]", put_away: "Callable[[FoundMemory], FoundMemory]" = lambda memories: memories
+) -> Scan:
     """All as one, read one after the other; `put_away` may take the text of each out of memory."""
-    found: list[FoundMemory] = []
+    memories: list[FoundMemory] = []
     notes: list[Note] = []
     covered: dict[tuple[str, str], None] = {}
     unread: set[tuple[str, str]] = set()
     for scan in scans:
-        found += map(put_away, scan.found)
+        memories += map(put_away, scan.found)
         notes += scan.notes
         covered |= dict.fromkeys(scan.covered)
         unread |= scan.unread
-    return Scan(tuple(found), tuple(notes), tuple(covered), frozenset(unread))
+    return Scan(tuple(memories), tuple(notes), tuple(covered), frozenset(unread))
 
 
 def line(text: str) -> str:

@@ -119,12 +119,12 @@ def import_files(
         if any(refused):
             raise typer.Exit(exit_codes.REFUSED)
         return
-    if not discover and (found := tables(paths or [], database, client)):
-        if len(found) < len(paths or []) + bool(database) or org or project or columns:
+    if not discover and (own_tables := tables(paths or [], database, client)):
+        if len(own_tables) < len(paths or []) + bool(database) or org or project or columns:
             raise Invalid("", "import tables of other stores by themselves, without --org, --project and --map")
         ends = [
             import_table(each, to, source_workspace=source_workspace, vectors_of=vectors_of, dry_run=dry_run, json=json)
-            for each in found
+            for each in own_tables
         ]
         if any(ends):
             raise typer.Exit(exit_codes.REFUSED)

@@ -74,8 +74,8 @@ async def _same(
     while True:
         page = await brain.subscriptions(limit=100, cursor=cursor)
         for each in page.subscriptions:
-            asked = {name: value for name, value in each.filter.model_dump(mode="json").items() if value}
-            same = asked == filters and (least is None or each.min_similarity == least)
+            criteria = {name: value for name, value in each.filter.model_dump(mode="json").items() if value}
+            same = criteria == filters and (least is None or each.min_similarity == least)
             if (each.query or "") == text and same and each.include_own:
                 return each
         cursor = page.next_cursor

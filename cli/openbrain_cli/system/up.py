@@ -169,5 +169,5 @@ def _data_option(key_file: Path, default: Path) -> str:
 def _on_path() -> bool:
     import shutil
 
-    found = shutil.which("openbrain")
-    return found is not None and os.access(found, os.X_OK)
+    program = shutil.which("openbrain")
+    return program is not None and os.access(program, os.X_OK)

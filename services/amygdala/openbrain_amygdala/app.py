@@ -17,7 +17,7 @@ from openbrain.streams.reading.service import Service
 from openbrain_amygdala.handlers.foreign_events import raise_foreign
 from openbrain_amygdala.handlers.signal_acknowledged import hear_all
 from openbrain_amygdala.handlers.signal_raised import raise_all
-from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
+from openbrain_amygdala.jobs.sweep import Retention, purge, sweep
 from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 from openbrain_amygdala.unacknowledged import Unacknowledged
 
@@ -86,7 +86,7 @@ def _foreign(name: str) -> StreamSpec:
 def periodic_jobs(container: Container) -> Leader:
     """Changes of signals by time, and posts to webhooks: by one replica."""
     signals, webhooks = container.settings.signals, container.settings.webhooks
-    kept = Kept(
+    kept = Retention(
         broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),
         signals=signals.retention_days * DAY,
         subscribers=signals.tuning.subscriber_days * DAY,

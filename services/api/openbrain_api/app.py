@@ -154,8 +154,8 @@ class _App(Starlette):
         }
 
         async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-            found = exact.get(scope["path"], self.router) if scope["type"] == "http" else self.router
-            await found(scope, receive, send)
+            endpoint = exact.get(scope["path"], self.router) if scope["type"] == "http" else self.router
+            await endpoint(scope, receive, send)
 
         return routed
 

@@ -17,8 +17,8 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
 from openbrain_matcher.handlers.matching import match
+from openbrain_matcher.jobs.backlog import ROUND, embed_queries, match_queued
 from openbrain_matcher.jobs.replays import replay
-from openbrain_matcher.jobs.upkeep import ROUND, embed_queries, match_queued
 from openbrain_matcher.jobs.webhooks import Posting, post_due
 from openbrain_matcher.matching.books import Books
 

@@ -23,10 +23,10 @@ def add(server: MCPServer[Any], clients: "Callable[[Any], Awaitable[OpenBrain]]"
 
     async def memory(id: str, ctx: Context) -> str:
         try:
-            found = await (await clients(ctx.request_context.request)).memory(id)
+            detail = await (await clients(ctx.request_context.request)).memory(id)
         except OpenBrainError as error:
             raise ResourceError(plain(str(error))) from None
-        return "".join(part.text for part in answers.whole(found).content if isinstance(part, TextContent))
+        return "".join(part.text for part in answers.whole(detail).content if isinstance(part, TextContent))
 
     server.resource(
         MEMORY,

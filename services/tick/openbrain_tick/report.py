@@ -51,9 +51,9 @@ class Report:
             "paths": paths[:PATHS],
         }
 
-    def problems(self, found: Sequence[Problem]) -> None:
+    def problems(self, problems: Sequence[Problem]) -> None:
         """Unreadable parts: file, line, reason."""
-        once = list(dict.fromkeys(found))
+        once = list(dict.fromkeys(problems))
         self.more["problem_count"] = len(once)
         self.more["problems"] = [
             {"path": item.path, "line": item.line, "reason": item.reason} for item in once[:PROBLEMS]

@@ -14,7 +14,7 @@ from openbrain_tick.observe.transcripts import sessions_by_id, transcripts_by_se
 from openbrain_tick.plan.arcs.cluster import cluster, note_activity
 from openbrain_tick.plan.arcs.incidents import incidents
 from openbrain_tick.plan.arcs.workflow import templates
-from openbrain_tick.plan.deterministic import Kept, publish, tidy
+from openbrain_tick.plan.deterministic import Published, publish, tidy
 from openbrain_tick.plan.extract import Session
 from openbrain_tick.plan.feed.health import record
 from openbrain_tick.plan.plan import Plan
@@ -62,8 +62,8 @@ async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
 
 async def _deterministic(
     job: TickJob, vault: Vault, ports: Ports, now_us: int, world: World, sessions: tuple[Session, ...], scan: Scan
-) -> Planned[Kept]:
-    def make(plan: Plan) -> Kept:
+) -> Planned[Published]:
+    def make(plan: Plan) -> Published:
         if sessions and ports.transcripts is not None:
             cluster(plan, sessions, sessions_by_id(ports.transcripts))
             note_activity(plan, sessions)
@@ -72,9 +72,9 @@ async def _deterministic(
         tidy(plan, world.ended)
         if ports.transcripts is not None and ports.transcripts.is_dir():
             templates(plan, transcripts_by_session(ports.transcripts))
-        kept = publish(plan, world.probes, world.alarm)
-        record(plan, kept.health)
-        return kept
+        published = publish(plan, world.probes, world.alarm)
+        record(plan, published.health)
+        return published
 
     if job.dry_run:
         return await plan_only(vault, now_us, make, scan)
@@ -82,7 +82,7 @@ async def _deterministic(
 
 
 async def _answered(
-    job: TickJob, vault: Vault, ports: Ports, report: Report, world: World, answer: Answer, first: Planned[Kept]
+    job: TickJob, vault: Vault, ports: Ports, report: Report, world: World, answer: Answer, first: Planned[Published]
 ) -> Planned[AppliedAnswer]:
     def make(plan: Plan) -> AppliedAnswer:
         return apply_answer(plan, answer, world)

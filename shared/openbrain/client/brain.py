@@ -12,8 +12,8 @@ import httpx
 
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
-from openbrain.client.keeping import KeepingWire
 from openbrain.client.outbox import Outbox
+from openbrain.client.outbox_wire import OutboxWire
 from openbrain.client.resources.agents import Agents
 from openbrain.client.resources.discovery import Discovery
 from openbrain.client.resources.erasure import Erasures
@@ -94,7 +94,7 @@ class OpenBrain(
     ) -> None:
         self.url = url.rstrip("/")
         self.org = org
-        self._wire = (wire if outbox is None else partial(KeepingWire, outbox))(
+        self._wire = (wire if outbox is None else partial(OutboxWire, outbox))(
             url,
             key,
             agent=agent,
@@ -334,9 +334,9 @@ class OpenBrain(
 
     async def delivering(self) -> None:
         """Send what the outbox keeps, as soon as the server answers; until cancelled."""
-        if isinstance(self._wire, KeepingWire):
+        if isinstance(self._wire, OutboxWire):
             await self._wire.identify()
-        while isinstance(self._wire, KeepingWire):
+        while isinstance(self._wire, OutboxWire):
             await self._wire.kept.wait()
             pause = 1
             while not await self._wire.deliver():

@@ -7,20 +7,20 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
-def maker(frozen: type[T]) -> type[T]:
+def fast_constructor(frozen: type[T]) -> type[T]:
     """To be called like the frozen dataclass with slots, whose own constructor takes twice as long.
 
     No `__post_init__` is run, so that a class that has one is refused.
     """
-    return cast("type[T]", _maker(frozen, _like))
+    return cast("type[T]", _constructor(frozen, _like))
 
 
-def maker_by_place(frozen: type[T]) -> Callable[..., T]:
-    """Make a maker that is called with all fields in their order."""
-    return _maker(frozen, lambda _: field())
+def positional_constructor(frozen: type[T]) -> Callable[..., T]:
+    """A constructor that takes all fields in their order."""
+    return _constructor(frozen, lambda _: field())
 
 
-def _maker(frozen: type[T], like: Callable[["Field[Any]"], Any]) -> Callable[..., T]:
+def _constructor(frozen: type[T], like: Callable[["Field[Any]"], Any]) -> Callable[..., T]:
     if hasattr(frozen, "__post_init__"):
         raise TypeError(f"{frozen.__name__} checks its fields: use its own constructor")
     own = fields(cast("Any", frozen))

@@ -270,6 +270,6 @@ def with_labels(tags: tuple[str, ...], labels: tuple[str, ...]) -> tuple[str, ..
 
 
 def _heading(content: str) -> str:
-    found = _HEADING.match(content[: 2 * TITLE_CHARS])
-    words = found["words"].strip() if found else ""
+    match = _HEADING.match(content[: 2 * TITLE_CHARS])
+    words = match["words"].strip() if match else ""
     return words if len(words) <= TITLE_CHARS else ""

@@ -282,7 +282,7 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
         yield None
         return
     texts = list(traceparents)
-    origins = [found for text in texts[:_MOST_LINKS] if text and (found := _origin(text))]
+    origins = [context for text in texts[:_MOST_LINKS] if text and (context := _origin(text))]
     parent = trace.set_span_in_context(trace.NonRecordingSpan(origins[0])) if len(texts) == 1 and origins else None
     links = () if parent else tuple(Link(origin) for origin in origins)
     with tracer().start_as_current_span(

@@ -40,7 +40,7 @@ Spellings = Mapping[str, int]
 """By spelling, how many memories have it."""
 ERASED = "[erased]"
 """In the place of a text that was struck out."""
-BesidePlace = tuple[int, tuple[Any, ...] | None]
+OtherTextsCursor = tuple[int, tuple[Any, ...] | None]
 """The end of a page of texts."""
 
 
@@ -55,7 +55,7 @@ class Party(NamedTuple):
     """Words that a text contains, in upper or lower case."""
 
 
-class BesideRow(NamedTuple):
+class OtherText(NamedTuple):
     """One of them."""
 
     what: str
@@ -86,8 +86,8 @@ class Cleansing(Protocol):
         """Count the rows beside memories that belong to a party and hold text."""
 
     async def page_beside(
-        self, workspace_id: str, party: Party, after: BesidePlace | None
-    ) -> tuple[Sequence[BesideRow], BesidePlace | None]:
+        self, workspace_id: str, party: Party, after: OtherTextsCursor | None
+    ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
         """Some of the same, and where the next follow; None at the end."""
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:

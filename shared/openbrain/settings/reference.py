@@ -120,12 +120,12 @@ def _group(name: str, group: type[BaseModel], schema: Mapping[str, Any]) -> Iter
 
 def _properties(schema: Mapping[str, Any], group: str) -> Mapping[str, Any]:
     of = schema["$defs"][group] if group else schema
-    found: Mapping[str, Any] = of["properties"]
-    by_member = dict(found)
+    properties: Mapping[str, Any] = of["properties"]
+    by_member = dict(properties)
     if not group:
         for member, field in Settings.model_fields.items():
             if isinstance(field.validation_alias, AliasChoices):
-                by_member[member] = found[str(field.validation_alias.choices[0])]
+                by_member[member] = properties[str(field.validation_alias.choices[0])]
     return by_member
 
 

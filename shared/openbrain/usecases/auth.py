@@ -186,9 +186,9 @@ class Keyring:
         if known is not None and 0 <= now - known[0] < self._fresh:
             return known[1]
         key = await self._api_keys.key_by_hash(secret_hash)
-        found = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)
-        self._known[secret_hash] = (now, found)
-        return found
+        speaker = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)
+        self._known[secret_hash] = (now, speaker)
+        return speaker
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from openbrain.domain import limits
 from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Forbidden, Invalid, OpenBrainError
 from openbrain.domain.events.submission import Submission
-from openbrain.domain.fast_frozen import maker
+from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope, with_labels
 from openbrain.domain.text.echoes import without_echoes
@@ -29,7 +29,7 @@ HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
 """Offers prepared before the loop may turn to others, and characters of theirs: about 3 ms. A thread would not do, for
 what looks for secrets holds the interpreter while it looks."""
-_memory, _write = maker(Memory), maker(Write)
+_memory, _write = fast_constructor(Memory), fast_constructor(Write)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import Invalid, NeverRetry
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted
-from openbrain.domain.fast_frozen import maker
+from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import DAY
 from openbrain.ports.store.tenants import Workspaces
@@ -18,7 +18,7 @@ from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer
 
 KEY_LIFETIME = 30 * DAY
-_offer, _origin = maker(Offer), maker(Origin)
+_offer, _origin = fast_constructor(Offer), fast_constructor(Origin)
 
 
 def from_event(

@@ -25,7 +25,7 @@ def title_of(text: str) -> str:
 
 def tags_of(text: str) -> list[str]:
     """The words behind a #, in their order."""
-    return list(dict.fromkeys(found.lower() for found in _TAG.findall(text)))[:20]
+    return list(dict.fromkeys(tag.lower() for tag in _TAG.findall(text)))[:20]
 
 
 def path_of(title: str, at: int, batch: str) -> str:

@@ -57,17 +57,17 @@ def findings(
 ) -> list[Finding]:
     """Problems at `now`. `since` is when the vault began to be kept: time counts from there before the first
     tick."""
-    found: list[Finding] = []
-    asked = max((run.requested_at for run in runs), default=since)
+    late: list[Finding] = []
+    requested = max((run.requested_at for run in runs), default=since)
     first = min((run.requested_at for run in runs), default=since)
     good = max((run.completed_at for run in runs if run.completed_at is not None), default=first)
-    if now - asked > patience.late:
-        found.append(Finding("tick", f"tick:{asked}", "No tick was asked for since longer than its schedule allows"))
+    if now - requested > patience.late:
+        late.append(Finding("tick", f"tick:{requested}", "No tick was asked for since longer than its schedule allows"))
     elif now - good > patience.late:
-        found.append(Finding("feed", f"feed:{good}", "The feed is stale: ticks are asked for, and none completes"))
-    found += [
+        late.append(Finding("feed", f"feed:{good}", "The feed is stale: ticks are asked for, and none completes"))
+    late += [
         Finding("signal", f"signal:{item.signal_id}", f"Nobody has acknowledged a {item.severity} signal")
         for item in unheard
         if not item.source.startswith(SELF) and now - item.first_raised_at > patience.unheard
     ]
-    return found
+    return late

@@ -39,20 +39,20 @@ async def hearing(brain: Brain, url: str, agent: str = "ada", **more: Any) -> As
         yield made, ear
 
 
-async def burning(admin: OpenBrain, *titles: str, **more: Any) -> list[str]:
+async def open_incidents(admin: OpenBrain, *titles: str, **more: Any) -> list[str]:
     raised = [await admin.raise_signal(source="probe", severity="warning", title=title, **more) for title in titles]
     return [each.signal.id for each in raised if each.signal is not None]
 
 
 async def test_it_hears_what_burns_and_what_comes(brain: Brain, url: str, admin: OpenBrain, tmp_path: Path) -> None:
-    first, second = await burning(admin, "one", "two")
+    first, second = await open_incidents(admin, "one", "two")
     await admin.resolve_signal(first)
     async with hearing(brain, url, cursor=tmp_path / "ada") as (_, ear):
         await eventually(lambda: [each.signal_id for each in ear.said] == [second])
         assert (ear.said[0].title, ear.said[0].severity, ear.said[0].state) == ("two", "warning", "active")
         await admin.resolve_signal(second)
         await eventually(lambda: [each.state for each in ear.said] == ["active", "resolved"])
-    await burning(admin, "three", "four")
+    await open_incidents(admin, "three", "four")
 
     async with hearing(brain, url, cursor=tmp_path / "ada") as (made, ear):
         await eventually(lambda: ear.heard == [5, 6])
@@ -86,10 +86,10 @@ async def test_halts_and_signals_of_others_are_not_heard_and_leave_no_gap(
     client = OpenBrain(url, await brain.key(agent="ada", orgs=("mine",)))
     cursor = FileCursor(tmp_path / "ada")
     async with Subscriber(HttpApi(client, via="sse", org="mine"), ear, org="mine", cursor=cursor) as made:
-        await burning(admin, "theirs", org="theirs")
-        await burning(admin, "ours", org="mine")
+        await open_incidents(admin, "theirs", org="theirs")
+        await open_incidents(admin, "ours", org="mine")
         await admin.raise_halt(title="stop", scope="org", org="theirs")
-        await burning(admin, "ours too", org="mine")
+        await open_incidents(admin, "ours too", org="mine")
         await eventually(lambda: [each.title for each in ear.said] == ["ours", "ours too"])
         await eventually(lambda: made.standing.cursor == (ear.heard[-1]))
         assert not made.standing.halted

@@ -104,7 +104,7 @@ async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vaul
 
     async with await client(kept) as ada:
 
-        async def burning() -> set[str]:
+        async def open_incidents() -> set[str]:
             found = (await ada.get("/v1/amygdala/signals")).json()["signals"]
             return {each["title"] for each in found if each["state"] == "active"}
 
@@ -114,15 +114,15 @@ async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vaul
         several = await ada.post("/marker", json=post("all is well", "resolved", source="db-1"))
         nobodys = await ada.post("/marker", json=post("all is well", "resolved", source="db-2"))
         unnamed = await ada.post("/marker", json=post("all is well", "resolved"))
-        assert (tree(vault), await burning()) == (before, {"disk full", "slow", "fan"})
+        assert (tree(vault), await open_incidents()) == (before, {"disk full", "slow", "fan"})
         same = await ada.post("/marker", json=post("disk full", "resolved", source="db-1"))
         only = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))
-        assert (same.status_code, only.status_code, await burning()) == (201, 201, {"slow"})
+        assert (same.status_code, only.status_code, await open_incidents()) == (201, 201, {"slow"})
         # Sent again it ends nothing that began since.
         kept.clock.advance(1)
         await ada.post("/marker", json=post("fan", "warning", source="nas"), headers={"idempotency-key": "anew"})
         again = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))
-        assert (again.status_code, await burning()) == (201, {"slow", "fan"})
+        assert (again.status_code, await open_incidents()) == (201, {"slow", "fan"})
         (ended,) = [
             each
             for each in (await ada.get("/v1/amygdala/signals", params={"source": "nas"})).json()["signals"]

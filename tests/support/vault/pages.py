@@ -11,7 +11,7 @@ from openbrain.vault.pages import journal
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.index import Index, Scan
 from openbrain.vault.thresholds import SPEC, Thresholds
-from openbrain_tick.plan.deterministic import Kept, publish, tidy
+from openbrain_tick.plan.deterministic import Published, publish, tidy
 from openbrain_tick.plan.plan import Plan, begin
 
 NOW = from_datetime(datetime(2026, 11, 22, 12, tzinfo=UTC))
@@ -88,7 +88,7 @@ class Vault:
         ended: Mapping[str, str] | None = None,
         probes: Mapping[str, bool] | None = None,
         alarm: Alarm | None = None,
-    ) -> tuple[Plan, Kept]:
+    ) -> tuple[Plan, Published]:
         """What a tick would do; nothing is written."""
         plan = begin(self.index.scan(self.folder), self.folder.read, now, thresholds)
         tidy(plan, ended or {})
@@ -103,7 +103,7 @@ class Vault:
         probes: Mapping[str, bool] | None = None,
         alarm: Alarm | None = None,
         at_step: Callable[[str], None] = lambda _: None,
-    ) -> tuple[Plan, Kept]:
+    ) -> tuple[Plan, Published]:
         """The same, written. `at_step`: before each step of the journal."""
         journal.recover(self.folder)
         plan, kept = self.plan(now, thresholds, ended=ended, probes=probes, alarm=alarm)

@@ -295,7 +295,7 @@ async def test_models_are_opened_once_and_closed_together(model: WithFaults, sec
 
     assert await embedders.ready(serving) is second
     assert await embedders.ready(replace(serving, name="another of this model")) is second
-    assert embedders.cutting(serving) is second
+    assert embedders.for_passages(serving) is second
     assert (await embedders.current(""))[0] is model
     assert (await embedders.current("first"))[0] is model
     with pytest.raises(SetupError):
@@ -317,10 +317,10 @@ async def test_a_model_that_cuts_otherwise_now_is_asked_and_embeds_no_document(m
     before = replace(IDENTITY, splitter_version=IDENTITY.splitter_version - 1)
     otherwise = generation(before, GenerationStatus.SERVING)
 
-    assert await embedders.asking(otherwise) is model
-    assert await embedders.asking(otherwise) is model, "as it is known by now"
+    assert await embedders.for_questions(otherwise) is model
+    assert await embedders.for_questions(otherwise) is model, "as it is known by now"
     with pytest.raises(ModelChanged):
         await embedders.ready(otherwise)
     for change in ({"prompt_version": 9}, {"digest": "9" * 64}, {"dimensions": 9}):
         with pytest.raises(ModelChanged):
-            await embedders.asking(generation(replace(before, **change), GenerationStatus.SERVING))
+            await embedders.for_questions(generation(replace(before, **change), GenerationStatus.SERVING))

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.vault.pages.arcs import identity
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.plan.deterministic import Kept
+from openbrain_tick.plan.deterministic import Published
 from tests.support.vault.pages import DAY, HOUR, NOW, Vault, page, signal
 
 PATH = "clusters/2026-11-22/2026-11-22-a.md"
@@ -20,7 +20,7 @@ def vault(tmp_path: Path) -> Vault:
     return Vault(tmp_path / "vault")
 
 
-def shown(kept: Kept) -> list[tuple[str, str]]:
+def shown(kept: Published) -> list[tuple[str, str]]:
     return [(each.mark.severity, each.mark.content) for each in kept.signals]
 
 

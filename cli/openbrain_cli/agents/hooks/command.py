@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain_cli.agents.hooks import asked as asking
 from openbrain_cli.agents.hooks import session
+from openbrain_cli.agents.hooks.call import read_call
 
 INPUT_BYTES: Final = 16 * 1024 * 1024
 HELP: Final = """Usage: openbrain hook EVENT --connection DIR
@@ -53,22 +53,22 @@ def answered(event: str, folder: Path, raw: bytes) -> str:
     record = _record(folder)
     if record is None:
         return ""
-    asked = asking.read(raw)
-    known = session.load(folder, asked.session)
+    call = read_call(raw)
+    known = session.load(folder, call.session)
     hook = Hook(
-        asked=asked,
+        call=call,
         folder=folder,
         record=record,
         known=known,
         brain=cache(lambda: brain_of(folder, record)),
     )
     try:
-        return EVENTS[event](hook) or asked.silence
+        return EVENTS[event](hook) or call.silence
     except OpenBrainError:
-        return asked.silence  # what was to be stored waits in the outbox
+        return call.silence  # what was to be stored waits in the outbox
     finally:
         with suppress(OSError):
-            session.save(folder, asked.session, known)
+            session.save(folder, call.session, known)
 
 
 def _record(folder: Path) -> dict[str, Any] | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.domain.errors import TryLater
 from openbrain_cli.agents.hooks import session, shown
-from openbrain_cli.agents.hooks.asked import Asked
 from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.call import HookCall
 from openbrain_cli.agents.hooks.markers import KEY, new_markers
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ REMEMBER: Final = "/v1/brain/remember"
 class Hook:
     """One event of a connected client."""
 
-    asked: Asked
+    call: HookCall
     folder: Path
     record: Mapping[str, Any]
     known: session.Session
@@ -57,45 +57,45 @@ def session_start(hook: Hook) -> str:
     brain = hook.brain()
     text = _context(hook, brain, CONTEXT_TOKENS)
     deliver(hook, brain)
-    return hook.asked.adding(text)
+    return hook.call.adding(text)
 
 
 def subagent_start(hook: Hook) -> str:
     """A shorter boot context for an agent that another one started."""
-    return hook.asked.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
+    return hook.call.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
 
 
 def prompt(hook: Hook) -> str:
     """An alarm that is new to the session; a halt each time. What bears on the prompt, where that was chosen."""
     brain = hook.brain()
-    state = brain.get("/v1/amygdala/state", project=hook.asked.project)
-    burning = shown.alarms(state)
-    parts = [burning] if burning and (state.get("halted") or burning != hook.known.alarms) else []
-    hook.known.alarms = burning
-    if hook.option("recall_prompts") and hook.asked.prompt.strip():
-        found = _recall(hook, brain, hook.asked.prompt[:2000], PROMPT_MEMORIES)
-        parts.append(shown.fenced(_unseen(hook, [memory for memory, near in found if near >= FLOOR])))
-    return hook.asked.adding("\n\n".join(filter(None, parts)))
+    state = brain.get("/v1/amygdala/state", project=hook.call.project)
+    alarms = shown.alarms(state)
+    parts = [alarms] if alarms and (state.get("halted") or alarms != hook.known.alarms) else []
+    hook.known.alarms = alarms
+    if hook.option("recall_prompts") and hook.call.prompt.strip():
+        memories = _recall(hook, brain, hook.call.prompt[:2000], PROMPT_MEMORIES)
+        parts.append(shown.fenced(_unseen(hook, [memory for memory, near in memories if near >= FLOOR])))
+    return hook.call.adding("\n\n".join(filter(None, parts)))
 
 
 def file(hook: Hook) -> str:
     """Decisions, conventions and bugs about a file, once in a session."""
     if redirected := _redirected(hook):
         return redirected
-    files = [name for name in map(hook.asked.relative, hook.asked.files) if name not in hook.known.files]
+    files = [name for name in map(hook.call.relative, hook.call.files) if name not in hook.known.files]
     if not files:
         return ""
     brain, about = hook.brain(), []
     for name in files[:3]:
-        found = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
-        about += [memory for memory, near in found if near >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
+        memories = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
+        about += [memory for memory, near in memories if near >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
     hook.known.files += files
-    return hook.asked.adding(shown.fenced(_unseen(hook, about)))
+    return hook.call.adding(shown.fenced(_unseen(hook, about)))
 
 
 def harvest(hook: Hook) -> str:
     """Markers that the agent wrote become memories and alarms. Nothing is said to the model."""
-    for write in new_markers(hook.asked, hook.known, hook.record):
+    for write in new_markers(hook.call, hook.known, hook.record):
         hook.outbox().keep(write)
     if hook.outbox_file.exists():
         deliver(hook, hook.brain())
@@ -120,20 +120,20 @@ def deliver(hook: Hook, brain: Brain) -> None:
 
 def _context(hook: Hook, brain: Brain, tokens: int) -> str:
     """Open signals of the workspace, then the brain's context for an agent that begins."""
-    project = hook.asked.project
-    burning = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
+    project = hook.call.project
+    alarms = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
     try:
-        found = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.asked.session)
-        text = str(found.get("text", ""))
+        context = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.call.session)
+        text = str(context.get("text", ""))
     except Refused:  # a server that is older than this command
         text = shown.brief(brain.get("/v1/brain/brief", project=project, limit=10))
-    return "\n\n".join(filter(None, [burning, text]))
+    return "\n\n".join(filter(None, [alarms, text]))
 
 
 def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> list[tuple[dict[str, Any], float]]:
-    body = {"query": query, "top_k": most, "project": hook.asked.project, **more}
-    found = brain.post("/v1/brain/recall", {name: value for name, value in body.items() if value})
-    return [(memory, float(memory.get("similarity") or 0)) for memory in found.get("memories", ())]
+    body = {"query": query, "top_k": most, "project": hook.call.project, **more}
+    response = brain.post("/v1/brain/recall", {name: value for name, value in body.items() if value})
+    return [(memory, float(memory.get("similarity") or 0)) for memory in response.get("memories", ())]
 
 
 def _unseen(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -150,23 +150,23 @@ def _names(memory: Mapping[str, Any], name: str) -> bool:
 
 def _redirected(hook: Hook) -> str:
     """Remember a write to a client's own memory file in its place, where that was chosen."""
-    text = hook.asked.written.strip()
-    if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.asked.files)):
+    text = hook.call.written.strip()
+    if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.call.files)):
         return ""
     from openbrain.client.outbox import Write
 
     # The same words in the same place are the same memory.
-    key = hashlib.sha256(f"{hook.asked.project}\n{text}".encode()).hexdigest()[:32]
-    body = {"content": text, "type": "observation", "project": hook.asked.project}
+    key = hashlib.sha256(f"{hook.call.project}\n{text}".encode()).hexdigest()[:32]
+    body = {"content": text, "type": "observation", "project": hook.call.project}
     given = {name: value for name, value in body.items() if value}
     hook.outbox().keep(Write("POST", REMEMBER, given, headers={KEY: key}))
     try:
         deliver(hook, hook.brain())
     except TryLater:
-        return hook.asked.refusing(
+        return hook.call.refusing(
             "OpenBrain keeps this and stores it as soon as it can be reached: do not write the file."
         )
-    return hook.asked.refusing("Stored in OpenBrain, where brain_recall finds it: do not write the file.")
+    return hook.call.refusing("Stored in OpenBrain, where brain_recall finds it: do not write the file.")
 
 
 def _is_memory_file(name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.adapters.local.transcript_consent import transcripts_allowed
-from openbrain_cli.agents.hooks.asked import Asked
+from openbrain_cli.agents.hooks.call import HookCall
 from openbrain_cli.agents.hooks.session import Session
 
 if TYPE_CHECKING:
@@ -21,29 +21,29 @@ PART_BYTES: Final = 32 * 1024 * 1024
 _STRONGEST: Final = ("info", "warning", "critical")
 
 
-def new_markers(asked: Asked, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
+def new_markers(call: HookCall, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
     """Markers since the last hook of the session: in the message that the client hands on, and in the
     transcript."""
-    part = _new_part(asked, known) if transcripts_allowed(Path(str(record["data"]))) else b""
-    if not (_may_hold_marker(asked.said.encode()) or _may_hold_marker(part)):
+    part = _new_part(call, known) if transcripts_allowed(Path(str(record["data"]))) else b""
+    if not (_may_hold_marker(call.said.encode()) or _may_hold_marker(part)):
         return
     from openbrain.vault.markers.session_marks import MOST, harvest
     from openbrain.vault.markers.transcripts import Record, records
 
-    said = Record(kind="assistant", text=asked.said, cwd=asked.cwd)
-    found = harvest(asked.session, (said, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
-    for marker in found.markers:
+    said = Record(kind="assistant", text=call.said, cwd=call.cwd)
+    harvested = harvest(call.session, (said, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
+    for marker in harvested.markers:
         if marker.key not in known.markers and len(known.markers) < MOST:
             known.markers.append(marker.key)
-            yield _item(marker, asked)
+            yield _item(marker, call)
 
 
 def _may_hold_marker(text: bytes) -> bool:
     return b"<!--" in text and b"@/" in text
 
 
-def _new_part(asked: Asked, known: Session) -> bytes:
-    path = asked.transcript
+def _new_part(call: HookCall, known: Session) -> bytes:
+    path = call.transcript
     if path is None:
         return b""
     part = _part(path, known.read.get(str(path), 0))
@@ -62,11 +62,11 @@ def _part(path: Path, begins: int) -> bytes:
     return raw[: raw.rfind(b"\n") + 1]
 
 
-def _item(marker: "Harvested", asked: Asked) -> "Write":
+def _item(marker: "Harvested", call: HookCall) -> "Write":
     from openbrain.client.outbox import Write
     from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
 
-    project, headers = marker.project or asked.project, {KEY: marker.key}
+    project, headers = marker.project or call.project, {KEY: marker.key}
     source = f"session:{marker.session_id}"[:200]
     if marker.type not in MEMORY_TYPES:
         said = marker.attrs.get("severity", "").lower()

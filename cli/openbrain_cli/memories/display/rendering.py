@@ -141,13 +141,13 @@ def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanati
 
 
 def _reasons(part: "Explanation") -> str:
-    found = f"keywords {_share(part.text)} + vectors {_share(part.vectors)} = {part.fused:.3f}"
+    scores = f"keywords {_share(part.text)} + vectors {_share(part.vectors)} = {part.fused:.3f}"
     late = f"word by word {_share(part.late)}"
     beside = (
         f"neighbours {part.neighbours:.3f}, name {part.named:.3f}, time {part.time:.3f}, project {part.project:.3f}"
     )
     details = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
-    return "\n".join((found, f"{late}, {beside}", details))
+    return "\n".join((scores, f"{late}, {beside}", details))
 
 
 def _share(share: "IndexShare | None") -> str:

@@ -30,16 +30,16 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
     from openbrain_cli.memories.transfer.foreign.locations import table_at, table_in
 
     named = client.value if client in STORES else ""
-    found = [table_at(database, named)] if database else []
+    named_tables = [table_at(database, named)] if database else []
     if client is not Client.AUTO and not named:
-        return found
+        return named_tables
     for path in paths:
         table = table_in(path.expanduser(), named)
         if table is None and (named or path.suffix.lower() == ".sql"):
             raise Invalid("PATHS", f"{path} holds no {named or 'table that is known: --from names one'}")
         if table is not None:
-            found.append(table)
-    return found
+            named_tables.append(table)
+    return named_tables
 
 
 def import_table(

@@ -44,15 +44,15 @@ File = Annotated[
 @command("openbrain policy show", "openbrain policy show --json > policy.json")
 def show(to: Connection, json: AsJson = False) -> None:
     """Show the document that stands."""
-    standing = to.ask(lambda brain: brain.policies())
+    policies = to.ask(lambda brain: brain.policies())
     if json:
-        as_json(_document(standing))
+        as_json(_document(policies))
         return
-    if standing.updated_at is None:
+    if policies.updated_at is None:
         say("nothing runs by itself here, and nothing is held: openbrain policy edit")
         return
-    as_json(_document(standing))
-    say(f"by {standing.actor}, {moment(standing.updated_at)}")
+    as_json(_document(policies))
+    say(f"by {policies.actor}, {moment(policies.updated_at)}")
 
 
 @app.command()
@@ -60,8 +60,8 @@ def show(to: Connection, json: AsJson = False) -> None:
 def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
     """Change the document in an editor ($EDITOR), or take it from a file."""
     if file is None:
-        standing = to.ask(lambda brain: brain.policies())
-        before = _document(standing) if standing.updated_at is not None else _EXAMPLE
+        policies = to.ask(lambda brain: brain.policies())
+        before = _document(policies) if policies.updated_at is not None else _EXAMPLE
         given = _edited(before, to.profile.editor)
         if given == before:
             say("nothing was changed")
@@ -91,9 +91,9 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
         say("a legal hold stands: what it bears on stays")
 
 
-def _document(standing: "PoliciesAnswer") -> dict[str, Any]:
+def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
     """Policy document as editable JSON."""
-    return standing.model_dump(mode="json", exclude={"actor", "updated_at"})
+    return policies.model_dump(mode="json", exclude={"actor", "updated_at"})
 
 
 def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:

@@ -113,11 +113,11 @@ def review(
     """List what is old and was found by no recall since: candidates for `openbrain prune --unrecalled-for`."""
     from openbrain_cli.memories.display import rendering
 
-    found = to.ask(lambda brain: brain.review(days=days, org=org, project=project, limit=limit))
+    unused = to.ask(lambda brain: brain.review(days=days, org=org, project=project, limit=limit))
     if json:
-        as_json(found)
-    elif found.memories:
-        rendering.listed(found.memories, scored=False, folded={})
+        as_json(unused)
+    elif unused.memories:
+        rendering.listed(unused.memories, scored=False, folded={})
         say(f"archive what is like these: openbrain prune --unrecalled-for {days}d")
     else:
         say("nothing is old and unused here")

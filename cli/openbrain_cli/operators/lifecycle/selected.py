@@ -55,10 +55,10 @@ class Selected:
 
 def days(option: str, text: str) -> int:
     """90, 90d, 12w or 1y as days."""
-    found = _SPAN.fullmatch(text.strip().lower())
-    if found is None:
+    match = _SPAN.fullmatch(text.strip().lower())
+    if match is None:
         raise Invalid(option, "must be a number of days, weeks or years: 90d, 12w, 1y")
-    return int(found["number"]) * _DAYS[found["unit"]]
+    return int(match["number"]) * _DAYS[match["unit"]]
 
 
 async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) -> "OperationAnswer":

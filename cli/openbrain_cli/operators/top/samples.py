@@ -33,8 +33,8 @@ class Samples:
     def by(self, name: str, label: str) -> dict[str, float]:
         """The sums, by what stands in one label."""
         sums: dict[str, float] = {}
-        for found, value in self._matching(name, {}):
-            sums[found.get(label, "")] = sums.get(found.get(label, ""), 0.0) + value
+        for labels, value in self._matching(name, {}):
+            sums[labels.get(label, "")] = sums.get(labels.get(label, ""), 0.0) + value
         return sums
 
     def buckets(self, name: str, **labels: str) -> dict[float, float]:
@@ -47,9 +47,9 @@ class Samples:
 
     def _matching(self, name: str, wanted: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
         for labels, value in self.values.get(name, {}).items():
-            found = dict(labels)
-            if wanted.items() <= found.items():
-                yield found, value
+            own = dict(labels)
+            if wanted.items() <= own.items():
+                yield own, value
 
 
 def quantile(share: float, now: Mapping[float, float], before: Mapping[float, float]) -> float | None:

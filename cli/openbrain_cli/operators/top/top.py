@@ -40,8 +40,8 @@ async def _once(brain: "OpenBrain", *, json: bool) -> None:
     from openbrain_cli.operators.top.look import as_dict, ask, look
     from openbrain_cli.operators.top.view import rendered
 
-    found = look(await ask(brain), None)
-    as_json(as_dict(found)) if json else console().print(rendered(found, brain.url))
+    sample = look(await ask(brain), None)
+    as_json(as_dict(sample)) if json else console().print(rendered(sample, brain.url))
 
 
 async def _lines(brain: "OpenBrain", every: float) -> None:

@@ -7,5 +7,5 @@ from pathlib import Path
 def own_program() -> Path:
     """The whole path of `openbrain`, as it runs now."""
     called = Path(sys.argv[0])
-    found = called if called.name == "openbrain" and called.is_file() else Path(sys.executable).with_name("openbrain")
-    return found.absolute()
+    program = called if called.name == "openbrain" and called.is_file() else Path(sys.executable).with_name("openbrain")
+    return program.absolute()

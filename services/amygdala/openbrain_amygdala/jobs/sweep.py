@@ -7,8 +7,8 @@ from openbrain.ports.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """Retention, microseconds."""
+class Retention:
+    """How long each kind is kept, microseconds."""
 
     broadcasts: int
     signals: int
@@ -26,7 +26,7 @@ async def sweep(store: Store, limit: int) -> int:
     return swept.total
 
 
-async def purge(store: Store, limit: int, kept: Kept) -> int:
+async def purge(store: Store, limit: int, kept: Retention) -> int:
     """Forget what is past its time; the most of any kind."""
     now = await store.time()
     rows = await store.signals.purge_signals(

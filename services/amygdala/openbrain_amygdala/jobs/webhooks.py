@@ -90,10 +90,10 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
                 await store.webhook_letters.webhook_letter_posted(webhook.id, letter.seq)
 
-    found = await store.webhook_letters.replayed_webhook_letters(limit)
-    each_ones = itertools.groupby(found, key=lambda pair: pair[0].id)
+    replayed = await store.webhook_letters.replayed_webhook_letters(limit)
+    each_ones = itertools.groupby(replayed, key=lambda pair: pair[0].id)
     await asyncio.gather(*[of_one(list(letters)) for _, letters in each_ones])
-    return len(found)
+    return len(replayed)
 
 
 def concerns(webhook: Webhook, row: BroadcastRow) -> bool:

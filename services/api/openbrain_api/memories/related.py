@@ -66,7 +66,7 @@ async def _of_session(memory: Memory, viewer: Viewer, limit: int, memories: Memo
     if not memory.session_id:
         return ()
     condition = visible(viewer, Criteria(), now)
-    ids = await memories.beside(memory, condition, limit)
+    ids = await memories.of_same_session(memory, condition, limit)
     rows = await memories.rows(ids)
     return [rows[each] for each in ids if each in rows and rows[each].alive(now) and matches(condition, rows[each])]
 

@@ -167,21 +167,25 @@ class Recaller:
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
     ) -> Mapping[int, Sequence[Hit] | None]:
         lifts = bool(self._settings.name_lift)
-        asked = {n: query for n, query in queries.items() if lifts or questions[n].match is Match.NAMES}
-        return dict.fromkeys(queries) | dict(await named(asked, self._indexes, self._memories))
+        wanted = {n: query for n, query in queries.items() if lifts or questions[n].match is Match.NAMES}
+        return dict.fromkeys(queries) | dict(await named(wanted, self._indexes, self._memories))
 
     async def _searched(
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
     ) -> dict[int, IndexHits]:
-        asked = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
-        return dict(zip(asked, await self._indexes.search(list(asked.values())), strict=True)) if asked else {}
+        by_meaning = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
+        return (
+            dict(zip(by_meaning, await self._indexes.search(list(by_meaning.values())), strict=True))
+            if by_meaning
+            else {}
+        )
 
     async def _only_named(
         self, questions: Mapping[int, Question], names: Mapping[int, Sequence[Hit] | None]
     ) -> dict[int, IndexHits]:
-        asked = [number for number in questions if questions[number].match is Match.NAMES]
-        found = await self._indexes.by_names([names[each] for each in asked])
-        return dict(zip(asked, found, strict=True))
+        by_name = [number for number in questions if questions[number].match is Match.NAMES]
+        hits = await self._indexes.by_names([names[each] for each in by_name])
+        return dict(zip(by_name, hits, strict=True))
 
     def _lifted(self, question: Question, scores: Scores, names: Sequence[Hit] | None) -> Scores:
         return scores if question.match is Match.NAMES else lifted(scores, names, self._settings.name_lift)
@@ -201,25 +205,26 @@ class Recaller:
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
     ) -> Mapping[int, Scores]:
-        found: dict[int, Scores] = {number: {} for number in questions}
+        scores: dict[int, Scores] = {number: {} for number in questions}
         if self._late is None:
-            return found
-        asked = {
+            return scores
+        comparisons = {
             number: tokens
             for number, question in questions.items()
             if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
         }
         looked = {
             number: (looked_at(fused[number], questions[number].top_k), queries[number].condition)
-            for number in asked
+            for number in comparisons
             if self._counts_neighbours(questions[number])
         }
         turns = await turns_of(looked, self._memories)
         beside = {number: context(ids, turns[number]) for number, (ids, _) in looked.items()}
         compared = {
-            number: Comparison(tokens, list(fused[number]), beside.get(number, {})) for number, tokens in asked.items()
+            number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
+            for number, tokens in comparisons.items()
         }
-        return found | dict(await self._late.similarities(compared))
+        return scores | dict(await self._late.similarities(compared))
 
     def _counts_neighbours(self, question: Question) -> bool:
         on = self._settings.neighbours if question.neighbours is None else question.neighbours
@@ -228,44 +233,42 @@ class Recaller:
     async def _neighbours(
         self, scores: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
     ) -> Mapping[int, Scores]:
-        asked = {
+        wanted = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if self._counts_neighbours(question)
         }
-        return {number: {} for number in questions} | dict(await neighbour_scores(asked, self._memories))
+        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, self._memories))
 
     def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
-        found = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
-        hits = judged.candidates.without_echoes(found)
+        ranked = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
+        hits = judged.candidates.without_echoes(ranked)
         chosen = spread(hits, question.top_k) if self._spreads(question) else hits
         return list(chosen[: max(question.top_k, JUDGED)])
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
         """By question, of the memories of its answer that have token states."""
-        found: list[Scores] = [{} for _ in judged]
+        scores: list[Scores] = [{} for _ in judged]
         if self._late is not None:
-            asked = {
+            wanted = {
                 number: (each.hits.tokens, [hit.memory.id for hit in best[number]])
                 for number, each in enumerate(judged)
                 if each.hits.tokens is not None and best[number]
             }
-            for number, near in zip(asked, await self._late.closeness(list(asked.values())), strict=True):
-                found[number] = near
-        return found
+            for number, near in zip(wanted, await self._late.closeness(list(wanted.values())), strict=True):
+                scores[number] = near
+        return scores
 
     def _answer(
         self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
     ) -> RecallResult:
         certain = not judged.hits.degraded and all(hit.memory.id in near for hit in best)
-        found = with_similarities(best, words_of(question.query), near)
+        hits = with_similarities(best, words_of(question.query), near)
         precision = question.precision or Precision(self._settings.precision)
         compared = len(judged.fused)
         wanted = self._wanted(question, judged, best)
-        near_enough = close(
-            found, precision, question.min_similarity, compared=compared, certain=certain, wanted=wanted
-        )
+        near_enough = close(hits, precision, question.min_similarity, compared=compared, certain=certain, wanted=wanted)
         shown = near_enough[: question.top_k]
         top = max((hit.score for hit in judged.candidates.verified), default=0.0)
         return RecallResult(

@@ -19,15 +19,15 @@ async def named(
     in the database: an index may be behind."""
     candidates = await indexes.named(queries, MOST)
     rows = await memories.rows(list({item for ids in candidates.values() for item in ids or ()}))
-    found: dict[int, Sequence[Hit] | None] = {}
+    hits: dict[int, Sequence[Hit] | None] = {}
     for number, ids in candidates.items():
         if not ids:
-            found[number] = None if ids is None else ()
+            hits[number] = None if ids is None else ()
             continue
         known = [row for item in ids if (row := rows.get(item)) is not None]
         holds = await indexes.hold_names(queries[number].text, [names_of(row) for row in known])
-        found[number] = [Hit(row.id, 1.0) for row, held in zip(known, holds, strict=True) if held]
-    return found
+        hits[number] = [Hit(row.id, 1.0) for row, held in zip(known, holds, strict=True) if held]
+    return hits
 
 
 def lifted(scores: Scores, hits: Sequence[Hit] | None, lift: float) -> Scores:

@@ -25,8 +25,8 @@ async def neighbour_scores(
     """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
     how many memories it wants, and its condition; questions of one condition share a read."""
     owners = {number: _owners(scores, wanted) for number, (scores, wanted, _) in questions.items()}
-    asked = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
-    turns = await turns_of(asked, memories, tuple(WEIGHTS))
+    by_owner = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
+    turns = await turns_of(by_owner, memories, tuple(WEIGHTS))
     return {number: added(scores, near(owners[number], turns[number])) for number, (scores, _, _) in questions.items()}
 
 

@@ -45,10 +45,10 @@ class ArcMeanings:
             return [0.0] * len(texts), True
         keys = [_key(text) for text in texts]
         states = await self._known(self._encoder, workspace_id, dict(zip(keys[:MOST], texts, strict=False)))
-        ((_, asked),) = await self._encoder.encode_queries([question])
+        ((_, vector),) = await self._encoder.encode_queries([question])
         known = [number for number, key in enumerate(keys) if key in states]
         documents = [[states[keys[number]]] for number in known]
-        scores = await asyncio.to_thread(self._encoder.closeness, asked, documents)
+        scores = await asyncio.to_thread(self._encoder.closeness, vector, documents)
         near = [0.0] * len(texts)
         for number, score in zip(known, scores, strict=True):
             near[number] = min(1.0, score or 0.0)

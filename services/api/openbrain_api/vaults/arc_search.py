@@ -54,20 +54,20 @@ def read(folder: Folder, query: ArcsQuery) -> tuple[list[FoundArc], bool]:
         if number >= MOST_FILES or left < 0:
             complete = False
             break
-        if (found := _read(folder, entry)) is not None:
-            pages.append(found)
+        if (arc := _read(folder, entry)) is not None:
+            pages.append(arc)
     held = Counter(word for page in pages for word in words & (page.head | page.body))
     weights = {word: log(1 + (len(pages) + 1) / (held[word] + 1)) for word in words}
     pages.sort(key=lambda page: -(page.arc.heat or 0))
     return [FoundArc(page.arc, page.beginning, _score(page, weights)) for page in pages], complete
 
 
-def best(found: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> list[ArcAnswer]:
+def best(arcs: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> list[ArcAnswer]:
     """Arcs that the query does not exclude and that hold a word of it, rare words counting more, or are near it in
     meaning. `near`: in the order of `found`, 0 where that is not known."""
     scored = [
         (round(max(item.score, meaning), 4), item.arc)
-        for item, meaning in zip(found, near, strict=True)
+        for item, meaning in zip(arcs, near, strict=True)
         if _wanted(item.arc, query)
     ]
     shown = sorted(
@@ -80,8 +80,8 @@ def best(found: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> 
 def one(folder: Folder, arc_id: str) -> ArcDetail:
     """The page of this name; `NotFound` where there is none, or where it is no arc."""
     for entry in _pages(folder):
-        if _name(entry.path) == arc_id and (found := _read(folder, entry)) is not None:
-            return ArcDetail(**dict(_answer(found.arc, None)), content=folder.read(entry.path))
+        if _name(entry.path) == arc_id and (arc := _read(folder, entry)) is not None:
+            return ArcDetail(**dict(_answer(arc.arc, None)), content=folder.read(entry.path))
     raise NotFound(f"no such arc: {arc_id[:100]}")
 
 

@@ -231,8 +231,8 @@ async def _encode(inputs: Inputs, encoder: Encoder) -> tuple[dict[str, Encoding]
     encodings: dict[str, Encoding] = {}
     failures: dict[str, Exception] = {}
     for half in _slices(inputs, (len(inputs) + 1) // 2):
-        found, failed = await _encode(half, encoder)
-        encodings |= found
+        encoded, failed = await _encode(half, encoder)
+        encodings |= encoded
         failures |= failed
     return encodings, failures
 

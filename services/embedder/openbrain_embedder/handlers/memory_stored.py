@@ -134,9 +134,9 @@ class Embedding:
         )
 
     async def _known(self, events: Events, generation: Generation) -> Failures:
-        cutting = self._embedders.cutting(generation)
+        passages_model = self._embedders.for_passages(generation)
         return await embed_known(
-            events, store=self._store, embedder=cutting, model=generation.model, given=_low_priority(events)
+            events, store=self._store, embedder=passages_model, model=generation.model, given=_low_priority(events)
         )
 
 

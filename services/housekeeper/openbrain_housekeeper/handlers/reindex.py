@@ -113,10 +113,10 @@ class Reindexing:
         generations = {
             generation.name: generation for generation in await self._store.generations.generations(planned.kind)
         }
-        found = generations.get(planned.name, planned)
-        if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
+        current = generations.get(planned.name, planned)
+        if current.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
             return
-        await drop_generation(self._store, self._targets[planned.kind].index(), found)
+        await drop_generation(self._store, self._targets[planned.kind].index(), current)
 
     async def _plan(self, operation: Operation) -> Progress:
         kind = IndexKind(operation.request["index"])

@@ -33,8 +33,8 @@ class Everything:
         self.pause_s = self._every_s
         if self._pieces is None:
             self._comparing_digests = self._own.clock.now() >= self._digests_at
-            asked = replace(self._own.asked, digests=self._comparing_digests)
-            self._pieces = Verification(self._own, asked).pieces()
+            request = replace(self._own.asked, digests=self._comparing_digests)
+            self._pieces = Verification(self._own, request).pieces()
         try:
             await anext(self._pieces)
         except StopAsyncIteration:

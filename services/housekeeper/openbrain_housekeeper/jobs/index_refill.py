@@ -102,7 +102,7 @@ class IndexRefill:
             following = max(epoch, generation.epoch) + 1
             await index.expose(generation.name)  # somebody may have moved the alias
             await write_epoch(index, generation.name, following)
-            await self._own.store.generations.whole(generation, following)
+            await self._own.store.generations.completed(generation, following)
             self._noted[generation.name] = now
 
     async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
@@ -118,8 +118,8 @@ class IndexRefill:
                 yield False
         while True:
             # What changed since is on its way by itself; what is older is announced, whenever it changed.
-            asked = replace(own.asked, patient=False, grace=own.clock.now() - begun)
-            passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=asked)
+            request = replace(own.asked, patient=False, grace=own.clock.now() - begun)
+            passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=request)
             async for waits in passed.pieces():
                 yield waits
             if whole(passed.tally):
@@ -127,7 +127,7 @@ class IndexRefill:
             yield True
         epoch = max(await epoch_of(index, generation.name), generation.epoch) + 1
         await write_epoch(index, generation.name, epoch)
-        if await own.store.generations.whole(generation, epoch):
+        if await own.store.generations.completed(generation, epoch):
             self._noted[generation.name] = own.clock.now()
             _log.info("index.filled", index=generation.name, entries=passed.tally.entries)
 

@@ -54,10 +54,10 @@ def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now:
 def _changed(batch: Sequence[Changed]) -> Mapping[tuple[str | None, str | None], list[str]]:
     """The memories to project, by the generation and the model that their events name. A duplicate changed nothing:
     its event is acknowledged unread."""
-    found: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
+    changed: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for delivery in batch:
         # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
         fields = vars(delivery.event.data)
         if fields.get("change") is not Change.DUPLICATE:
-            found[fields.get("generation"), fields.get("model")].append(fields["memory_id"])
-    return found
+            changed[fields.get("generation"), fields.get("model")].append(fields["memory_id"])
+    return changed

@@ -2,7 +2,7 @@
 
 from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.access.visibility import NEVER
-from openbrain.domain.fast_frozen import maker
+from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory, names_of
 from openbrain.domain.text.passage_header import header
@@ -10,7 +10,11 @@ from openbrain.domain.text.passages import passages
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.ports.store.index_entries import PassageSet
 
-_fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(VectorEntry)
+_fields, _text_entry, _vector_entry = (
+    fast_constructor(Fields),
+    fast_constructor(TextEntry),
+    fast_constructor(VectorEntry),
+)
 
 
 def fields(memory: Memory) -> Fields:

@@ -49,15 +49,15 @@ async def _vector_entries(
     rows: Sequence[Memory], model: str, vectors: Vectors, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
     """Entries of this model's generations, and the rows that they complete."""
-    standing = [row.id for row in rows if not row.ended and row.wants_vector]
-    passages = await vectors.passages(standing, model) if standing else {}
+    alive = [row.id for row in rows if not row.ended and row.wants_vector]
+    passages = await vectors.passages(alive, model) if alive else {}
     entries: list[VectorEntry | Tombstone] = []
     written: list[Memory] = []
     async for row in in_turns(rows):
         if row.ended:
             entries.extend(tombstones(row, first=0, end=max(1, row.passages_high)))
-        elif (found := passages.get(row.id)) is not None and found.revision == row.revision:
-            entries.extend(vector_entries(row, found, builder))
+        elif (passage := passages.get(row.id)) is not None and passage.revision == row.revision:
+            entries.extend(vector_entries(row, passage, builder))
         else:
             continue
         written.append(row)

@@ -21,10 +21,10 @@ async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books,
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
     for memory in memories:
         by_workspace[memory.workspace_id].append(memory)
-    standing = await books.fresh(list(by_workspace))
+    current = await books.fresh(list(by_workspace))
     delivered = 0
     for workspace_id, some in by_workspace.items():
-        if (book := standing.get(workspace_id)) is None:
+        if (book := current.get(workspace_id)) is None:
             await store.matches.deliver(workspace_id, [], _done(some), now)
         else:
             delivered += await _of_workspace(workspace_id, some, book, store, now)
@@ -41,8 +41,8 @@ async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], boo
         metrics.STANDING_MATCHES.labels("withdrawn").inc(gone)
     current = [memory for memory in memories if (row := own.get(memory.memory_id)) and row.alive(now)]
     current = [item for item in current if own[item.memory_id].revision == item.revision]
-    found = await _found(current, own, book, store)
-    delivered = await store.matches.deliver(workspace_id, found, _done(memories), now)
+    matches = await _found(current, own, book, store)
+    delivered = await store.matches.deliver(workspace_id, matches, _done(memories), now)
     metrics.STANDING_MATCHES.labels("delivered").inc(len(delivered))
     for memory_id in {item.memory_id for item in delivered}:
         metrics.STANDING_SECONDS.observe(max(0, now - own[memory_id].updated_at) / MICROSECONDS)
@@ -55,12 +55,12 @@ async def _found(
     by_model: defaultdict[str, list[str]] = defaultdict(list)
     for memory in memories:
         by_model[memory.model].append(memory.memory_id)
-    found: list[Match] = []
+    matches: list[Match] = []
     for model, ids in by_model.items():
         passages: Mapping[str, PassageSet] = await store.vectors.passages(ids, model) if model else {}
         for memory_id in ids:
-            found += matches_of(rows[memory_id], passages.get(memory_id), model, book)
-    return found
+            matches += matches_of(rows[memory_id], passages.get(memory_id), model, book)
+    return matches
 
 
 def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book) -> Sequence[Match]:

@@ -18,10 +18,10 @@ AT_ONCE = 10
 
 async def replay(store: Store, clock: Clock) -> int:
     """Go on with replays, one page each; their number."""
-    found = await store.replays.replays(AT_ONCE)
-    for each in found:
+    replays = await store.replays.replays(AT_ONCE)
+    for each in replays:
         await _go_on(each, store, clock.now())
-    return len(found)
+    return len(replays)
 
 
 async def _go_on(replay: Replay, store: Store, now: int) -> None:
@@ -30,8 +30,8 @@ async def _go_on(replay: Replay, store: Store, now: int) -> None:
     rows = await store.memories.listing(condition, PAGE, replay.before)
     some = [row for row in rows if row.created_at >= replay.since]
     if some:
-        found = await _matches(replay, some, store)
-        await store.matches.deliver(query.workspace_id, found, [], now, again=replay.again)
+        matches = await _matches(replay, some, store)
+        await store.matches.deliver(query.workspace_id, matches, [], now, again=replay.again)
     ended = len(rows) < PAGE or len(some) < len(rows)
     await store.replays.replayed(replay, None if ended else (rows[-1].created_at, rows[-1].id))
 

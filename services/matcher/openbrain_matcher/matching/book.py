@@ -67,9 +67,9 @@ class Book:
         for number in self._phrases.held_by(text):
             if self._floors[number] <= ALL_WORDS:
                 scores[number] = max(scores.get(number, 0.0), ALL_WORDS)
-        found = [self._found(number, round(score, 4)) for number, score in scores.items()]
-        found += [self._found(number, None) for number in self._without_words]
-        return [item.found for item in found if item.sees(memory)]
+        matches = [self._found(number, round(score, 4)) for number, score in scores.items()]
+        matches += [self._found(number, None) for number in self._without_words]
+        return [item.found for item in matches if item.sees(memory)]
 
     def _near(self, passages: Sequence["array[float]"], model: str) -> dict[int, float]:
         matrix = self._matrices.get(model)

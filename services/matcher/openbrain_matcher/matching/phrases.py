@@ -33,13 +33,13 @@ class Phrases:
     def held_by(self, text: str) -> Collection[int]:
         """Queries of which the text holds every word."""
         words = frozenset(WORD.findall(text.casefold()))
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for word in words & self._whole.keys():
-            found.update(self._whole[word])
+            counts.update(self._whole[word])
         beginnings = {word[:end] for word in words for end in range(SHORTEST_BEGINNING, len(word) + 1)}
         for start in beginnings & self._begun.keys():
-            found.update(self._begun[start])
-        return [number for number, count in found.items() if count == self._needed[number]]
+            counts.update(self._begun[start])
+        return [number for number, count in counts.items() if count == self._needed[number]]
 
 
 def _keys(query: str) -> frozenset[tuple[str, bool]]:

@@ -26,17 +26,17 @@ class Callers:
 
     def client(self, authorization: str) -> OpenBrain:
         """The client of the header's bearer key."""
-        found = self._clients.recent(authorization)
-        if found is None:
-            found = OpenBrain(
+        client = self._clients.recent(authorization)
+        if client is None:
+            client = OpenBrain(
                 "http://127.0.0.1",
                 _key(authorization),
                 breaker_failures=0,
                 transport=self._transport,
                 wire=self._wire,
             )
-            self._clients[authorization] = found
-        return found
+            self._clients[authorization] = client
+        return client
 
     def forget(self, authorization: str) -> None:
         """Forget a key that opens nothing."""

@@ -61,21 +61,21 @@ class Exchange:
             return
         body = await request.body()
         try:
-            asked = JSONRPCRequest.model_validate_json(body, by_name=False)
+            message = JSONRPCRequest.model_validate_json(body, by_name=False)
         except ValidationError:
             await self._sdk(scope, _again(body, receive), send)
             return
-        content = await self._content(asked, version, request)
+        content = await self._content(message, version, request)
         await Response(content, HTTPStatus.OK, media_type=JSON)(scope, receive, send)
 
-    async def _content(self, asked: JSONRPCRequest, version: str, request: Request) -> str:
+    async def _content(self, message: JSONRPCRequest, version: str, request: Request) -> str:
         """The answer as JSON."""
-        if asked.method != "tools/call" or (call := self._brain.parsed_call(asked.params or {})) is None:
-            answer = await self._answer(asked, version, request)
+        if message.method != "tools/call" or (call := self._brain.parsed_call(message.params or {})) is None:
+            answer = await self._answer(message, version, request)
             return answer.model_dump_json(by_alias=True, exclude_unset=True)
         result = await self._called(*call, request)
         shown = result.model_dump_json(by_alias=True, exclude_none=True, exclude=_OF_LATER_REVISIONS)
-        return f'{{"jsonrpc":"2.0","id":{to_json(asked.id).decode()},"result":{shown}}}'
+        return f'{{"jsonrpc":"2.0","id":{to_json(message.id).decode()},"result":{shown}}}'
 
     def _readable(self, request: Request) -> bool:
         length = request.headers.get("content-length", "")
@@ -97,20 +97,20 @@ class Exchange:
             _log.error("mcp.request_failed", error=type(error).__name__, where=error_places(error))
         return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
 
-    async def _answer(self, asked: JSONRPCRequest, version: str, request: Request) -> Result | JSONRPCError:
-        asking = _Asking(asked.id, ServerMessageMetadata(request_context=request, can_send_request=False))
+    async def _answer(self, message: JSONRPCRequest, version: str, request: Request) -> Result | JSONRPCError:
+        asking = _Asking(message.id, ServerMessageMetadata(request_context=request, can_send_request=False))
         connection = Connection.from_envelope(version, None, None)
         try:
             result = await serve_one(
-                self._server, asking, asked.method, asked.params, connection=connection, lifespan_state={}
+                self._server, asking, message.method, message.params, connection=connection, lifespan_state={}
             )
         except Exception as error:  # noqa: BLE001 - every failure gets its answer
-            told = handler_exception_to_error_data(error)
-            if told is None:
+            data = handler_exception_to_error_data(error)
+            if data is None:
                 _log.error("mcp.request_failed", error=type(error).__name__, where=error_places(error))
-                told = ErrorData(code=INTERNAL_ERROR, message="something went wrong here: it was logged")
-            return JSONRPCError(jsonrpc="2.0", id=asked.id, error=told)
-        return Result(jsonrpc="2.0", id=asked.id, result=result)
+                data = ErrorData(code=INTERNAL_ERROR, message="something went wrong here: it was logged")
+            return JSONRPCError(jsonrpc="2.0", id=message.id, error=data)
+        return Result(jsonrpc="2.0", id=message.id, result=result)
 
 
 @dataclass

@@ -72,9 +72,9 @@ class _Wire:
         """Do nothing: nothing waits."""
 
 
-def text(found: Mapping[str, Any]) -> str:
+def text(listing: Mapping[str, Any]) -> str:
     """The file's content."""
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(listing, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -49,15 +49,15 @@ class Prepared:
 
     def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         speaks = self._speaks or _speaks(method)
-        found = self._answers.get(speaks, {}).get(method)
-        if found is None or not (_FITS.get(method) or _FITS[speaks])(params):
+        answer = self._answers.get(speaks, {}).get(method)
+        if answer is None or not (_FITS.get(method) or _FITS[speaks])(params):
             return None
         if method == "initialize":
-            asked = params["protocolVersion"]
-            found = {**found, "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[-1]}
+            version = params["protocolVersion"]
+            answer = {**answer, "protocolVersion": version if version in HANDSHAKE else HANDSHAKE[-1]}
         if method == TOOLS:
-            found = {**found, "tools": [tool for tool in found["tools"] if tool["name"] in self._tools]}
-        return _of_this_version(found)
+            answer = {**answer, "tools": [tool for tool in answer["tools"] if tool["name"] in self._tools]}
+        return _of_this_version(answer)
 
 
 def _speaks(method: str) -> str:

@@ -97,9 +97,9 @@ def captured(thought: "contract.ThoughtStored") -> CallToolResult:
     return both(first_line, Captured(id=thought.id, duplicate=thought.duplicate))
 
 
-def thoughts(found: "Sequence[contract.ThoughtAnswer]") -> CallToolResult:
+def thoughts(hits: "Sequence[contract.ThoughtAnswer]") -> CallToolResult:
     """Each with its provenance."""
-    blocks = [Block(_thought_labels(each), each.content, "thought") for each in found]
+    blocks = [Block(_thought_labels(each), each.content, "thought") for each in hits]
     return text(fence.fenced(blocks, each=LISTED_CHARS))
 
 
@@ -274,14 +274,14 @@ def _hits(recalled: "Recalled") -> Iterator[Block]:
 def linked(links: "memories.Related") -> CallToolResult:
     """Memories by the kind of the link; each once."""
     kinds = {"nearest": links.nearest, "session": links.session, "name": links.named}
-    once = {memory.id: (kind, memory) for kind, found in reversed(kinds.items()) for memory in reversed(found)}
+    once = {memory.id: (kind, memory) for kind, of_kind in reversed(kinds.items()) for memory in reversed(of_kind)}
     blocks = [fence.memory_block(memory, link=kind) for kind, memory in reversed(once.values())]
     chain = ", ".join((*links.chain.parents, *links.chain.children))
     return text(f"Its chain: {chain}" if chain else "", fence.fenced(blocks, each=LISTED_CHARS))
 
 
-def _memories(found: "Iterable[memories.MemoryAnswer]", each: int) -> str:
-    return fence.fenced([fence.memory_block(memory) for memory in found], each=each)
+def _memories(hits: "Iterable[memories.MemoryAnswer]", each: int) -> str:
+    return fence.fenced([fence.memory_block(memory) for memory in hits], each=each)
 
 
 def _messages(found: "Iterable[messages.MessageAnswer]") -> str:

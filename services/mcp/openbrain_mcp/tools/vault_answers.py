@@ -30,10 +30,10 @@ class Tick(Done):
     status: str | None = None
 
 
-def arcs(found: "vault_arcs.ArcsFound") -> CallToolResult:
+def arcs(answer: "vault_arcs.ArcsFound") -> CallToolResult:
     """Each with what it is about."""
-    blocks = [Block(item.model_dump(mode="json", include=_LABELS), item.summary, "arc") for item in found.arcs]
-    return text("" if found.complete else "Not every arc was looked at.", fence.fenced(blocks, each=RECALLED_CHARS))
+    blocks = [Block(item.model_dump(mode="json", include=_LABELS), item.summary, "arc") for item in answer.arcs]
+    return text("" if answer.complete else "Not every arc was looked at.", fence.fenced(blocks, each=RECALLED_CHARS))
 
 
 def arc(detail: "vault_arcs.ArcDetail") -> CallToolResult:
@@ -69,6 +69,8 @@ def page(written: "pages.PageWritten") -> CallToolResult:
     return both(f"{summary}.", Page(written_bytes=written.written_bytes, duplicate=again))
 
 
-def tick(asked: "TickAccepted") -> CallToolResult:
+def tick(accepted: "TickAccepted") -> CallToolResult:
     """The job."""
-    return both(f"Asked for: {asked.job_id}, {asked.status}.", Tick(job_id=asked.job_id, status=str(asked.status)))
+    return both(
+        f"Asked for: {accepted.job_id}, {accepted.status}.", Tick(job_id=accepted.job_id, status=str(accepted.status))
+    )

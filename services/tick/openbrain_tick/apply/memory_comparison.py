@@ -90,7 +90,7 @@ def _is_marked(arc: Arc) -> bool:
 
 def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     """The markers of the pages. None of a page merged into another: its markers went along."""
-    found: dict[tuple[str, str], Marked] = {}
+    marks: dict[tuple[str, str], Marked] = {}
     refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
     pages = list(pages)
@@ -104,25 +104,25 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
         for each in own:
             project = projects.by_session.get(each.session) if each.session and not each.project else None
             made = replace(each, project=_project(project)) if project else each
-            found.setdefault((made.arc, made.content_hash), made)
+            marks.setdefault((made.arc, made.content_hash), made)
         for kind, line in long:
             reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
             refused.append(Problem(arc.path, line, reason))
-    return Pages(tuple(found.values()), frozenset(unsure), tuple(refused))
+    return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused))
 
 
 # The same from tick to tick, where one page of many was edited.
 @lru_cache(maxsize=65_536)
 def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
     """The markers of an arc, and type and line of others that are too long."""
-    found: list[Marked] = []
+    marks: list[Marked] = []
     long: list[tuple[str, int]] = []
     for marker in markers_of(detail, MEMORY_TYPES):
         content = _plain(marker.content) if marker.block else ""
         if len(content) > limits.CONTENT_CHARS:
             long.append((marker.type, marker.line_start))
         elif content:
-            found.append(
+            marks.append(
                 Marked(
                     arc=key,
                     type=marker.type,
@@ -133,7 +133,7 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
                     given_id=marker.attrs.get("id", ""),
                 )
             )
-    return found, long
+    return marks, long
 
 
 class _Projects:
@@ -192,21 +192,21 @@ def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
     return result
 
 
-def edits(found: Comparison, memories: Mapping[str, Memory]) -> list[tuple[VaultMemory, Marked]]:
+def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[VaultMemory, Marked]]:
     """Pairs of what is gone and what is new in the same arc that are one marker, edited: of the same id, or of one type
     and much alike. `memories` are those of the rows that are gone; a pair is taken out of both lists."""
     pairs: list[tuple[VaultMemory, Marked]] = []
     by_arc: dict[str, list[VaultMemory]] = {}
-    for row in found.gone:
+    for row in comparison.gone:
         by_arc.setdefault(row.arc, []).append(row)
-    for each in list(found.new):
+    for each in list(comparison.new):
         rows = by_arc.get(each.arc, [])
         same = next((row for row in rows if each.given_id and row.marker == _marker(each)), None)
         same = same or _likest(each, rows, memories)
         if same is not None:
             rows.remove(same)
-            found.gone.remove(same)
-            found.new.remove(each)
+            comparison.gone.remove(same)
+            comparison.new.remove(each)
             pairs.append((same, each))
     return pairs
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Written:
+class WriteResult:
     """All that one call has written, and the files as they were laid out. `seen`: how they were planned over."""
 
     seen: Mapping[str, Seen] = field(default_factory=dict)
@@ -41,7 +41,7 @@ async def plan_and_write(
     """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
     earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
     one of a moment ago, for the first try."""
-    done = Written()
+    done = WriteResult()
     for _ in range(TRIES):
         planned = await plan_only(vault, now_us, make, scan)
         scan = None
@@ -62,7 +62,7 @@ async def _is_torn(vault: Vault) -> bool:
     return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
 
 
-async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: Written) -> bool:
+async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: WriteResult) -> bool:
     """Write the changes. Removals go last, but for pages that move: a writer killed between two groups leaves pages
     twice, and the next tick does the rest."""
     moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
@@ -79,7 +79,7 @@ async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done:
     return True
 
 
-def _write(vault: Vault, changes: Sequence[Change], done: Written) -> bool:
+def _write(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
     """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
     in the very moment of the writing. `done` grows by what was written."""
     left = recover(vault.folder)

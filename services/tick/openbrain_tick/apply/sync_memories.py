@@ -63,23 +63,23 @@ async def sync_memories(
     seen = await asyncio.to_thread(marked, pages, problems)
     rows = await store.vault.vault_memories(workspace_id)
     run.taken.update((row.arc, row.marker) for row in rows)
-    found = compared(seen, rows)
+    comparison = compared(seen, rows)
     run.done.problems += seen.problems
     for row in rows:
         run.uses[row.memory_id] = run.uses.get(row.memory_id, 0) + 1
-    await run.move(found.moved)
-    memories = await store.memories.rows([row.memory_id for row in found.gone])
-    await run.supersede(edits(found, memories), memories)
-    await run.submit(found.new)
+    await run.move(comparison.moved)
+    memories = await store.memories.rows([row.memory_id for row in comparison.gone])
+    await run.supersede(edits(comparison, memories), memories)
+    await run.submit(comparison.new)
     allowed = max(FEW, int(len(rows) * forget_share))
-    if len(found.gone) > allowed:
+    if len(comparison.gone) > allowed:
         reason = (
-            f"{len(found.gone)} of {len(rows)} markers that are memories are gone, more than one tick forgets: "
+            f"{len(comparison.gone)} of {len(rows)} markers that are memories are gone, more than one tick forgets: "
             "see that the vault is mounted whole, or raise OPENBRAIN_TICK__FORGET_SHARE"
         )
         run.done.problems.append(Problem("", 0, reason))
     else:
-        await run.forget(found.gone, memories)
+        await run.forget(comparison.gone, memories)
     if not run.done.problems:
         await store.vault.note_vault_digest(workspace_id, now)
     return run.done

@@ -61,6 +61,6 @@ async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[S
     wanted = Filter(project=None, min_turns=ports.min_turns)
     unread: list[Path] = []
     with report.phase("extract") as phase:
-        found: Bundle = await in_thread(lambda: extracted(folder, within, wanted, unread.append))
-        phase |= {"sessions": len(found.sessions), "scanned": found.sessions_scanned, "unreadable": len(unread)}
-    return tuple(found.sessions)
+        bundle: Bundle = await in_thread(lambda: extracted(folder, within, wanted, unread.append))
+        phase |= {"sessions": len(bundle.sessions), "scanned": bundle.sessions_scanned, "unreadable": len(unread)}
+    return tuple(bundle.sessions)

@@ -40,16 +40,16 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
     `unreadable` and left out."""
     project, begins = (wanted.project or "").casefold(), within.since.timestamp()
     scanned = 0
-    found: list[Session | None] = []
+    sessions: list[Session | None] = []
     for transcript in transcripts(folder):
         if transcript.mtime < begins or project not in transcript.project_folder.casefold():
             continue
         scanned += 1
         try:
-            found.append(session(transcript.session_id, records(lines(transcript.path))))
+            sessions.append(session(transcript.session_id, records(lines(transcript.path))))
         except OSError:
             unreadable(transcript.path)
-    return bundle(found, within, wanted, scanned)
+    return bundle(sessions, within, wanted, scanned)
 
 
 def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | None]:

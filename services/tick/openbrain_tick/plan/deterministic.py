@@ -21,7 +21,7 @@ from openbrain_tick.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Published:
     """The state after the pass."""
 
     signals: Sequence[Standing]
@@ -38,7 +38,7 @@ def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
     warm(plan)
 
 
-def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Kept:
+def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Published:
     """Plan files made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
     `alarm`: what stands in the truth."""
     promote(plan)
@@ -50,4 +50,4 @@ def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Kept
     feed_files.put(plan, feed_files.signalled(shown))
     feed_files.alarmed(plan, alarm)
     dashboards(plan)
-    return Kept(signals=shown, injects=blocks, health=health(plan, shown))
+    return Published(signals=shown, injects=blocks, health=health(plan, shown))

@@ -23,8 +23,8 @@ async def verify(vault: Vault, now_us: int, applied: AppliedAnswer, report: Repo
 
 def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tuple[str, ...]:
     """Items of `done` that the pages don't show, as `edges[3]`."""
-    found = list(pages)
-    arcs = {arc.id: arc for arc in found if not arc.merged}
+    missing_pages = list(pages)
+    arcs = {arc.id: arc for arc in missing_pages if not arc.merged}
     gone = {merge.absorb for place, merge in accepted.merges.items() if place in done}
     checks: dict[str, bool] = {
         **{place: _joined(arcs, edge.source, edge.target) for place, edge in accepted.edges.items()},
@@ -35,7 +35,7 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
         },
         **{place: bool(_of(arcs, each.arc, "summary")) for place, each in accepted.summaries.items()},
         **{place: bool(_of(arcs, each.arc, "synthesized")) for place, each in accepted.syntheses.items()},
-        **_signals(accepted, found),
+        **_signals(accepted, missing_pages),
     }
     # An edge of an arc that a merge took along is shown by the arc that took it.
     moved = {place for place, edge in accepted.edges.items() if edge.source in gone}

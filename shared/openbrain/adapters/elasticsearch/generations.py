@@ -82,20 +82,20 @@ class Generations(Generic[Entry]):
             if not await self._client.indices.exists(index=index):
                 await self._create(index, mappings, settings)
             await self._client.cluster.health(index=index, wait_for_status="yellow", timeout="5s")
-            standing = (await self._client.indices.get(index=index)).body[index]
-            await self._keep_refresh(index, standing)
+            existing = (await self._client.indices.get(index=index)).body[index]
+            await self._keep_refresh(index, existing)
             await self._keep_aliases(index)
-        made_by = standing["mappings"].get("_meta", {}).get("builder")
+        made_by = existing["mappings"].get("_meta", {}).get("builder")
         if made_by != self._builder:
             raise SetupError(
                 f"index {index} was made by builder {made_by}, this is {self._builder}: rebuild it under another name"
             )
-        await self._add_properties(index, ours, standing["mappings"]["properties"])
-        return dict(standing["mappings"]["properties"])
+        await self._add_properties(index, ours, existing["mappings"]["properties"])
+        return dict(existing["mappings"]["properties"])
 
-    async def _add_properties(self, index: str, ours: Mapping[str, Any], standing: Mapping[str, Any]) -> None:
+    async def _add_properties(self, index: str, ours: Mapping[str, Any], existing: Mapping[str, Any]) -> None:
         """Add fields that an index of an earlier version lacks."""
-        missing = {name: ours[name] for name in ours if name not in standing}
+        missing = {name: ours[name] for name in ours if name not in existing}
         if missing:
             with translated():
                 await self._client.indices.put_mapping(index=index, properties=missing)
@@ -117,15 +117,15 @@ class Generations(Generic[Entry]):
             if error.error != "resource_already_exists_exception":
                 raise
 
-    async def _keep_refresh(self, index: str, standing: Mapping[str, Any]) -> None:
-        if standing["settings"]["index"].get("refresh_interval") != self._refresh:
+    async def _keep_refresh(self, index: str, existing: Mapping[str, Any]) -> None:
+        if existing["settings"]["index"].get("refresh_interval") != self._refresh:
             await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
 
     async def _keep_aliases(self, index: str) -> None:
         """Add missing aliases; a plain name points where the alias points."""
-        standing = await self._aliases()
-        serving = next(iter(standing.get(self._alias, ())), index)
-        missing = [name for name in (self._alias, *await self._own_names(standing)) if name not in standing]
+        existing = await self._aliases()
+        serving = next(iter(existing.get(self._alias, ())), index)
+        missing = [name for name in (self._alias, *await self._own_names(existing)) if name not in existing]
         if missing:
             actions = [{"add": {"index": serving, "alias": name}} for name in missing]
             await self._client.indices.update_aliases(actions=actions)
@@ -134,8 +134,8 @@ class Generations(Generic[Entry]):
         """The indexes behind each of our names that is an alias."""
         # By patterns, so that an alias which nobody has is no error.
         names = (self._alias, *self._plain)
-        found = await self._client.indices.get_alias(name=[f"{name}*" for name in names])
-        behind = {name: [index for index, of in found.items() if name in of["aliases"]] for name in names}
+        indices = await self._client.indices.get_alias(name=[f"{name}*" for name in names])
+        behind = {name: [index for index, of in indices.items() if name in of["aliases"]] for name in names}
         return {name: indexes for name, indexes in behind.items() if indexes}
 
     async def _is_taken(self, name: str) -> bool:
@@ -145,12 +145,12 @@ class Generations(Generic[Entry]):
         except AuthorizationException:
             return True
 
-    async def _own_names(self, standing: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    async def _own_names(self, existing: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """The plain names but for those that somebody else's index or alias has."""
         own = []
         for name in self._plain:
-            others = [index for index in standing.get(name, ()) if not index.startswith(f"{self._alias}-")]
-            if others or (name not in standing and await self._is_taken(name)):
+            others = [index for index in existing.get(name, ()) if not index.startswith(f"{self._alias}-")]
+            if others or (name not in existing and await self._is_taken(name)):
                 _log.warning("elasticsearch.name_taken", name=name, message="another index has it: it stays as it is")
             else:
                 own.append(name)
@@ -207,12 +207,12 @@ class Generations(Generic[Entry]):
             raise missing()
         return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
 
-    async def search(self, name: str, asked: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+    async def search(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
-        if not asked:
+        if not searches:
             return []
         lines: list[Mapping[str, Any]] = []
-        for each in asked:
+        for each in searches:
             lines += ({"allow_partial_search_results": False}, {**_IDS_ALONE, **each})
         with translated():
             answer = await self._client.msearch(index=self.index(name), searches=lines)
@@ -256,12 +256,12 @@ class Generations(Generic[Entry]):
         """Alias and plain names stand for this one alone; in one step, so that whoever reads one always finds it."""
         index = self.index(name)
         with translated():
-            standing = await self._aliases()
-            aliases = (self._alias, *await self._own_names(standing))
+            existing = await self._aliases()
+            aliases = (self._alias, *await self._own_names(existing))
             away = [
                 {"remove": {"index": each, "alias": alias}}
                 for alias in aliases
-                for each in standing.get(alias, ())
+                for each in existing.get(alias, ())
                 if each != index
             ]
             added = [{"add": {"index": index, "alias": alias}} for alias in aliases]

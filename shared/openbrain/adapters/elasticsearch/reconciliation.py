@@ -32,12 +32,12 @@ class Accounts:
         """One aggregation: the server adds up."""
         await self._refresh(index)
         answer = await self._search(index, size=0, aggs=_SUMS, track_total_hits=False)
-        found: dict[int, Sum] = {}
+        sums: dict[int, Sum] = {}
         for each in answer["aggregations"]["each"]["buckets"]:
             removed = each["removed"]["doc_count"]
             # A double holds whole numbers up to 2^53: two million entries of one bucket.
-            found[each["key"]] = Sum(each["doc_count"] - removed, int(each["digests"]["value"]), removed)
-        return found
+            sums[each["key"]] = Sum(each["doc_count"] - removed, int(each["digests"]["value"]), removed)
+        return sums
 
     async def highest(self, index: str) -> int:
         """One aggregation."""
@@ -94,9 +94,9 @@ class Accounts:
         with translated():
             await self._client.indices.refresh(index=index)
 
-    async def _search(self, index: str, **asked: Any) -> Mapping[str, Any]:
+    async def _search(self, index: str, **request: Any) -> Mapping[str, Any]:
         with translated():
-            answer = await self._client.search(index=index, allow_partial_search_results=False, **asked)
+            answer = await self._client.search(index=index, allow_partial_search_results=False, **request)
         return dict(answer.body)
 
 

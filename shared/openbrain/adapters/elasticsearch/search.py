@@ -84,10 +84,10 @@ def _values(names: tuple[str, ...], limit: int) -> Json:
     return own
 
 
-def _counts(found: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Count, ...]:
+def _counts(aggregations: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Count, ...]:
     return tuple(
         Count(each["key"], each["doc_count"], _counts(each[names[1]], names[1:]) if len(names) > 1 else ())
-        for each in found["buckets"]
+        for each in aggregations["buckets"]
     )
 
 

@@ -80,10 +80,10 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
         """One request for all."""
         filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
-        asked = [_words(each, filters[each.condition]) for each in searches]
+        queries = [_words(each, filters[each.condition]) for each in searches]
         return [
             [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
-            for hits in await self._generations.search(name, asked)
+            for hits in await self._generations.search(name, queries)
         ]
 
     async def find(
@@ -127,13 +127,13 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         return await asyncio.to_thread(self._marker.marks, query, texts)
 
 
-def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
-    words = asked.query.encode(errors="replace").decode()
+def _words(question: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
+    words = question.query.encode(errors="replace").decode()
     whole = {"match": {"text": {"query": words, "boost": 0.5}}}
     part = {"match": {"passages.text": {"query": words}}}
     best = {"nested": {"path": "passages", "score_mode": "max", "query": part, "boost": 0.5}}
     query = {"bool": {"should": [whole, best], "minimum_should_match": 1, "filter": within}}
-    return {"query": query, "size": asked.limit}
+    return {"query": query, "size": question.limit}
 
 
 def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
@@ -149,10 +149,10 @@ def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
 
 def _flat_metadata(metadata: Mapping[str, object]) -> dict[str, list[str]]:
     """`{"a": {"b": [1, "x"]}}` as `{"a.b": ["1", "x"]}`. Nulls are left out; true and false are written as in JSON."""
-    found: dict[str, list[str]] = {}
+    flat: dict[str, list[str]] = {}
     for path, value in _leaves("", metadata):
-        found.setdefault(path.replace("\0", " "), []).append(value)
-    return found
+        flat.setdefault(path.replace("\0", " "), []).append(value)
+    return flat
 
 
 def _leaves(path: str, value: object) -> Iterator[tuple[str, str]]:

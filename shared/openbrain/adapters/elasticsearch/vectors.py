@@ -40,8 +40,8 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
 
     async def prepare(self, name: str, dimensions: int) -> None:
         """Make the index of this generation; `SetupError` where dimensions differ or another builder made it."""
-        standing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
-        same_dimensions(dimensions, int(standing["vector"]["dims"]), self._generations.index(name))
+        existing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
+        same_dimensions(dimensions, int(existing["vector"]["dims"]), self._generations.index(name))
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
         """One bulk request for most batches; returns when a refresh has made it visible."""
@@ -65,14 +65,14 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
         filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
-            asked = [
+            queries = [
                 _knn(searches[place].vector, filters[searches[place].condition], passages)
                 for place, passages in wanted.items()
             ]
             # The server says (1 + cosine) / 2.
             return [
                 [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
-                for hits in await self._generations.search(name, asked)
+                for hits in await self._generations.search(name, queries)
             ]
 
         return await best_passages(ask, [each.limit for each in searches])

@@ -53,13 +53,13 @@ class MiniLM(OnnxSentences):
 
     async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
         pieces = await self._on(self._documents, self._all_pieces, inputs)
-        found = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._packed)
-        return [found[text] for text in inputs]
+        encoded = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._packed)
+        return [encoded[text] for text in inputs]
 
     async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
         pieces = self._all_pieces(queries)
-        found = await self._by_text(self._queries, pieces, QUERY_TOKENS_A_RUN, self._encoded)
-        encoded = (found[query] for query in queries)
+        by_text = await self._by_text(self._queries, pieces, QUERY_TOKENS_A_RUN, self._encoded)
+        encoded = (by_text[query] for query in queries)
         return [QueryEncoding(vector, array("f", states.tobytes())) for vector, states in encoded]
 
     def similarities(

@@ -37,14 +37,14 @@ Texts = Sequence[list[list[int]]]
 def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
     """The mean of each row's states, padding left out: (rows, dimensions)."""
     mask = (tokens != PADDING).astype(np.float32)
-    found: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
-    return found
+    mean: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
+    return mean
 
 
 def firsts(states: "NDArray[Any]", _tokens: "NDArray[Any]") -> "NDArray[Any]":
     """The state of each row's first token, which some models were trained to put all into."""
-    found: NDArray[Any] = states[:, 0]
-    return found
+    first: NDArray[Any] = states[:, 0]
+    return first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +126,8 @@ class OnnxSentences:
         done: dict[str, T] = {}
         most = tokens if self._kind.batches else 0
         for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, most):
-            found = await self._on(pool, work, [pieces[text] for text in batch])
-            done.update(zip(batch, found, strict=True))
+            vectors = await self._on(pool, work, [pieces[text] for text in batch])
+            done.update(zip(batch, vectors, strict=True))
         for text in pieces.keys() - done.keys():
             (done[text],) = await self._on(pool, work, [pieces[text]])
         return done
@@ -163,10 +163,10 @@ def check_weights(path: Path, digest: str, remedy: str) -> None:
     """`SetupError` where the file is missing or another one."""
     try:
         with path.open("rb") as weights:
-            found = hashlib.file_digest(weights, "sha256").hexdigest()
+            actual = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
         raise SetupError(f"the embedded model can't be read at {path} ({error.strerror}): {remedy}") from None
-    if found != digest:
+    if actual != digest:
         raise SetupError(f"{path} is not the model that was checked (sha256 {digest}): {remedy}")
 
 

@@ -64,8 +64,8 @@ def _words(text: str, model: Model) -> tuple[Sequence[int], Sequence[int]]:
     """Starts and token counts of the parts of a text that are not cut apart."""
     if model.wordpiece:
         return wordpiece.words(text)
-    found = [(match.start(), _estimate(match.group())) for match in _PIECE.finditer(text)]
-    return [start for start, _ in found], [count for _, count in found]
+    words = [(match.start(), _estimate(match.group())) for match in _PIECE.finditer(text)]
+    return [start for start, _ in words], [count for _, count in words]
 
 
 def _estimate(piece: str) -> int:

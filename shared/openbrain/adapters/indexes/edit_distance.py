@@ -11,10 +11,10 @@ def allowed(word: str) -> int:
 @lru_cache(65_536)
 def letters(word: str) -> int:
     """A bit a letter (some share one). An edit changes at most two of them."""
-    found = 0
+    mask = 0
     for letter in word:
-        found |= 1 << (ord(letter) & 63)
-    return found
+        mask |= 1 << (ord(letter) & 63)
+    return mask
 
 
 def near(word: str, other: str, most: int) -> bool:

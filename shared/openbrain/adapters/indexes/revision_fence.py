@@ -12,7 +12,7 @@ def highest_per_id(entries: Iterable[Entry]) -> dict[str, Entry]:
     """Each id once, with its highest revision; of equal ones the later."""
     highest: dict[str, Entry] = {}
     for entry in entries:
-        standing = highest.get(entry.id)
-        if standing is None or entry.revision >= standing.revision:
+        current = highest.get(entry.id)
+        if current is None or entry.revision >= current.revision:
             highest[entry.id] = entry
     return highest

@@ -59,19 +59,19 @@ def break_seal(folder: Path) -> Seal:
 
 def _same(path: Path, noted: _File) -> bool:
     try:
-        found = path.stat()
-        if found.st_size != noted.size:
+        stat = path.stat()
+        if stat.st_size != noted.size:
             return False
         # A copy has other times and the same content.
-        return found.st_mtime_ns == noted.mtime_ns or _crc(path) == noted.crc
+        return stat.st_mtime_ns == noted.mtime_ns or _crc(path) == noted.crc
     except OSError:
         return False
 
 
 def _noted(path: Path) -> _File:
     crc = _crc(path)
-    found = path.stat()
-    return _File(found.st_size, found.st_mtime_ns, crc)
+    stat = path.stat()
+    return _File(stat.st_size, stat.st_mtime_ns, crc)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -41,11 +41,11 @@ def _fault(entry: VectorEntry, dimensions: int) -> Invalid | None:
     return None
 
 
-def same_dimensions(asked: int, standing: int, name: str) -> None:
+def same_dimensions(wanted: int, existing: int, name: str) -> None:
     """`SetupError` with both numbers where a model doesn't fit an index."""
-    if asked != standing:
+    if wanted != existing:
         raise SetupError(
-            f"the vector index {name} holds vectors of {standing} numbers, the embedding model gives {asked}: "
+            f"the vector index {name} holds vectors of {existing} numbers, the embedding model gives {wanted}: "
             "set the model it was made with, or reindex into a new generation"
         )
 
@@ -63,11 +63,11 @@ async def best_passages(ask: Ask, limits: Sequence[int]) -> list[list[Hit]]:
     wanted = {place: min(MOST, limit + limit // 4) for place, limit in enumerate(limits)}
     while wanted:
         again: dict[int, int] = {}
-        for (place, passages), found in zip(wanted.items(), await ask(wanted), strict=True):
+        for (place, passages), scored in zip(wanted.items(), await ask(wanted), strict=True):
             best: dict[str, float] = {}
-            for memory_id, score in found:
+            for memory_id, score in scored:
                 best.setdefault(memory_id, score)
-            if len(best) >= limits[place] or len(found) < passages or passages == MOST:
+            if len(best) >= limits[place] or len(scored) < passages or passages == MOST:
                 hits[place] = [*starmap(Hit, islice(best.items(), limits[place]))]
             else:
                 again[place] = min(MOST, 4 * passages)

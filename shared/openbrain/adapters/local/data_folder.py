@@ -142,10 +142,10 @@ def report_full_disk(folder: Path) -> Iterator[None]:
 def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
     """Take the rights of group and others from an existing folder and all that is in it. `leave`: folders in it that
     are left alone. `SetupError` where that can't be done."""
-    found = folder.stat()
-    if found.st_uid != os.geteuid() and os.geteuid() != 0:
+    status = folder.stat()
+    if status.st_uid != os.geteuid() and os.geteuid() != 0:
         raise SetupError(
-            f"{folder} belongs to another user (uid {found.st_uid}), who can read all that is stored in it: choose a "
+            f"{folder} belongs to another user (uid {status.st_uid}), who can read all that is stored in it: choose a "
             f"folder of your own, as with --data {folder / 'brain'}"
         )
     # The folder first: then nobody else can come to what is in it.

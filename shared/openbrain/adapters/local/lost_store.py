@@ -27,8 +27,8 @@ def set_aside(folder: Path, database: Path) -> list[Path]:
 
 
 def _left(folder: Path) -> list[Path]:
-    found = [folder / name for name in INDEXES]
-    return [item for item in found if item.is_dir() and any(item.iterdir())]
+    left = [folder / name for name in INDEXES]
+    return [item for item in left if item.is_dir() and any(item.iterdir())]
 
 
 def _free(path: Path) -> Path:

@@ -61,7 +61,7 @@ class SecretDetector:
     def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
         """All are looked at together; each finding counts in the text that it stands in."""
         joined = _joined(texts)
-        if not may_hold_secret(joined) or not (found := findings(joined, self._rules)):
+        if not may_hold_secret(joined) or not (secrets := findings(joined, self._rules)):
             return [()] * len(texts)
         placed, at = [], 0
         for field, text in texts:
@@ -71,7 +71,7 @@ class SecretDetector:
             placed.append(
                 [
                     Finding(each.kind, _chars(raw, each.start - start), _chars(raw, each.end - start))
-                    for each in found
+                    for each in secrets
                     if each.start < end and each.end > start
                 ]
             )

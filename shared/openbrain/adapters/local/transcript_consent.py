@@ -20,8 +20,8 @@ def transcripts_allowed(data_dir: Path) -> bool:
 
 def transcripts_folder(data_dir: Path) -> Path | None:
     """The folder of transcripts; None until the user agreed, or where there are none."""
-    found = _read(data_dir)
-    folder = found.get("folder") if found.get("read") is True else None
+    consent = _read(data_dir)
+    folder = consent.get("folder") if consent.get("read") is True else None
     return Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None
 
 
@@ -35,7 +35,7 @@ def allow(data_dir: Path, folder: Path, *, read: bool) -> None:
 
 def _read(data_dir: Path) -> dict[str, Any]:
     try:
-        found: Any = json.loads((data_dir / FILE).read_bytes())
+        consent: Any = json.loads((data_dir / FILE).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return consent if isinstance(consent, dict) else {}

@@ -28,8 +28,8 @@ _PORTS = {"https": 443, "http": 80}
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
     """Resolve a name as the host does."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in addresses]
 
 
 class HttpPoster:

@@ -86,8 +86,10 @@ def _under(field: str, text: str) -> Sequence[Finding]:
     if not dot:
         return personal_data(text)
     before = len(key) + 2
-    found = personal_data(f"{key}: {text}")
-    return [Finding(each.kind, max(each.start - before, 0), each.end - before) for each in found if each.end > before]
+    findings = personal_data(f"{key}: {text}")
+    return [
+        Finding(each.kind, max(each.start - before, 0), each.end - before) for each in findings if each.end > before
+    ]
 
 
 def personal_data(text: str) -> Sequence[Finding]:
@@ -115,14 +117,14 @@ def _all(text: str) -> Iterator[Finding]:
     if _SOME_DIGITS.search(text) is None:
         return
     yield from _addresses(text)
-    for found in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", found[0])
+    for match in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", match[0])
         if _NETWORKS.fullmatch(digits) and luhn.is_valid(digits):
-            yield Finding("card", *found.span())
-    for found in _IBAN.finditer(text):
-        for end in reversed([each.start() for each in _END_OF_GROUP.finditer(found[0])]):
-            if iban.is_valid(found[0][:end]):
-                yield Finding("iban", found.start(), found.start() + end)
+            yield Finding("card", *match.span())
+    for match in _IBAN.finditer(text):
+        for end in reversed([each.start() for each in _END_OF_GROUP.finditer(match[0])]):
+            if iban.is_valid(match[0][:end]):
+                yield Finding("iban", match.start(), match.start() + end)
                 break
     for start, end in phones(text):
         yield Finding("phone", start, end)
@@ -131,27 +133,27 @@ def _all(text: str) -> Iterator[Finding]:
 
 
 def _with_at(text: str) -> Iterator[Finding]:
-    for found in _EMAIL.finditer(text):
-        if found["top"].lower() not in _NO_TOP and not found[0].startswith("git@"):
-            yield Finding("email", *found.span())
-    for found in _URL.finditer(text):
-        if not _NO_PASSWORD.search(found["account"]):
-            yield Finding("url-credentials", *found.span("account"))
+    for match in _EMAIL.finditer(text):
+        if match["top"].lower() not in _NO_TOP and not match[0].startswith("git@"):
+            yield Finding("email", *match.span())
+    for match in _URL.finditer(text):
+        if not _NO_PASSWORD.search(match["account"]):
+            yield Finding("url-credentials", *match.span("account"))
 
 
 def _addresses(text: str) -> Iterator[Finding]:
-    for found in _FOUR.finditer(text):
+    for match in _FOUR.finditer(text):
         try:
-            address = IPv4Address(found[0])
+            address = IPv4Address(match[0])
         except AddressValueError:
             continue
         if any(address in network for network in _NOBODYS) or max(address.packed) < _VERSION_PART:
             continue
-        if not _VERSION_BEFORE.search(text, max(0, found.start() - 16), found.start()):
-            yield Finding("ip-address", *found.span())
-    for found in _SIX.finditer(text):
+        if not _VERSION_BEFORE.search(text, max(0, match.start() - 16), match.start()):
+            yield Finding("ip-address", *match.span())
+    for match in _SIX.finditer(text):
         try:
-            IPv6Address(found[0])
+            IPv6Address(match[0])
         except AddressValueError:
             continue
-        yield Finding("ip-address", *found.span())
+        yield Finding("ip-address", *match.span())

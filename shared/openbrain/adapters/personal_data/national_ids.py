@@ -64,14 +64,14 @@ _UNLIKE: Final[Sequence[tuple[re.Pattern[str], str]]] = (
 def national_ids(text: str) -> Iterator[tuple[str, int, int]]:
     """The kind of each, as `national-id-de`, and its place."""
     for form, number in _UNLIKE:
-        for found in form.finditer(text):
-            if _adds_up(number, found[0]):
-                yield _kind(number), *found.span()
-    for found in _NAME.finditer(text):
-        numbers = next(numbers for office, numbers in _OFFICES if office.fullmatch(found["name"]))
-        if (accepted := _accepted(found["value"], numbers)) is not None:
+        for match in form.finditer(text):
+            if _adds_up(number, match[0]):
+                yield _kind(number), *match.span()
+    for match in _NAME.finditer(text):
+        numbers = next(numbers for office, numbers in _OFFICES if office.fullmatch(match["name"]))
+        if (accepted := _accepted(match["value"], numbers)) is not None:
             number, length = accepted
-            start = found.start("value")
+            start = match.start("value")
             yield _kind(number), start, start + length
 
 

@@ -22,16 +22,16 @@ _SHORTEST = 9
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
     """Their places. A number without its country counts where it is written as in North America, or called one."""
-    for found in _INTERNATIONAL.finditer(text):
-        if length := _length(found[0]):
-            yield found.start(), found.start() + length
-    for found in _AMERICAN.finditer(text):
-        if (number := _parsed(found[0], "US")) is not None and phonenumbers.is_valid_number(number):
-            yield found.span()
-    for found in _NAMED.finditer(text):
-        digits = sum(map(str.isdigit, found["value"]))
+    for match in _INTERNATIONAL.finditer(text):
+        if length := _length(match[0]):
+            yield match.start(), match.start() + length
+    for match in _AMERICAN.finditer(text):
+        if (number := _parsed(match[0], "US")) is not None and phonenumbers.is_valid_number(number):
+            yield match.span()
+    for match in _NAMED.finditer(text):
+        digits = sum(map(str.isdigit, match["value"]))
         if _DIGITS[0] <= digits <= _DIGITS[1]:
-            yield found.span("value")
+            yield match.span("value")
 
 
 def _length(value: str) -> int:

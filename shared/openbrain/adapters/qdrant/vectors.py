@@ -125,7 +125,7 @@ class QdrantVectors:
             ]
             with translated():
                 answers = await self._client.query_batch_points(collection, requests=requests, timeout=_left_s(ends))
-            return [[((each.payload or {})["memory_id"], each.score) for each in found.points] for found in answers]
+            return [[((each.payload or {})["memory_id"], each.score) for each in answer.points] for answer in answers]
 
         return await best_passages(ask, [search.limit for search in searches])
 
@@ -141,8 +141,8 @@ class QdrantVectors:
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """By the index of the field."""
         collection = await self._standing(name)
-        async for found in self._accounts.in_buckets(collection, buckets):
-            yield found
+        async for entry in self._accounts.in_buckets(collection, buckets):
+            yield entry
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
         """Page by page."""

@@ -62,8 +62,8 @@ def _examine(shard: EdgeShard) -> None:
     living: Any = None
     after = None
     while True:
-        found, after = shard.scroll(ScrollRequest(offset=after, limit=_PAGE, with_payload=True, with_vector=True))
-        for each in found:
+        points, after = shard.scroll(ScrollRequest(offset=after, limit=_PAGE, with_payload=True, with_vector=True))
+        for each in points:
             payload = each.payload or {}
             if "revision" not in payload or "mark" not in payload:
                 raise DamagedError("an entry has lost its fields")

@@ -42,7 +42,7 @@ from openbrain.adapters.indexes.seal import close_with_seal
 from openbrain.adapters.qdrant_edge.open_shard import engine, opened
 from openbrain.adapters.qdrant_edge.terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.domain.errors import TryLater
-from openbrain.domain.fast_frozen import maker
+from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
@@ -69,7 +69,7 @@ _VERSION_AT = 14
 """The position of the version in a UUID."""
 _BUCKETS = 2**16
 """More than there are: what stands above is the digest."""
-_made = maker(Standing)
+_made = fast_constructor(Standing)
 _STANDING = ["revision", "mark", "memory_id"]
 _AHEAD = 60 * MICROSECONDS
 """The horizon of the search for the next expiry."""
@@ -146,15 +146,15 @@ class Shard:
                 self._shard.flush()
                 self._unflushed = 0
 
-    def nearest(self, asked: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
+    def nearest(self, queries: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
         """(memory id, cosine) of the nearest passages, best first, for each."""
-        requests = [each.request() for each in asked]
+        requests = [each.request() for each in queries]
         with engine():
             if len(requests) == 1:
-                found = [self._shard.query(requests[0])]
+                results = [self._shard.query(requests[0])]
             else:
-                found = self._shard.query_batch(QueryBatchRequest(requests))
-            return [self._owned(points, each.memories) for each, points in zip(asked, found, strict=True)]
+                results = self._shard.query_batch(QueryBatchRequest(requests))
+            return [self._owned(points, each.memories) for each, points in zip(queries, results, strict=True)]
 
     def _owned(self, points: list[ScoredPoint], memories: int) -> list[tuple[str, float]]:
         """The first `memories`, and the others only where passages of one memory are among those: an id costs more
@@ -163,9 +163,9 @@ class Shard:
         # Reading a payload costs more yet, and passage 0 has its memory's id anyway.
         if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
             return first
-        found = [*first, *((str(each.id), each.score) for each in points[memories:])]
-        owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
-        return [(owners.get(point) or point, score) for point, score in found]
+        scores = [*first, *((str(each.id), each.score) for each in points[memories:])]
+        owners = self._owners([point for point, _ in scores if point[_VERSION_AT] == _PASSAGE])
+        return [(owners.get(point) or point, score) for point, score in scores]
 
     def _owners(self, points: list[str]) -> dict[str, str]:
         if not points:
@@ -201,28 +201,28 @@ class Shard:
     def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
         """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
         with engine():
-            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
-            found, following = self._shard.scroll(asked)
-            return [(each.payload or {})[field] for each in found], _text(following)
+            request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
+            points, following = self._shard.scroll(request)
+            return [(each.payload or {})[field] for each in points], _text(following)
 
     def entry_marks(self, after: str | None, limit: int) -> tuple[EntryMarks, str | None]:
         """Of the next points, and where to go on; None at the end."""
-        asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
+        request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
         with engine():
-            found, following = self._shard.scroll(asked)
-            read = [(each.payload or {})["mark"] for each in found]
-            removed = [str(found[place].id) for place, value in enumerate(read) if value < _BUCKETS]
+            points, following = self._shard.scroll(request)
+            read = [(each.payload or {})["mark"] for each in points]
+            removed = [str(points[place].id) for place, value in enumerate(read) if value < _BUCKETS]
         living = [mark(value % _BUCKETS, value // _BUCKETS) for value in read if value >= _BUCKETS]
         return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), _text(following)
 
     def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
         """Entries of these buckets among the next points, and where to go on."""
-        asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
+        request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
         with engine():
-            found, following = self._shard.scroll(asked)
-            every = [(each.id, each.payload or {}) for each in found]
-        standing = [_standing(str(point), stored) for point, stored in every if stored["mark"] % _BUCKETS in buckets]
-        return standing, _text(following)
+            points, following = self._shard.scroll(request)
+            every = [(each.id, each.payload or {}) for each in points]
+        entries = [_standing(str(point), stored) for point, stored in every if stored["mark"] % _BUCKETS in buckets]
+        return entries, _text(following)
 
     def drop_tombstones(self, before: int) -> int:
         """Remove old tombstones. Living entries have no such time."""

@@ -100,8 +100,8 @@ def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
         case OneOf(field, values):
             return tuple(term(field, value) for value in values)
         case AnyOf(conditions):
-            asked = [_any_of_words(each) for each in conditions]
-            return None if None in asked else tuple(word for words in asked for word in words or ())
+            parts = [_any_of_words(each) for each in conditions]
+            return None if None in parts else tuple(word for words in parts for word in words or ())
     return None
 
 

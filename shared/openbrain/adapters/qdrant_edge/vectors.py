@@ -227,17 +227,17 @@ class QdrantEdgeVectors:
             set_aside_index(self._path / name, f"the vector index {name} is damaged ({error})")
 
 
-async def _in_turns(shard: Shard, asked: Sequence[Nearest]) -> list[Passages]:
-    found: list[Passages] = []
+async def _in_turns(shard: Shard, queries: Sequence[Nearest]) -> list[Passages]:
+    results: list[Passages] = []
     together = TOGETHER
-    while len(found) < len(asked):
-        if found:
+    while len(results) < len(queries):
+        if results:
             await asyncio.sleep(0)
         begun = time.perf_counter()
-        found += shard.nearest(asked[len(found) : len(found) + together])
+        results += shard.nearest(queries[len(results) : len(results) + together])
         if time.perf_counter() - begun < TURN_S:
             together *= 2
-    return found
+    return results
 
 
 def _filter(condition: AllOf, shard: Shard) -> Filter:

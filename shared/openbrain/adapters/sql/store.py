@@ -15,8 +15,8 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import database_now
 from openbrain.adapters.sql.indexes.generations import SqlGenerations
+from openbrain.adapters.sql.indexes.index_entries import SqlExpectedEntries
 from openbrain.adapters.sql.indexes.index_marks import SqlIndexMarks
-from openbrain.adapters.sql.indexes.reconciling import SqlExpectedEntries
 from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.indexes.writers import SqlIndexWriters
 from openbrain.adapters.sql.memories.feedback import SqlUsage

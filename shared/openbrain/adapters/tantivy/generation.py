@@ -100,9 +100,9 @@ class Generation:
             return self._write(batches)
 
     def _write(self, batches: Sequence[Batch]) -> list[Failures]:
-        pending, standing, failures = self._fenced(batches)
+        pending, indexed, failures = self._fenced(batches)
         if pending:
-            self._commit([entry_id for entry_id in pending if entry_id in standing], chain(*pending.values()))
+            self._commit([entry_id for entry_id in pending if entry_id in indexed], chain(*pending.values()))
         return failures
 
     def _commit(self, removed: Iterable[str], added: Iterable[Document]) -> None:
@@ -125,8 +125,8 @@ class Generation:
 
     def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, list[Document]], Mapping[str, int], list[Failures]]:
         """The documents to write, what stands under their ids, and what can't become a document."""
-        standing = self._revisions({entry.id for batch in batches for entry in batch})
-        revisions = dict(standing)
+        indexed = self._revisions({entry.id for batch in batches for entry in batch})
+        revisions = dict(indexed)
         pending: dict[str, list[Document]] = {}
         failures: list[Failures] = []
         for batch in batches:
@@ -141,7 +141,7 @@ class Generation:
                 else:
                     revisions[entry.id] = entry.revision
             failures.append(failed)
-        return pending, standing, failures
+        return pending, indexed, failures
 
     def _keys(self, entry: TextEntry | Tombstone) -> Sequence[str]:
         return name_keys(entry.names, self._writing_english) if isinstance(entry, TextEntry) and entry.names else ()
@@ -149,12 +149,12 @@ class Generation:
     def _revisions(self, ids: Iterable[str]) -> dict[str, int]:
         searcher = self._index.searcher()
         # Most ids are new, and the term's frequency tells so for a fraction of a search.
-        found = {
+        revisions = {
             entry_id: address
             for entry_id in ids
             if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
         }
-        return dict(zip(found, reconciliation.numbers(searcher, "revision", list(found.values())), strict=True))
+        return dict(zip(revisions, reconciliation.numbers(searcher, "revision", list(revisions.values())), strict=True))
 
     def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
         hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
@@ -164,21 +164,21 @@ class Generation:
         """Best first, for each. A tombstone has no text, so that none is ever found."""
         scoring = Scoring(self._index.searcher(), self._fields)
         within = {item: compiled(item, self._fields) for item in {search.condition for search in searches}}
-        found: list[list[Hit]] = []
+        hits: list[list[Hit]] = []
         for item in searches:
             question = any_word(item.query, self._english, self._fields)
             if question is None or item.limit < 1:
-                found.append([])
+                hits.append([])
             else:
-                found.append(scoring.best(question, within[item.condition], item.limit))
-        return found
+                hits.append(scoring.best(question, within[item.condition], item.limit))
+        return hits
 
     def named(self, search: TextSearch) -> list[str]:
         """Memories with one of the keys of the query's words."""
         searcher = self._index.searcher()
-        asked = map(name_key, question_keys(search.query, english()))
+        question_terms = map(name_key, question_keys(search.query, english()))
         # Few of its words begin a name: to look each up costs a tenth of a search that finds nothing.
-        keys = [key for key in asked if searcher.doc_freq("keyword", key)]
+        keys = [key for key in question_terms if searcher.doc_freq("keyword", key)]
         if not keys or search.limit < 1:
             return []
         some = Query.const_score_query(Query.term_set_query(self._fields, "keyword", keys), 0.0)
@@ -194,8 +194,8 @@ class Generation:
         searcher = self._index.searcher()
         known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
         addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
-        found = reconciliation.standings(searcher, list(addresses.values()))
-        return dict(zip(addresses, found, strict=True))
+        entries = reconciliation.standings(searcher, list(addresses.values()))
+        return dict(zip(addresses, entries, strict=True))
 
     def sums(self) -> Mapping[int, Sum]:
         """By bucket."""

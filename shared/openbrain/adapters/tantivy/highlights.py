@@ -56,7 +56,7 @@ class Marker:
     def marks(self, query: TextQuery, texts: Sequence[str]) -> list[list[Span]]:
         """For each text, in order, overlapping ones joined."""
         stems = list(dict.fromkeys(item.stem for item in words_of(query.words, self._analyzer)))
-        phrases = [found for phrase in query.phrases if (found := phrase_of(phrase, self._analyzer)) is not None]
+        phrases = [analyzed for phrase in query.phrases if (analyzed := phrase_of(phrase, self._analyzer)) is not None]
         fuzzy = {stem: allowed(stem) for stem in stems[:FUZZY_WORDS]} if query.fuzzy else {}
         known = dict.fromkeys(stems, True)
 

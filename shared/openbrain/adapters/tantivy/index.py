@@ -160,11 +160,11 @@ class TantivyText:
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """`parts` are segments. Tombstones in them are written again here; the living are the caller's to write."""
         generation = self._prepared(name).generation
-        found = await asyncio.to_thread(generation.unclean, parts)
-        if found.tombstones:
-            await self.write(name, found.tombstones)
-            found = await asyncio.to_thread(generation.unclean, found.segments)
-        return Scrubbed(details={"product": "tantivy"}, parts=found.segments, again=found.memories)
+        unclean = await asyncio.to_thread(generation.unclean, parts)
+        if unclean.tombstones:
+            await self.write(name, unclean.tombstones)
+            unclean = await asyncio.to_thread(generation.unclean, unclean.segments)
+        return Scrubbed(details={"product": "tantivy"}, parts=unclean.segments, again=unclean.memories)
 
     async def expose(self, name: str) -> None:
         """Nobody else can read it."""
@@ -175,8 +175,8 @@ class TantivyText:
 
     def _drop(self, name: str) -> None:
         with self._opening:
-            if (standing := self._open.pop(name, None)) is not None:
-                self._close_one(standing)
+            if (generation := self._open.pop(name, None)) is not None:
+                self._close_one(generation)
             remove_folder(self._path / name)
 
     async def check(self) -> Checked:
@@ -194,6 +194,6 @@ class TantivyText:
             self._open.clear()
 
     @staticmethod
-    def _close_one(standing: _Open) -> None:
-        standing.commits.close()
-        standing.generation.close()
+    def _close_one(generation: _Open) -> None:
+        generation.commits.close()
+        generation.generation.close()

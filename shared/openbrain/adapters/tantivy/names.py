@@ -41,17 +41,17 @@ def question_keys(question: str, analyzer: TextAnalyzer) -> list[str]:
 def hold_names(question: str, names: Sequence[Sequence[str]]) -> list[bool]:
     """Of each memory's names, whether one stands in the question. A name without indexed words never does."""
     analyzer = english()
-    asked = {word.position: word for word in _words(question, analyzer)}
-    return [any(_stands(_words(name, analyzer), asked) for name in several) for several in names]
+    words = {word.position: word for word in _words(question, analyzer)}
+    return [any(_stands(_words(name, analyzer), words) for name in several) for several in names]
 
 
-def _stands(name: Sequence[_Word], asked: Mapping[int, _Word]) -> bool:
+def _stands(name: Sequence[_Word], words: Mapping[int, _Word]) -> bool:
     return bool(name) and any(
         all(
-            (there := asked.get(start + item.position - name[0].position)) is not None and _meant(there, item)
+            (there := words.get(start + item.position - name[0].position)) is not None and _meant(there, item)
             for item in name
         )
-        for start in asked
+        for start in words
     )
 
 

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from tantivy import DocAddress, FieldType, Query, Schema, Searcher
 
 from openbrain.adapters.tantivy.documents import memory_id
-from openbrain.domain.fast_frozen import maker
+from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import EntryMarks, Standing, Sum
 
 AT_ONCE = 400
 """Entries looked at between two turns: about 2 ms of the interpreter."""
-_standing = maker(Standing)
+_standing = fast_constructor(Standing)
 _SUMS = {
     "each": {
         "terms": {"field": "bucket", "size": BUCKETS, "segment_size": BUCKETS},
@@ -22,17 +22,17 @@ _SUMS = {
 
 def sums(searcher: Searcher) -> Mapping[int, Sum]:
     """By bucket."""
-    found: dict[int, Sum] = {}
+    by_bucket: dict[int, Sum] = {}
     for item in searcher.aggregate(Query.all_query(), _SUMS)["each"]["buckets"]:
         removed = sum(part["doc_count"] for part in item["removed"]["buckets"] if part["key"])
-        found[int(item["key"])] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
-    return found
+        by_bucket[int(item["key"])] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
+    return by_bucket
 
 
 def highest(searcher: Searcher) -> int:
     """Of all revisions."""
-    found = searcher.aggregate(Query.all_query(), {"highest": {"max": {"field": "revision"}}})
-    return int(found["highest"]["value"] or 0)
+    result = searcher.aggregate(Query.all_query(), {"highest": {"max": {"field": "revision"}}})
+    return int(result["highest"]["value"] or 0)
 
 
 def in_buckets(searcher: Searcher, fields: Schema, buckets: Collection[int]) -> Iterator[list[Standing]]:
@@ -76,10 +76,10 @@ def old_tombstones(searcher: Searcher, fields: Schema, before: int) -> list[str]
 def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:
     """The stored states."""
     columns = [numbers(searcher, name, list(places)) for name in ("revision", "bucket", "digest", "tombstone")]
-    found = []
+    states = []
     for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):
         owner = memory_id(searcher.doc(place))
-        found.append(
+        states.append(
             _standing(
                 id=owner,
                 memory_id=owner,
@@ -89,7 +89,7 @@ def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing
                 tombstone=bool(tombstone),
             )
         )
-    return found
+    return states
 
 
 def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:

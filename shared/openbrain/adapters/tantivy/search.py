@@ -28,10 +28,10 @@ class Reader:
         self, query: TextQuery, condition: AllOf, limit: int, after: Place | None, facets: Sequence[str], values: int
     ) -> Found:
         """Find the hits of a query."""
-        asked = question(query, self.analyzer, self.fields)
-        if asked is None or limit < 1:
+        parsed = question(query, self.analyzer, self.fields)
+        if parsed is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
-        within = filtered(asked, self._whole(condition))
+        within = filtered(parsed, self._whole(condition))
         hits, total = self._page(within, limit, after)
         counted = {name: self._counted((name,), within, values) for name in facets}
         return Found(hits=hits, total=total, facets=counted)
@@ -45,38 +45,38 @@ class Reader:
 
     def _counted(self, names: tuple[str, ...], within: Query, limit: int) -> tuple[Count, ...]:
         prefix = keyword(names[0], "")
-        found = []
+        counts = []
         for term, count in self.searcher.terms_with_prefix("keyword", prefix, within, limit):
             parts: tuple[Count, ...] = ()
             if len(names) > 1:
                 this = Query.term_query(self.fields, "keyword", term, "basic")
                 both = Query.boolean_query([(Occur.Must, within), (Occur.Must, this)])
                 parts = self._counted(names[1:], both, limit)
-            found.append(Count(term.removeprefix(prefix), count, parts))
-        return tuple(found)
+            counts.append(Count(term.removeprefix(prefix), count, parts))
+        return tuple(counts)
 
     def _page(self, within: Query, limit: int, after: Place | None) -> tuple[list[Hit], int]:
         """tantivy knows no page after a hit, and orders hits of one score by their place on disk: so the best are
         asked for, as many as may be needed, and where a score may go on beyond them, twice as many."""
         most = max(1, self.searcher.num_docs)
-        asked = min(most, (after.rank if after else 0) + limit + 1)
+        most_hits = min(most, (after.rank if after else 0) + limit + 1)
         total = 0
         while True:
             # What matches is counted once: a search that counts can't skip what is not among the best.
-            result = self.searcher.search(within, limit=asked, count=not total)
+            result = self.searcher.search(within, limit=most_hits, count=not total)
             total = total or int(result.count)  # type: ignore[attr-defined]  # not in its stub
-            found: list[_Scored] = result.hits
-            whole = len(found) < asked or asked >= most
+            scored: list[_Scored] = result.hits
+            whole = len(scored) < most_hits or most_hits >= most
             if not whole:
-                found = [item for item in found if item[0] > found[-1][0]]
-            hits = self._following(found, limit, after)
+                scored = [item for item in scored if item[0] > scored[-1][0]]
+            hits = self._following(scored, limit, after)
             if whole or len(hits) >= limit:
                 return hits, total
-            asked = min(most, asked * 2)
+            most_hits = min(most, most_hits * 2)
 
-    def _following(self, found: Sequence[_Scored], limit: int, after: Place | None) -> list[Hit]:
+    def _following(self, scored: Sequence[_Scored], limit: int, after: Place | None) -> list[Hit]:
         hits: list[Hit] = []
-        for score, several in groupby(found, key=lambda item: item[0]):
+        for score, several in groupby(scored, key=lambda item: item[0]):
             if len(hits) >= limit or score <= 0:
                 break
             if after is None or score <= after.score:
@@ -89,7 +89,7 @@ class Reader:
 def question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
     """None where nothing is asked that the index could hold."""
     words = [(Occur.Should, word) for word in _words(query, analyzer, fields)]
-    known = [found for phrase in query.phrases if (found := phrase_of(phrase, analyzer)) is not None]
+    known = [analyzed for phrase in query.phrases if (analyzed := phrase_of(phrase, analyzer)) is not None]
     phrases = [(Occur.Must, _phrase(item, fields)) for item in known]
     return Query.boolean_query([*phrases, *words]) if phrases or words else None
 

@@ -57,8 +57,8 @@ class Thoughts:
         self, /, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
     ) -> Sequence[ThoughtAnswer]:
         """The nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
-        asked = {"query": query, "limit": limit, "min_similarity": min_similarity, **filters}
-        body = {name: value for name, value in asked.items() if value is not None}
+        request = {"query": query, "limit": limit, "min_similarity": min_similarity, **filters}
+        body = {name: value for name, value in request.items() if value is not None}
         return (await self._wire.ask(ThoughtList, "POST", "/v1/search", body=body)).root
 
     async def recent_thoughts(

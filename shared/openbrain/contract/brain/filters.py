@@ -145,8 +145,8 @@ class SubjectFilters(BrowseFilters):
 
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
         """With what the database alone is asked for."""
-        asked = super().criteria(authors, only_project=only_project)
-        return replace(asked, speakers=self.speaker, says=self.matching or "")
+        criteria = super().criteria(authors, only_project=only_project)
+        return replace(criteria, speakers=self.speaker, says=self.matching or "")
 
 
 class BrowseQuery(BrowseFilters, QueryString):

@@ -36,7 +36,7 @@ def pair(key: str, value: object) -> str:
     return f"{key}={text}" if len(text) <= METADATA_VALUE_CHARS and _KEY.fullmatch(key) else ""
 
 
-def parts(asked: str) -> tuple[str, str]:
+def parts(text: str) -> tuple[str, str]:
     """Key and value of a pair; two empty ones for what is none."""
-    key, equals, value = asked.partition("=")
+    key, equals, value = text.partition("=")
     return (key, value) if equals and _KEY.fullmatch(key) and len(value) <= METADATA_VALUE_CHARS else ("", "")

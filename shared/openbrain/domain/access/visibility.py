@@ -153,11 +153,11 @@ def _audiences(viewer: Viewer) -> tuple[str, ...]:
 
 
 def _asked(criteria: Criteria) -> Sequence[Condition]:
-    asked: list[Condition] = []
+    conditions: list[Condition] = []
     if criteria.org:
-        asked.append(Equals("org", criteria.org))
+        conditions.append(Equals("org", criteria.org))
     if criteria.project:
-        asked.append(_project(criteria.project, exactly=criteria.only_project))
+        conditions.append(_project(criteria.project, exactly=criteria.only_project))
     for field, values in (
         ("type", criteria.types),
         ("memory_scope", criteria.scopes),
@@ -167,19 +167,19 @@ def _asked(criteria: Criteria) -> Sequence[Condition]:
         ("speaker", criteria.speakers),
     ):
         if values:
-            asked.append(OneOf(field, tuple(str(value) for value in values)))
-    asked.extend(Equals(METADATA_PAIRS, pair) for pair in criteria.metadata)
+            conditions.append(OneOf(field, tuple(str(value) for value in values)))
+    conditions.extend(Equals(METADATA_PAIRS, pair) for pair in criteria.metadata)
     if criteria.min_confidence is not None:
-        asked.append(AtLeast("confidence", criteria.min_confidence))
+        conditions.append(AtLeast("confidence", criteria.min_confidence))
     if criteria.max_confidence is not None:
-        asked.append(LessThan("confidence", math.nextafter(criteria.max_confidence, math.inf)))
+        conditions.append(LessThan("confidence", math.nextafter(criteria.max_confidence, math.inf)))
     if criteria.since is not None:
-        asked.append(AtLeast("occurred_at", criteria.since))
+        conditions.append(AtLeast("occurred_at", criteria.since))
     if criteria.until is not None:
-        asked.append(LessThan("occurred_at", criteria.until))
+        conditions.append(LessThan("occurred_at", criteria.until))
     if criteria.says:
-        asked.append(Says(criteria.says))
-    return asked
+        conditions.append(Says(criteria.says))
+    return conditions
 
 
 def _project(project: str, *, exactly: bool) -> Condition:

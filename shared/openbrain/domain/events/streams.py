@@ -174,8 +174,8 @@ GROUPS: tuple[str, ...] = tuple(dict.fromkeys(group for spec in STREAMS for grou
 
 def every_stream(bound_workspaces: Iterable[str] = ()) -> dict[str, StreamSpec]:
     """Every stream by its name without the prefix, also of each bound workspace."""
-    found: dict[str, StreamSpec] = {}
+    streams: dict[str, StreamSpec] = {}
     for spec in STREAMS:
         names = [spec.name, *(f"{spec.name}.{workspace}" for workspace in bound_workspaces if spec.per_workspace)]
-        found.update(dict.fromkeys(names, spec))
-    return found
+        streams.update(dict.fromkeys(names, spec))
+    return streams

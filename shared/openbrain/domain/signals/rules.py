@@ -162,10 +162,10 @@ def must_tell(before: Signal, after: Signal, now: int, times: SignalTimes) -> bo
     return worse or now - before.told_at >= times.dedupe
 
 
-def halted(standing: Halt | None, signal: Signal, given: Raise, now: int) -> Halt | None:
+def halted(existing: Halt | None, signal: Signal, given: Raise, now: int) -> Halt | None:
     """The halt of a signal that a halting raise came for: a new one, the standing one made wider or longer, or None
     where nothing changes. One that has ended stays so: whoever resumed knew of this signal."""
-    if standing is None:
+    if existing is None:
         return Halt(
             id=uuid7(now),
             workspace_id=signal.workspace_id,
@@ -178,14 +178,14 @@ def halted(standing: Halt | None, signal: Signal, given: Raise, now: int) -> Hal
             raised_at=given.at,
             expires_at=given.expires_at,
         )
-    if standing.state is not HaltState.OPEN:
+    if existing.state is not HaltState.OPEN:
         return None
     changed = replace(
-        standing,
-        scope=max(standing.scope, given.halt_scope, key=_WIDTH.__getitem__),
-        expires_at=_later(standing.expires_at, given.expires_at),
+        existing,
+        scope=max(existing.scope, given.halt_scope, key=_WIDTH.__getitem__),
+        expires_at=_later(existing.expires_at, given.expires_at),
     )
-    return None if changed == standing else changed
+    return None if changed == existing else changed
 
 
 def acknowledged(signal: Signal, actor: str, now: int) -> Signal:

@@ -83,11 +83,11 @@ def named(host: str, hosts: Sequence[str]) -> bool:
 def is_public(address: str) -> bool:
     """Whether an IP address, also one inside another, is one of the whole Internet's."""
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address) and any(found in item for item in _HOLDING_V4):
-        found = IPv4Address(int(found) & 0xFFFFFFFF)
-    if isinstance(found, IPv4Address):
-        return not any(found in item for item in _NOT_PUBLIC_V4)
-    return found in _GLOBAL_V6 and not any(found in item for item in _NOT_PUBLIC_V6)
+    if isinstance(ip, IPv6Address) and any(ip in item for item in _HOLDING_V4):
+        ip = IPv4Address(int(ip) & 0xFFFFFFFF)
+    if isinstance(ip, IPv4Address):
+        return not any(ip in item for item in _NOT_PUBLIC_V4)
+    return ip in _GLOBAL_V6 and not any(ip in item for item in _NOT_PUBLIC_V6)

@@ -36,7 +36,7 @@ def plain(text: str) -> str:
 
 def model_text(text: str) -> str:
     """The text with what nobody sees, and what begins a mark of a chat template, as escapes (`\\x3c` for `<`)."""
-    return TEMPLATE_MARK.sub(lambda found: f"\\x{ord(found[0]):02x}", plain(text))
+    return TEMPLATE_MARK.sub(lambda match: f"\\x{ord(match[0]):02x}", plain(text))
 
 
 def one_line(text: str) -> str:

@@ -43,13 +43,13 @@ def character_class(*tables: str) -> str:
 
 def coarse_class(*tables: str) -> str:
     """The ranges, and what lies between them beyond the first plane: ranges there make a search slow."""
-    found = list(_ranges(tables))
-    planes = {low >> 16: (low, high) for low, high in found if low > 0xFFFF}
-    for low, high in found:
+    exact = list(_ranges(tables))
+    planes = {low >> 16: (low, high) for low, high in exact if low > 0xFFFF}
+    for low, high in exact:
         if low > 0xFFFF:
             lowest, highest = planes[low >> 16]
             planes[low >> 16] = min(low, lowest), max(high, highest)
-    ranges = [*(item for item in found if item[0] <= 0xFFFF), *planes.values()]
+    ranges = [*(item for item in exact if item[0] <= 0xFFFF), *planes.values()]
     return "".join(f"{_written(low)}-{_written(high)}" for low, high in ranges)
 
 

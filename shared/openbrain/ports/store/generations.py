@@ -94,9 +94,9 @@ class Generations(Protocol):
         """Write it no more; again: the same. `NotFound` for an unknown one, `Conflict` for the one that serves."""
 
     async def lost(self, generation: Generation) -> None:
-        """Note that the index lacks what it held, until `whole` is called. Again: as it was first noted."""
+        """Note that the index lacks what it held, until `completed` is called. Again: as it was first noted."""
 
-    async def whole(self, generation: Generation, epoch: int) -> bool:
+    async def completed(self, generation: Generation, epoch: int) -> bool:
         """Note that the index is complete, and its epoch. False, and nothing is noted, where it was lost or found again
         since `generation` was read."""
 

@@ -135,7 +135,7 @@ class Memories(Protocol):
         """Of those of these memories that live, are within the condition and have a turn in a session, which; and of
         what stands so many turns behind them (before them: negative) in the same session. By memory id."""
 
-    async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
+    async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """Living memories of the session of this one, within the condition: by how many turns lie between, then by the
         time between."""
 

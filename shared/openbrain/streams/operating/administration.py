@@ -19,7 +19,7 @@ from openbrain.streams.redis.keys import retry_states
 
 
 @contextmanager
-def answering(doing: str) -> Iterator[None]:
+def errors_as_try_later(doing: str) -> Iterator[None]:
     """Raise errors of redis-py as `TryLater`."""
     try:
         yield
@@ -33,31 +33,31 @@ class RedisStreams(Connecting):
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
         known = every_stream(self._settings.bound_workspaces)
         wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
-        with answering("a look at the streams"):
+        with errors_as_try_later("a look at the streams"):
             return await inspection.look(self._client, self._settings, wanted, outside)
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
-        with answering("counting"):
+        with errors_as_try_later("counting"):
             return await inspection.span(self._client, self._settings.prefix + stream, from_id, to_id)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
-        with answering("the list of dead letters"):
+        with errors_as_try_later("the list of dead letters"):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
         box = listing.box_of(letter, self._boxes())
         if box is None:
             return None
-        with answering("the dead letter"):
+        with errors_as_try_later("the dead letter"):
             return await listing.one(self._client, *box)
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        with answering("counting dead letters"):
+        with errors_as_try_later("counting dead letters"):
             return await listing.count(self._client, self._boxes(wanted), wanted)
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
         full = self._settings.prefix + stream
-        with answering("the group"):
+        with errors_as_try_later("the group"):
             if not await self._client.exists(full):
                 at_end = False
             start = await self._end(full) if at_end else ("0",)
@@ -76,7 +76,7 @@ class RedisStreams(Connecting):
 
     async def drop_group(self, stream: str, group: str) -> int:
         full = self._settings.prefix + stream
-        with answering("the group"):
+        with errors_as_try_later("the group"):
             info = (await groups_of(self._client, full)).get(group)
             if info is None:
                 raise NotFound("the stream has no such group")

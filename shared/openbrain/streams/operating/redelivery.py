@@ -11,7 +11,7 @@ from openbrain.ports.streams import Burial, DeadFilter, DeadLetter, HandedOver, 
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters import listing, replay, stuck_entries
 from openbrain.streams.dead_letters.listing import Box
-from openbrain.streams.operating.administration import answering
+from openbrain.streams.operating.administration import errors_as_try_later
 from openbrain.streams.redis.connection import ask
 
 _NEWEST = 200
@@ -25,18 +25,18 @@ class Redelivery:
 
     async def now(self) -> int:
         """Milliseconds by the server's clock: entries added from now on have no smaller id."""
-        with answering("the work"):
+        with errors_as_try_later("the work"):
             seconds, micros = await self._client.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
         """Hand entries over like `replay.hand_over`."""
-        with answering("the replay"):
+        with errors_as_try_later("the replay"):
             return await replay.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
 
     async def unsettled(self, stream: str, group: str) -> int:
         """The number of a replay's entries that the group has not settled; with none the replay is removed."""
-        with answering("the replay"):
+        with errors_as_try_later("the replay"):
             return await replay.drop_settled(self._client, self._full(stream), group)
 
     async def tidy(self) -> None:
@@ -47,13 +47,13 @@ class Redelivery:
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """List dead letters like `ports.streams.StreamAdmin.dead`, with the entries' fields."""
-        with answering("the work on dead letters"):
+        with errors_as_try_later("the work on dead letters"):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
         """The existing letters of these ids."""
         letters = []
-        with answering("the work on dead letters"):
+        with errors_as_try_later("the work on dead letters"):
             for box, entries in self._by_box(names).items():
                 letters += [await listing.one(self._client, box, entry) for entry in entries]
         return [letter for letter in letters if letter is not None]
@@ -61,20 +61,20 @@ class Redelivery:
     async def revive(self, names: Sequence[str]) -> list[Revival]:
         """Give each again to its group, after which it is a dead letter no more; in any order."""
         done: list[Revival] = []
-        with answering("the work on dead letters"):
+        with errors_as_try_later("the work on dead letters"):
             for box, entries in self._by_box(names).items():
                 done += await listing.revive(self._client, box, entries)
         return done
 
     async def discard(self, names: Sequence[str]) -> int:
         """Remove these for good; how many there were."""
-        with answering("the work on dead letters"):
+        with errors_as_try_later("the work on dead letters"):
             return sum([await listing.discard(self._client, *item) for item in self._by_box(names).items()])
 
     async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
         """Take an entry out of a group's hands; again: as it was."""
         box = Box(stream, group, self._settings.prefix)
-        with answering("the burial"):
+        with errors_as_try_later("the burial"):
             done = await stuck_entries.dead_letter(self._client, self._full(stream), group, entry, why)
             if done is Burial.NOT_IN_HAND and await self._lies_in(box, entry):
                 return Burial.BURIED
@@ -86,7 +86,7 @@ class Redelivery:
 
     async def body(self, stream: str, entry: str) -> bytes | None:
         """The event of an entry."""
-        with answering("the burial"):
+        with errors_as_try_later("the burial"):
             return await stuck_entries.body_of(self._client, self._full(stream), entry)
 
     def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:

@@ -47,12 +47,12 @@ def waited_for(
     plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
 ) -> dict[str, tuple[str, ...]]:
     """The plan with the readers from outside that are registered."""
-    found = {stream: tuple(groups) for stream, groups in plan.items()}
+    waited = {stream: tuple(groups) for stream, groups in plan.items()}
     for item in outside:
         stream = settings.prefix + item.stream
-        if stream in found:
-            found[stream] = (*found[stream], item.name)
-    return found
+        if stream in waited:
+            waited[stream] = (*waited[stream], item.name)
+    return waited
 
 
 async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:

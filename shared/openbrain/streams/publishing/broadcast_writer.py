@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import BROADCAST
-from openbrain.streams.operating.administration import answering
+from openbrain.streams.operating.administration import errors_as_try_later
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.scripts import Script
@@ -52,25 +52,25 @@ def number_of(event: bytes) -> int:
 async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
     """The highest number that each stream (full name) has held since the server began it; 0 where there is none.
     `TryLater` while the server does not answer, as below."""
-    with answering(_WHAT):
+    with errors_as_try_later(_WHAT):
         ids = await _TOPS(client, streams)
     return [int(item.partition(b"-")[0] or 0) for item in ids]
 
 
 async def begin_anew(client: Redis, stream: str) -> None:
     """Take a stream (full name) away with all that it holds: its numbers begin at nothing."""
-    with answering(_WHAT):
+    with errors_as_try_later(_WHAT):
         await client.delete(stream)
 
 
 async def held(client: Redis, stream: str, number: int) -> bytes | None:
     """The event of this number, as the stream (full name) holds it."""
-    with answering(_WHAT):
+    with errors_as_try_later(_WHAT):
         entries = await ask(client, "XRANGE", stream, f"{number}-0", f"{number}-0")
     return next((fields.get(FIELD.encode()) for _, fields in entries), None)
 
 
 async def trim(client: Redis, stream: str, before: int) -> int:
     """Remove what is numbered below `before` from a stream (full name), in whole blocks; how many."""
-    with answering(_WHAT):
+    with errors_as_try_later(_WHAT):
         return await remove(client, stream, (before, 0))

@@ -23,11 +23,11 @@ class Stripping:
     detector: Detector
     admission: Admission
 
-    def fields(self, fields: Mapping[str, Any], found: Counter[str], place: str = "") -> dict[str, Any]:
+    def fields(self, fields: Mapping[str, Any], counts: Counter[str], place: str = "") -> dict[str, Any]:
         """Names of the fields that change."""
         texts = texts_of(fields)
         for (name, _), own in zip(texts, self.detector.find(texts), strict=True):
-            found.update(f"{place or name.partition('.')[0]}: {each.kind}" for each in own)
+            counts.update(f"{place or name.partition('.')[0]}: {each.kind}" for each in own)
         return admitted_fields(fields, self.admission)
 
     def holds(self, texts: Sequence[str]) -> bool:
@@ -46,7 +46,7 @@ class Normalising:
     tags: Mapping[str, str] = field(default_factory=dict)
     projects: Mapping[str, str] = field(default_factory=dict)
 
-    def memory(self, memory: Memory, found: Counter[str]) -> Memory:
+    def memory(self, memory: Memory, counts: Counter[str]) -> Memory:
         """The memory in these spellings; the same object where nothing is to change."""
         project = self.projects.get(memory.project, memory.project)
         tags = tuple(dict.fromkeys(self.tags.get(tag, tag) for tag in memory.tags))
@@ -54,7 +54,7 @@ class Normalising:
         content = memory.content if memory.identity else normalised_text(memory.content) or memory.content
         title = normalised_text(memory.title)
         after = replace(memory, content=content, title=title, tags=tags, project=project)
-        found.update(
+        counts.update(
             f"{name}: spelling"
             for name in ("content", "title", "tags", "project")
             if getattr(after, name) != getattr(memory, name)
@@ -70,32 +70,32 @@ class Cleaner:
     normalising: Normalising | None = None
 
     def __call__(self, said: Said) -> Cleaned | None:
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         memory, history = said.memory, said.history
         for each in self.stripping:
             own = {name: getattr(memory, name) for name in TEXTS}
-            memory = replace(memory, **each.fields(own, found))
-            history = [_line(each, line, found) for line in history]
+            memory = replace(memory, **each.fields(own, counts))
+            history = [_line(each, line, counts) for line in history]
         if self.normalising is not None and not memory.ended:
-            memory = self.normalising.memory(memory, found)
-        return Cleaned(Said(memory, tuple(history)), found) if found else None
+            memory = self.normalising.memory(memory, counts)
+        return Cleaned(Said(memory, tuple(history)), counts) if counts else None
 
 
-def _line(stripping: Stripping, line: HistoryText, found: Counter[str]) -> HistoryText:
+def _line(stripping: Stripping, line: HistoryText, counts: Counter[str]) -> HistoryText:
     parts: dict[str, Any] = {
         "before": line.before and orjson.loads(line.before),
         "after": line.after and orjson.loads(line.after),
         "note": line.note,
     }
-    changed = stripping.fields(parts, found, "history")
+    changed = stripping.fields(parts, counts, "history")
     texts = {name: part if name == "note" else orjson.dumps(part).decode() for name, part in changed.items()}
     before, after, note = (texts.get(name, getattr(line, name)) for name in ("before", "after", "note"))
     return HistoryText(line.id, before, after, note or "")
 
 
-def summary(found: Mapping[str, int]) -> str:
+def summary(counts: Mapping[str, int]) -> str:
     """For people: `2 email in content, 1 phone in history`."""
-    parts = [(place.partition(": "), number) for place, number in sorted(found.items())]
+    parts = [(place.partition(": "), number) for place, number in sorted(counts.items())]
     return ", ".join(f"{number} {kind} in {place}" for (place, _, kind), number in parts)
 
 

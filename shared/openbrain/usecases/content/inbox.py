@@ -15,8 +15,8 @@ async def shown_messages(
     is shown as withdrawn, whether or not the matcher has said so yet."""
     sees = matcher(visible(viewer, Criteria(), now))
     ids = [row.memory_id for row in rows if row.memory_id and row.withdrawn_at is None]
-    found = await memories.rows(ids) if ids else {}
-    seen = {memory.id: memory for memory in found.values() if memory.alive(now) and sees(memory)}
+    by_id = await memories.rows(ids) if ids else {}
+    seen = {memory.id: memory for memory in by_id.values() if memory.alive(now) and sees(memory)}
     return tuple(MessageAnswer.shown(row, seen.get(row.memory_id or "")) for row in rows)
 
 

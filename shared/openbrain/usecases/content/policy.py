@@ -35,16 +35,16 @@ class Step:
 
     def admit(self, texts: Sequence[NamedText], *, refusing: bool) -> Admitted:
         """After this step."""
-        found = self.detector.find(texts)
-        if not any(found):
+        findings = self.detector.find(texts)
+        if not any(findings):
             return Admitted([text for _, text in texts])
         if self.action is Action.LABEL:
             return Admitted([text for _, text in texts], (LABEL,))
         if self.action is Action.REFUSE and refusing:
-            field, own = next((field, own) for (field, _), own in zip(texts, found, strict=True) if own)
+            field, own = next((field, own) for (field, _), own in zip(texts, findings, strict=True) if own)
             raise Invalid(field, self.refusal.format(", ".join(dict.fromkeys(each.kind for each in own))))
         stands_for = self._hash if self.action is Action.HASH else _mask
-        return Admitted([replaced(text, own, stands_for) for (_, text), own in zip(texts, found, strict=True)])
+        return Admitted([replaced(text, own, stands_for) for (_, text), own in zip(texts, findings, strict=True)])
 
     def _hash(self, kind: str, value: str) -> str:
         spelled = _SPELLING.sub("", value).casefold()
@@ -118,10 +118,10 @@ def stripping(detector: Detector, action: Action, key: str = "") -> Admission:
     return Steps((Step(detector, action, "", key),))
 
 
-def replaced(text: str, found: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
+def replaced(text: str, findings: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
     """The text with something else for each finding: made of its kind and its value."""
     parts, at = [], 0
-    for each in found:
+    for each in findings:
         parts += [text[at : each.start], stands_for(each.kind, text[each.start : each.end])]
         at = each.end
     return "".join([*parts, text[at:]])

@@ -56,7 +56,7 @@ class VaultPages:
         return applied.written
 
     def _changes(self, clean: CleanText) -> list[Change]:
-        found: list[Change] = []
+        changes: list[Change] = []
         for entry in self.folder.walk():
             try:
                 raw = self.folder.read_bytes(entry.path)
@@ -64,8 +64,8 @@ class VaultPages:
             except (NotFound, Invalid, UnicodeDecodeError):
                 continue
             if (new := cleaned_page(text, clean)) != text:
-                found.append(Change(entry.path, sha256(raw), new.encode(), time_of=entry.path))
-        return found
+                changes.append(Change(entry.path, sha256(raw), new.encode(), time_of=entry.path))
+        return changes
 
 
 def cleaned_page(text: str, clean: CleanText) -> str:

@@ -35,26 +35,26 @@ async def accounting(
 ) -> AsyncIterator[Account]:
     """`account` part by part: each is about the rows that were added up so far, the last about all of them. Without
     `digests` an engine may only count."""
-    standing = await index.sums(generation.name, digests=digests)
+    indexed = await index.sums(generation.name, digests=digests)
     due: dict[int, Sum] = {}
     async for after, until in spans(expected_entries):
         for number, some in (await expected_entries.bucket_sums(generation, after, until)).items():
             due[number] = _plus(due.get(number, Sum()), some)
-        yield _account(due, standing)
-    yield _account(due, standing)
+        yield _account(due, indexed)
+    yield _account(due, indexed)
 
 
-def _account(due: Mapping[int, Sum], standing: Mapping[int, Sum]) -> Account:
+def _account(due: Mapping[int, Sum], indexed: Mapping[int, Sum]) -> Account:
     differing = frozenset(
         number
-        for number in due.keys() | standing.keys()
-        if not _equal(due.get(number, Sum()), standing.get(number, Sum()))
+        for number in due.keys() | indexed.keys()
+        if not _equal(due.get(number, Sum()), indexed.get(number, Sum()))
     )
-    return Account(due=_total(due.values()), standing=_total(standing.values()), differing=differing)
+    return Account(due=_total(due.values()), standing=_total(indexed.values()), differing=differing)
 
 
-def _equal(due: Sum, standing: Sum) -> bool:
-    return due.entries == standing.entries and standing.digests in (None, due.digests)
+def _equal(due: Sum, indexed: Sum) -> bool:
+    return due.entries == indexed.entries and indexed.digests in (None, due.digests)
 
 
 async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:

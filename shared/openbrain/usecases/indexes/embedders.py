@@ -76,7 +76,7 @@ class Embedders:
             return self.first
         raise reason
 
-    async def asking(self, generation: Generation) -> Embedder:
+    async def for_questions(self, generation: Generation) -> Embedder:
         """The model for questions to this generation: as `ready`, or the same model after documents are cut otherwise
         than they were for it. No document may be embedded by it then."""
         known = self._by_key.get(generation.model)
@@ -93,7 +93,7 @@ class Embedders:
                 return embedder
             raise
 
-    def cutting(self, generation: Generation) -> Embedder:
+    def for_passages(self, generation: Generation) -> Embedder:
         """A model of that name, for cutting texts into its inputs alone: nothing is asked of it, so that it may be
         away. `SetupError` where the name is unknown here."""
         return self._by_key.get(generation.model) or self._named(generation.model_name)

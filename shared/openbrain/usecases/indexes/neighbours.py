@@ -58,11 +58,11 @@ class Neighbours:
     async def placed(self, memories: Sequence[Memory]) -> Mapping[str, Placed]:
         """Memories whose vectors are of their current text."""
         generation = await self.serving()
-        found = await self._vectors.passages([memory.id for memory in memories], generation.model)
+        passages = await self._vectors.passages([memory.id for memory in memories], generation.model)
         return {
-            memory.id: Placed(memory, _direction(found[memory.id].vectors))
+            memory.id: Placed(memory, _direction(passages[memory.id].vectors))
             for memory in memories
-            if memory.id in found and found[memory.id].revision == memory.revision and found[memory.id].vectors
+            if memory.id in passages and passages[memory.id].revision == memory.revision and passages[memory.id].vectors
         }
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
@@ -90,8 +90,8 @@ class Neighbours:
             if hit.score >= least - _SLACK and hit.memory_id != one.memory.id
         ]
         rows = await self._memories.rows(sorted({other for _, other in pairs}))
-        found = await self.placed(list(rows.values()))
-        return [(one, found[other]) for one, other in pairs if other in found and _together(one, found[other])]
+        by_id = await self.placed(list(rows.values()))
+        return [(one, by_id[other]) for one, other in pairs if other in by_id and _together(one, by_id[other])]
 
 
 def _place(memory: Memory) -> Sequence[Condition]:

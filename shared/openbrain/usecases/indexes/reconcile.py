@@ -180,7 +180,7 @@ async def _too_much(
     def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:
         return [item for item in judge(rows.get(owner), of, generation.builder) if _too_much_of(item, living)]
 
-    suspects = [owner for owner, found in entries.items() if judged(owner, found)]
+    suspects = [owner for owner, indexed in entries.items() if judged(owner, indexed)]
     others = await _entries(index, generation, [rows[owner] for owner in suspects if owner in rows])
     here = {item.id for item in some}
     return [
@@ -205,7 +205,7 @@ async def unmarked(expected_entries: ExpectedEntries, generation: Generation) ->
             start = rows[-1].memory_id if len(rows) == AT_ONCE else None
 
 
-async def repair(store: Store, index: Index, generation: Generation, found: Sequence[Difference], now: int) -> None:
+async def repair(store: Store, index: Index, generation: Generation, faults: Sequence[Difference], now: int) -> None:
     """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
     ghosts = [
         Tombstone(
@@ -215,7 +215,7 @@ async def repair(store: Store, index: Index, generation: Generation, found: Sequ
             bucket=bucket_of(item.memory_id),
             at=now,
         )
-        for item in found
+        for item in faults
         if item.fault is Fault.GHOST
     ]
     if ghosts:
@@ -223,12 +223,12 @@ async def repair(store: Store, index: Index, generation: Generation, found: Sequ
         for error in failed.values():
             raise error
     seen: dict[str, int] = {}
-    for item in found:
+    for item in faults:
         if item.fault is Fault.AHEAD:
             seen[item.memory_id] = max(item.seen, seen.get(item.memory_id, 0))
     if seen:
         await store.index_marks.lift(seen)
-    again = {item.memory_id for item in found if item.fault not in (Fault.GHOST, Fault.AHEAD)}
+    again = {item.memory_id for item in faults if item.fault not in (Fault.GHOST, Fault.AHEAD)}
     if again:
         serves = generation.status == GenerationStatus.SERVING
         await store.outbox.announce_again(sorted(again), None if serves else generation.name)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import orjson
 
 from openbrain.domain.times import to_iso
-from openbrain.ports.cleaning import BesideRow
+from openbrain.ports.cleaning import OtherText
 from openbrain.ports.store.transfer import HistoryRow, Link, StoredMemory
 from openbrain.usecases.transfer.lines import FORMAT, FORMAT_VERSION
 
@@ -106,7 +106,7 @@ def lineage_line(link: Link) -> bytes:
     return as_line({"kind": "lineage", **named, "created_at": at})
 
 
-def beside_line(row: BesideRow) -> bytes:
+def other_text_line(row: OtherText) -> bytes:
     """`BesideLine`."""
     return as_line({"kind": "beside", "what": row.what, "data": row.data})
 

@@ -36,13 +36,13 @@ def sha256(data: bytes) -> str:
 
 def effective(changes: Iterable[Change]) -> list[Change]:
     """Changes that change something, by path. Invalid for a path that can't be written or is named twice."""
-    found: dict[str, Change] = {}
+    last: dict[str, Change] = {}
     for change in changes:
         if change.path.startswith(".") or "/." in checked(change.path):
             raise Invalid(change.path, "names that begin with a dot are no part of a vault")
-        if change.path in found:
+        if change.path in last:
             raise Invalid(change.path, "one plan changes a file once")
-        found[change.path] = change
-    if len(found) > limits.CHANGES:
+        last[change.path] = change
+    if len(last) > limits.CHANGES:
         raise Invalid("changes", f"at most {limits.CHANGES} in one plan")
-    return [found[path] for path in sorted(found) if found[path].before != found[path].digest]
+    return [last[path] for path in sorted(last) if last[path].before != last[path].digest]

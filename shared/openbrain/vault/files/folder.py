@@ -55,9 +55,9 @@ class Seen(NamedTuple):
     mode: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> "Seen":
+    def of(cls, status: os.stat_result) -> "Seen":
         """Of what the system told."""
-        return cls(found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
+        return cls(status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size, stat.S_IMODE(status.st_mode))
 
 
 def is_settled(mtime_ns: int, now_ns: int) -> bool:
@@ -122,30 +122,30 @@ class Folder:
 
     def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
         """Read a file, with what was known of it before it was read."""
-        with self._opened(relative) as (descriptor, found):
-            data = b"" if found.st_size > self.max_bytes else _read(descriptor, found.st_size, self.max_bytes)
-        if max(found.st_size, len(data)) > self.max_bytes:
+        with self._opened(relative) as (descriptor, status):
+            data = b"" if status.st_size > self.max_bytes else _read(descriptor, status.st_size, self.max_bytes)
+        if max(status.st_size, len(data)) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
-        return data, found
+        return data, status
 
     def stat(self, relative: str) -> Entry:
         """Of a regular file. NotFound where there is none."""
-        with self._opened(relative) as (_, found):
-            return Entry(relative, found.st_mtime_ns, found.st_size)
+        with self._opened(relative) as (_, status):
+            return Entry(relative, status.st_mtime_ns, status.st_size)
 
     def digest(self, relative: str) -> str | None:
         """SHA-256 of a file's bytes, in hex; None where there is no file. Invalid for a link: it is never written."""
-        found = self.digest_and_stat(relative)
-        return None if found is None else found[0]
+        read = self.digest_and_stat(relative)
+        return None if read is None else read[0]
 
     def digest_and_stat(self, relative: str) -> tuple[str, os.stat_result] | None:
         """Hash a file, with what was known of it before it was read."""
         try:
-            with self._opened(relative, links=False) as (descriptor, found):
-                if found.st_size <= _AT_ONCE:
-                    return hashlib.sha256(_read(descriptor, found.st_size, _ANY_SIZE)).hexdigest(), found
+            with self._opened(relative, links=False) as (descriptor, status):
+                if status.st_size <= _AT_ONCE:
+                    return hashlib.sha256(_read(descriptor, status.st_size, _ANY_SIZE)).hexdigest(), status
                 with os.fdopen(os.dup(descriptor), "rb") as file:
-                    return hashlib.file_digest(file, "sha256").hexdigest(), found
+                    return hashlib.file_digest(file, "sha256").hexdigest(), status
         except NotFound:
             return None
 
@@ -210,11 +210,11 @@ class Folder:
             if not links:
                 raise
             descriptor = self._open(self._resolved(relative))
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
             raise Invalid(relative, "not a regular file")
-        return _Opened(descriptor, found)
+        return _Opened(descriptor, status)
 
     def _open(self, relative: str) -> int:
         with self.parent(relative) as (folder, name):
@@ -312,13 +312,13 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read"))
         return
     try:
-        found = sorted(os.scandir(f"{root}/{below}"), key=attrgetter("name"))
+        entries = sorted(os.scandir(f"{root}/{below}"), key=attrgetter("name"))
     except FileNotFoundError:
         return
     except OSError as error:
         problems.append(Problem(below, 0, f"can't be listed: {error.strerror}"))
         return
-    for entry in found:
+    for entry in entries:
         name = entry.name
         path = below + name
         if name[0] == ".":

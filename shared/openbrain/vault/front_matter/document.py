@@ -123,14 +123,14 @@ class Front:
     def _read_again(self, before: "Front", key: str, value: Value) -> "Front":
         """Held against what was meant: what can't be changed by lines (an anchor, a map in one line) is left alone."""
         try:
-            found = read_entries(self.lines)
+            entries = read_entries(self.lines)
         except Refused as error:
             raise Invalid(key, f"can't be set here: {error.reason}") from None
-        others = {name: plain(entry.node) for name, entry in found.items() if name != key}
+        others = {name: plain(entry.node) for name, entry in entries.items() if name != key}
         meant = {name: plain(entry.node) for name, entry in before.entries.items() if name != key}
-        if others != meant or (value is not None and (key not in found or not _same(found[key].node, value))):
+        if others != meant or (value is not None and (key not in entries or not _same(entries[key].node, value))):
             raise Invalid(key, "can't be set without changing other keys: write each key on lines of its own")
-        return replace(self, entries=found)
+        return replace(self, entries=entries)
 
 
 def _same(node: Node, value: Value) -> bool:

@@ -46,20 +46,20 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
     if not (printable := whole.replace("\n", "").isprintable()) and _BREAKS.search(whole):
         number = next(number for number, line in enumerate(whole.split("\n")) if _BREAKS.search(line))
         raise Refused(number, "lines end with LF or CRLF, not with other separators")
-    found = _simple_entries(whole, printable=printable)
-    if found is None:
+    pairs = _simple_entries(whole, printable=printable)
+    if pairs is None:
         try:
-            found = entries("".join(lines))
+            pairs = entries("".join(lines))
         except Refused:
             bare = whole.split("\n")[:-1]
             mended = [_mended(bare, number) for number in range(len(bare))]
             if mended == bare:
                 raise
-            found = entries("\n".join(mended) + "\n")
-    behind = [*(line for _, line, _ in found[1:]), len(lines)]
+            pairs = entries("\n".join(mended) + "\n")
+    behind = [*(line for _, line, _ in pairs[1:]), len(lines)]
     return {
         key: Entry(key, node, line, end if end == line + 1 else _last(lines, line, end))
-        for (key, line, node), end in zip(found, behind, strict=False)
+        for (key, line, node), end in zip(pairs, behind, strict=False)
     }
 
 
@@ -74,7 +74,7 @@ def _simple_entries(block: str, *, printable: bool = False) -> list[tuple[str, i
     """Of lines that end with LF; None: ask YAML. `printable`: nothing else in it needs a look."""
     if not printable and any(not line.isprintable() and line[0] != "#" for line in block.split("\n")):
         return None
-    found: list[tuple[str, int, Node]] = []
+    pairs: list[tuple[str, int, Node]] = []
     seen: set[str] = set()
     indent: str | None = None  # of the list that the last key holds
     for number, (name, words, value, item_indent, item_words, item_value, other) in enumerate(_LINES.findall(block)):
@@ -86,20 +86,20 @@ def _simple_entries(block: str, *, printable: bool = False) -> list[tuple[str, i
             if node is None:
                 return None
             seen.add(name)
-            found.append((name, number, node))
+            pairs.append((name, number, node))
             indent = None
         elif item_words or item_value:
-            if not found or not _takes(found[-1][2], item_indent, indent):
+            if not pairs or not _takes(pairs[-1][2], item_indent, indent):
                 return None
             item = Scalar(item_words.rstrip(" ")) if item_words else simple(item_value)
             if not isinstance(item, Scalar) or not item.text:
                 return None
-            key, first, before = found[-1]
-            found[-1] = (key, first, [*before, item] if isinstance(before, list) and indent is not None else [item])
+            key, first, before = pairs[-1]
+            pairs[-1] = (key, first, [*before, item] if isinstance(before, list) and indent is not None else [item])
             indent = item_indent
         elif not other.startswith("#") and other.strip(" "):
             return None
-    return found
+    return pairs
 
 
 def _takes(node: Node, indent: str, known: str | None) -> bool:
@@ -150,8 +150,8 @@ def _enclosed(text: str) -> Node | None:
 
 def _map(text: str) -> Node | None:
     pairs = [pair.split(":", 1) for pair in text.split(",")]
-    found: dict[str, Node] = {key.strip(" "): Scalar(value.strip(" ")) for key, value in pairs}
-    return found if len(found) == len(pairs) else None
+    values: dict[str, Node] = {key.strip(" "): Scalar(value.strip(" ")) for key, value in pairs}
+    return values if len(values) == len(pairs) else None
 
 
 def _mended(bare: list[str], number: int) -> str:

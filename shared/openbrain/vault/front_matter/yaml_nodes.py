@@ -102,11 +102,11 @@ class _Tree:
         if not isinstance(top, MappingStartEvent):
             raise Refused(_line(top), "front matter is `key: value` lines")
         self._plainly(top)
-        found = list(self._pairs(1))
+        pairs = list(self._pairs(1))
         end = next(self._events)
         if end.explicit or not isinstance(next(self._events), StreamEndEvent):
             raise Refused(_line(end), "one mapping, without `...` and without a second document")
-        return found
+        return pairs
 
     def _pairs(self, depth: int) -> Iterator[tuple[str, int, Node]]:
         seen: set[str] = set()

@@ -67,9 +67,9 @@ def lay_beside(
             try:
                 os.fchmod(descriptor, inherited(parent) & 0o666 if before is None else before.mode)
                 _write_all(descriptor, parts)
-                found = os.fstat(descriptor)
-                if mtime_ns is not None and mtime_ns < found.st_mtime_ns:
-                    found = _aged(descriptor, found, mtime_ns)
+                stat = os.fstat(descriptor)
+                if mtime_ns is not None and mtime_ns < stat.st_mtime_ns:
+                    stat = _aged(descriptor, stat, mtime_ns)
                 if flush:
                     os.fsync(descriptor)
             finally:
@@ -78,7 +78,7 @@ def lay_beside(
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
             raise TryLater(_message(relative, error)) from None
-    return Entry(relative, found.st_mtime_ns, found.st_size)
+    return Entry(relative, stat.st_mtime_ns, stat.st_size)
 
 
 def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
@@ -165,10 +165,10 @@ def _write_all(descriptor: int, parts: Iterable[bytes]) -> None:
             del waiting[: os.write(descriptor, waiting)]
 
 
-def _aged(descriptor: int, found: os.stat_result, mtime_ns: int) -> os.stat_result:
+def _aged(descriptor: int, stat: os.stat_result, mtime_ns: int) -> os.stat_result:
     """The file as it is found with this earlier time. A disk that does not let us has it as written now."""
     with suppress(OSError):
-        os.utime(descriptor, ns=(found.st_atime_ns, mtime_ns))
+        os.utime(descriptor, ns=(stat.st_atime_ns, mtime_ns))
     return os.fstat(descriptor)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from openbrain.domain.errors import Conflict, Invalid
-from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.vault import limits
 from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.values import Marker, Problem
@@ -35,7 +35,7 @@ class Parsed:
     problems: tuple[Problem, ...]
 
 
-_marker = maker_by_place(Marker)
+_marker = positional_constructor(Marker)
 
 
 class _Tag(NamedTuple):
@@ -115,7 +115,7 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
     """The markers of a body that quotes nothing and in which nothing is to be reported, as most are; None otherwise."""
     if "`" in body or "~~~" in body:
         return None
-    found: list[list[Any]] = []
+    marked: list[list[Any]] = []
     opened: list[tuple[str, int]] = []
     line, counted = first_line, 0
     for mark in _MARK.finditer(body):
@@ -128,21 +128,21 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
         if not slash:
             pairs = _PAIR.findall(said) if said else ()
             attrs = {key: quoted or bare for key, quoted, bare in pairs}
-            if len(attrs) != len(pairs) or len(found) == limits.MARKERS:
+            if len(attrs) != len(pairs) or len(marked) == limits.MARKERS:
                 return None
-            opened.append((name, len(found)))
-            found.append([name, attrs, "", line, line, False, start, end])
+            opened.append((name, len(marked)))
+            marked.append([name, attrs, "", line, line, False, start, end])
             continue
         while opened and opened[-1][0] != name:
             if opened.pop()[0] in CLOSED_TYPES:
                 return None
         if said or not opened or len(opened) > limits.MARKER_DEPTH:
             return None
-        kept = found[opened.pop()[1]]
+        kept = marked[opened.pop()[1]]
         kept[2], kept[4], kept[5], kept[7] = body[kept[7] : start].strip(), line, True, end
     if any(name in CLOSED_TYPES for name, _ in opened):
         return None
-    return tuple([_marker(*fields) for fields in found])
+    return tuple([_marker(*fields) for fields in marked])
 
 
 def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:
@@ -285,7 +285,7 @@ def without_markers(text: str) -> str:
 
 def contained(content: str) -> str:
     """Foreign text as the content of a marker: it can neither open nor close one, nor hide what follows."""
-    text = _OPENING.sub(lambda found: "&lt;" + found[0][1:], content).strip()
+    text = _OPENING.sub(lambda match: "&lt;" + match[0][1:], content).strip()
     unclosed = Quoted(Lines(text + "\n")).unclosed
     if unclosed is not None:
         marks = re.search(r"`{3,}|~{3,}", text.split("\n")[unclosed])

@@ -59,7 +59,7 @@ class Harvest:
 
 def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> Harvest:
     """The markers of a finished session. A problem's line is the line in what was said, its path the session."""
-    found: dict[str, Harvested] = {}
+    harvested: dict[str, Harvested] = {}
     problems: list[Problem] = []
     left = 0
     cwd = ""
@@ -86,18 +86,18 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
                 at=record.at,
                 cwd=cwd,
             )
-            if made.key in found:
+            if made.key in harvested:
                 continue
-            if len(found) == most:
+            if len(harvested) == most:
                 left += 1
             else:
-                found[made.key] = made
+                harvested[made.key] = made
     if left:
         problems.append(Problem(session_id, 0, f"{left} more markers were left: a session gives at most {most}"))
-    return Harvest(tuple(found.values()), tuple(problems))
+    return Harvest(tuple(harvested.values()), tuple(problems))
 
 
-def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
+def posts(harvested: Harvest, now_us: int) -> tuple[Post, ...]:
     """The marks as entries of a vault. Those that are memories become such with the next tick."""
     return tuple(
         Post(
@@ -111,11 +111,11 @@ def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
             },
             at=now_us if marker.at is None else from_datetime(marker.at),
         )
-        for marker in found.markers
+        for marker in harvested.markers
     )
 
 
-def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
+def submissions(harvested: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
     """The marks as memories, for a workspace with or without a vault: with one, its marker is the same memory."""
     return tuple(
         MemorySubmitted(
@@ -131,6 +131,6 @@ def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...
             confidence=CONFIDENCE,
             occurred_at=marker.at,
         )
-        for marker in found.markers
+        for marker in harvested.markers
         if marker.type in MEMORY_TYPES
     )

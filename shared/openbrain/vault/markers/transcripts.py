@@ -65,9 +65,9 @@ def lines(path: Path, *, longest: int = LINE_BYTES) -> Iterator[bytes]:
 def records(raw: Iterable[bytes]) -> Iterator[Record]:
     """The readable records of these lines, in order."""
     for line in raw:
-        found = _object(line)
-        if found is not None:
-            yield _record(found)
+        record = _object(line)
+        if record is not None:
+            yield _record(record)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -83,16 +83,16 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _record(found: Mapping[str, Any]) -> Record:
-    message = found.get("message")
+def _record(line: Mapping[str, Any]) -> Record:
+    message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     said = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     return Record(
-        kind=_text(found.get("type")),
-        at=moment(found.get("timestamp")),
-        cwd=_text(found.get("cwd")),
-        branch=_text(found.get("gitBranch")),
+        kind=_text(line.get("type")),
+        at=moment(line.get("timestamp")),
+        cwd=_text(line.get("cwd")),
+        branch=_text(line.get("gitBranch")),
         text=content if isinstance(content, str) else "\n".join(said),
         tools=tuple(_tool(block) for block in blocks if block.get("type") == "tool_use"),
     )

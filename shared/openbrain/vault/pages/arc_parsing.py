@@ -31,8 +31,8 @@ _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     """The arc of the page at `path`. Unreadable parts stand in `problems`; nothing raises."""
     page = document.read(text, path)
-    front, found = page.front, markers.parse(page.body, path, page.body_line)
-    problems = [*page.problems, *found.problems]
+    front, marks = page.front, markers.parse(page.body, path, page.body_line)
+    problems = [*page.problems, *marks.problems]
     stem = path.rpartition("/")[2].removesuffix(".md")
     arc_id = stem
     while arc_id.endswith(".merged"):
@@ -40,13 +40,13 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     said = front.texts()
     created_us, dated = _created(said, arc_id, path, mtime_ns, problems)
     counted = _mapping(front.get("signals"))
-    edges = _edges(front.get("edges"), found.markers)
+    edges = _edges(front.get("edges"), marks.markers)
     sessions = front.strings("source_sessions")
-    alarms = [_signals(found.markers, path, problems), _injects(found.markers, path, problems)]
+    alarms = [_signals(marks.markers, path, problems), _injects(marks.markers, path, problems)]
     detail = {
         "sessions": sessions,
         "edges": edges,
-        "markers": [_plain(marker, page.body) for marker in found.markers],
+        "markers": [_plain(marker, page.body) for marker in marks.markers],
         "problems": [(problem.line, problem.reason) for problem in problems],
     }
     named = "cluster_id" in said
@@ -72,7 +72,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         tools=_count(counted.get("tools")),
         joy=_count(counted.get("joy")),
         errors=_count(counted.get("errors")),
-        lessons=sum([marker.type == "lesson" and marker.block for marker in found.markers]),
+        lessons=sum([marker.type == "lesson" and marker.block for marker in marks.markers]),
         problem_count=len(problems),
         reference=said.get("reference", "") if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
@@ -97,18 +97,18 @@ def _created(
             return at, True
         problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
     for name in (said.get("cluster_id", ""), arc_id):
-        for found in _DATE.finditer(name):
-            at = from_iso(found[0])
+        for match in _DATE.finditer(name):
+            at = from_iso(match[0])
             if at is not None:
                 return at, True
     return mtime_ns // 1000 // DAY_US * DAY_US, False
 
 
 def _signals(
-    found: Sequence[Marker], path: str, problems: list[Problem]
+    marks: Sequence[Marker], path: str, problems: list[Problem]
 ) -> list[tuple[str, str, str, int, str, str, str]]:
     signals = []
-    for marker in found:
+    for marker in marks:
         if marker.type != "signal" or not marker.block:
             continue
         severity = marker.attrs.get("severity", "").lower()
@@ -123,9 +123,9 @@ def _signals(
     return signals
 
 
-def _injects(found: Sequence[Marker], path: str, problems: list[Problem]) -> list[tuple[str, str, int, int | None]]:
+def _injects(marks: Sequence[Marker], path: str, problems: list[Problem]) -> list[tuple[str, str, int, int | None]]:
     injects = []
-    for marker in found:
+    for marker in marks:
         if marker.type != "inject" or not marker.block or not marker.content:
             continue
         said = marker.attrs.get("ttl_days", "")
@@ -136,7 +136,7 @@ def _injects(found: Sequence[Marker], path: str, problems: list[Problem]) -> lis
     return injects
 
 
-def _edges(said: Any, found: Sequence[Marker]) -> list[tuple[str, str]]:
+def _edges(said: Any, marks: Sequence[Marker]) -> list[tuple[str, str]]:
     """Of front matter such as [{"sibling": "<id>"}], then of the markers."""
     edges = [
         (str(kind), str(target))
@@ -147,7 +147,7 @@ def _edges(said: Any, found: Sequence[Marker]) -> list[tuple[str, str]]:
     ]
     edges += [
         (marker.attrs.get("type", "related"), marker.attrs["target"])
-        for marker in found
+        for marker in marks
         if marker.type == "edge" and marker.attrs.get("target")
     ]
     return list(dict.fromkeys(edges))

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.vault.values import Marker, Problem
 
-_marker = maker_by_place(Marker)
+_marker = positional_constructor(Marker)
 
 
 class Edge(NamedTuple):

@@ -137,15 +137,15 @@ class Index:
     ) -> None:
         began = self._clock_ns()
         try:
-            data, found = folder.read_and_stat(entry.path)
+            data, stat = folder.read_and_stat(entry.path)
             digest = sha256(data)
             if had is not None and had.sha256 == digest and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
                 arc = had.arc
             else:
                 text = data.decode()
                 arc = parse_arc(entry.path, text, entry.mtime_ns)
-                settled = is_settled(max(found.st_mtime_ns, found.st_ctime_ns), began)
-                texts.keep(entry.path, text, digest, found if settled else None)
+                settled = is_settled(max(stat.st_mtime_ns, stat.st_ctime_ns), began)
+                texts.keep(entry.path, text, digest, stat if settled else None)
         except NotFound:
             return
         except NeverRetry as error:
@@ -235,13 +235,13 @@ class _Texts:
         self.seen: dict[str, Seen] = {}
         self._left = KEPT_CHARS
 
-    def keep(self, path: str, text: str, digest: str, found: os.stat_result | None) -> None:
+    def keep(self, path: str, text: str, digest: str, stat: os.stat_result | None) -> None:
         """Keep a page where there is room for it. `found`: of a file that is known by it."""
         if len(text) <= self._left:
             self.kept[path], self.digests[path] = text, digest
             self._left -= len(text)
-            if found is not None:
-                self.seen[path] = Seen.of(found)
+            if stat is not None:
+                self.seen[path] = Seen.of(stat)
 
 
 def in_order(path: str) -> tuple[int, list[str]]:

@@ -118,13 +118,13 @@ def _as_planned(folder: Folder, changes: Iterable[Change], seen: Mapping[str, Se
             known[change.path] = planned_over
             continue
         now_ns = time.time_ns()
-        found = folder.digest_and_stat(change.path)
-        if (None if found is None else found[0]) != change.before:
+        current = folder.digest_and_stat(change.path)
+        if (None if current is None else current[0]) != change.before:
             raise Conflict(f"{change.path}: changed meanwhile, plan again")
-        if found is None:
+        if current is None:
             known[change.path] = None
-        elif is_settled(found[1].st_mtime_ns, now_ns):
-            known[change.path] = Seen.of(found[1])
+        elif is_settled(current[1].st_mtime_ns, now_ns):
+            known[change.path] = Seen.of(current[1])
     return known
 
 
@@ -142,13 +142,13 @@ def _moves(changes: Iterable[Change]) -> list[Move]:
 
 def _times(folder: Folder, changes: Iterable[Change], known: Known) -> Times:
     """Before the first file is touched: a move takes away the one that is asked for its time."""
-    found: dict[str, int] = {}
+    mtimes: dict[str, int] = {}
     for change in changes:
         if change.time_of is not None and change.after is not None:
             seen = known.get(change.time_of) or atomic_writes.seen(folder, change.time_of)
             if seen is not None:
-                found[change.path] = seen.mtime_ns + _STEP_NS
-    return found
+                mtimes[change.path] = seen.mtime_ns + _STEP_NS
+    return mtimes
 
 
 def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], None]) -> Applied:
@@ -170,15 +170,15 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
             for change in some:
                 at_step(change.path)
             # All are on the disk before the first takes its name, and all names before the journal goes.
-            for change, found in zip(some, _all_prepared(folder, some, times, known, pool), strict=True):
+            for change, prepared in zip(some, _all_prepared(folder, some, times, known, pool), strict=True):
                 at_step(f"{change.path} in place")
-                if not _placed(folder, change, found):
+                if not _placed(folder, change, prepared):
                     edited.append(change.path)
                     continue
                 written += change.after is not None
                 removed += change.after is None
-                if isinstance(found, _Ready) and found.laid is not None:
-                    laid[change.path] = found.laid
+                if isinstance(prepared, _Ready) and prepared.laid is not None:
+                    laid[change.path] = prepared.laid
         names = [*(change.path for change in changes), *(path for each in work.moves for path in each[:2])]
         _sync_names(folder, names, pool)
     at_step("done")
@@ -238,11 +238,11 @@ def _prepared(folder: Folder, change: Change, mtime_ns: int | None, known: Known
     return _Ready(before, atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns, flush=flush))
 
 
-def _placed(folder: Folder, change: Change, found: _Ready | _Now) -> bool:
-    if isinstance(found, _Now):
-        return found is _Now.DONE
+def _placed(folder: Folder, change: Change, state: _Ready | _Now) -> bool:
+    if isinstance(state, _Now):
+        return state is _Now.DONE
     try:
-        return atomic_writes.take_place(folder, change.path, found.before, removed=change.after is None)
+        return atomic_writes.take_place(folder, change.path, state.before, removed=change.after is None)
     except NotFound:  # with its folder
         return change.after is None
 

@@ -14,7 +14,7 @@ from mcp import Client
 from openbrain.domain.memory import DAY
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.pages import PAGES
-from openbrain_matcher.jobs.upkeep import match_queued
+from openbrain_matcher.jobs.backlog import match_queued
 from openbrain_matcher.matching.books import Books
 from openbrain_mcp.app import PATH, with_mcp
 from tests.api.access.leaks.hidden import WORD, Left, Names, Watcher, everything, leave

@@ -22,7 +22,7 @@ from openbrain.ports.store.writes import Edit
 from openbrain.ports.subscriptions import StandingQuery
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.content.inbox import shown_messages
-from openbrain_matcher.jobs.upkeep import match_queued
+from openbrain_matcher.jobs.backlog import match_queued
 from openbrain_matcher.matching.books import Books
 from tests.support.forms import examples
 from tests.support.store.fixtures import START, FakeClock, origin, write

@@ -71,8 +71,8 @@ async def test_what_stands_beside_one_memory(store: SqlStore, database: Database
     hidden = [turn(3, deleted_at=START, reason=Reason.FORGOTTEN), turn(3, workspace_id="w2"), turn(3, session_id="t")]
     await put(database, *session, *loose, *hidden)
 
-    of_turn = await store.memories.beside(session[2], SEEN, 10)
-    of_loose = await store.memories.beside(loose[0], SEEN, 1)
+    of_turn = await store.memories.of_same_session(session[2], SEEN, 10)
+    of_loose = await store.memories.of_same_session(loose[0], SEEN, 1)
 
     assert of_turn[:3] == [session[1].id, session[0].id, session[3].id]
     assert {*of_turn[3:]} == {each.id for each in loose}

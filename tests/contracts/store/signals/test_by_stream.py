@@ -15,11 +15,11 @@ from openbrain.domain.signals.values import HaltScope, Severity, SignalState
 from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain_amygdala.handlers.signal_acknowledged import hear_all
 from openbrain_amygdala.handlers.signal_raised import raise_all
-from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
+from openbrain_amygdala.jobs.sweep import Retention, purge, sweep
 from tests.support.signals.raising import raise_one, signal_of, workspace
 from tests.support.store.fixtures import START, FakeClock, viewer
 
-KEPT = Kept(broadcasts=7 * DAY, signals=90 * DAY, subscribers=7 * DAY, dead_letters=30 * DAY)
+KEPT = Retention(broadcasts=7 * DAY, signals=90 * DAY, subscribers=7 * DAY, dead_letters=30 * DAY)
 
 
 @pytest.fixture(params=["sqlite"])
@@ -134,7 +134,7 @@ async def test_time_moves_what_is_due_and_forgets_what_is_past(store: SqlStore, 
     assert found.state is SignalState.EXPIRED
     assert await purge(store, 100, KEPT) == 0
     assert len(await store.broadcasts.broadcasts_after("w1", 0, 10)) == 2
-    past = Kept(broadcasts=0, signals=0, subscribers=0, dead_letters=0)
+    past = Retention(broadcasts=0, signals=0, subscribers=0, dead_letters=0)
     assert await purge(store, 100, past) >= 1
     assert await store.broadcasts.broadcasts_after("w1", 0, 10) == []
     assert await store.broadcasts.subscribers("w1", 0, 10) == []

@@ -10,7 +10,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.adapters.sql.tenants.beside import PAGE
+from openbrain.adapters.sql.tenants.other_texts import PAGE
 from openbrain.domain.text.spelling import one_spelling
 from openbrain.ports.cleaning import ERASED, Cleaned, Party, Said
 from openbrain.ports.content import Action

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from openbrain.domain.errors import TryLater
 from openbrain.ports.lifecycle import Partition
-from openbrain_housekeeper.handlers.lifecycle.clustering import kept, near_rows
+from openbrain_housekeeper.handlers.lifecycle.clustering import near_rows, step_cache
 from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
 from openbrain_housekeeper.handlers.lifecycle.clustering.cursor import Cursor
-from openbrain_housekeeper.handlers.lifecycle.clustering.kept import Kept
 from openbrain_housekeeper.handlers.lifecycle.clustering.near_rows import Rows
+from openbrain_housekeeper.handlers.lifecycle.clustering.step_cache import StepCache
 
 ANGLES = st.lists(st.tuples(st.integers(0, 359), st.integers(0, 2)), max_size=30)
 """Degrees, and partitions."""
@@ -84,15 +84,15 @@ def test_components_are_what_links_lead_to(links: list[tuple[int, int]]) -> None
 
 def test_an_operation_takes_the_room_of_one_that_rests_and_of_no_other() -> None:
     now = 0.0
-    values = Kept[str](lambda: now)
-    for number in range(kept.MOST):
+    values = StepCache[str](lambda: now)
+    for number in range(step_cache.MOST):
         values.put(f"operation {number}", "block")
         now += 1
 
     with pytest.raises(TryLater):
         values.put("one more", "block")
     assert values.get("operation 0") == "block"
-    now = kept.FORGOTTEN_S + 1
+    now = step_cache.FORGOTTEN_S + 1
     values.put("one more", "block")
     assert values.get("operation 1") is None  # the one that has rested longest
     assert values.get("operation 0") == "block"

@@ -45,5 +45,5 @@ def table_at(url: str, named: str = "") -> Table:
     form = FORMATS[named or brain_memories.FORMAT.name]
     if not form.table:
         raise Invalid("--database", f"is read for {brain_memories.FORMAT.name} only: name a file")
-    found = databases.table_at(url, form.table)
-    return Table(form.name, found.origin, found.rows)
+    table = databases.table_at(url, form.table)
+    return Table(form.name, table.origin, table.rows)

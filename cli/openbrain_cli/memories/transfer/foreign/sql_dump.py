@@ -26,7 +26,7 @@ _COPY_ESCAPE = re.compile(r"\\(.)")
 
 def tables(path: Path) -> set[str]:
     """The names of the tables that it makes or fills."""
-    return {found["table"] for text in _statements(path) if (found := _named(text)) is not None}
+    return {match["table"] for text in _statements(path) if (match := _named(text)) is not None}
 
 
 def rows(path: Path, table: str) -> Rows:
@@ -34,16 +34,16 @@ def rows(path: Path, table: str) -> Rows:
     columns: list[str] = []
     statements = _statements(path)
     for text in statements:
-        found = _named(text)
-        if found is None or found["table"] != table:
+        match = _named(text)
+        if match is None or match["table"] != table:
             continue
         if _CREATE.match(text):
-            columns = _created(text, found.end())
+            columns = _created(text, match.end())
         elif _COPY.match(text):
-            yield from _copied(statements, _columns(found["columns"]))
+            yield from _copied(statements, _columns(match["columns"]))
         else:
-            names = _columns(found["columns"]) if found["columns"] else columns
-            yield from _inserted(text, found.end(), names)
+            names = _columns(match["columns"]) if match["columns"] else columns
+            yield from _inserted(text, match.end(), names)
 
 
 def _named(text: str) -> re.Match[str] | None:
@@ -111,7 +111,7 @@ def _created(text: str, at: int) -> list[str]:
             begin = at + mark.end()
         if depth < 0:
             break
-    names = (found[1] for part in parts if (found := _COLUMN.match(part.strip())))
+    names = (match[1] for part in parts if (match := _COLUMN.match(part.strip())))
     return [name for name in names if name.upper() not in _NO_COLUMNS]
 
 
@@ -142,4 +142,4 @@ def _copied(lines: Iterator[str], columns: list[str]) -> Iterator[Row | BrokenRo
 
 
 def _plain(cell: str) -> str:
-    return _COPY_ESCAPE.sub(lambda found: _COPY_ESCAPES.get(found[1], found[1]), cell)
+    return _COPY_ESCAPE.sub(lambda match: _COPY_ESCAPES.get(match[1], match[1]), cell)

@@ -75,18 +75,18 @@ class _Reader:
         return space.end() if space else self._at
 
     def _read(self, token: re.Match[str]) -> Any:
-        found = token.groupdict()
-        if (text := found["text"]) is not None:
+        parts = token.groupdict()
+        if (text := parts["text"]) is not None:
             inner = text[1:-1]
             return _unescaped(inner) if self._mysql else inner.replace("''", "'")
-        if escaped := found.get("escaped"):
+        if escaped := parts.get("escaped"):
             return _unescaped(escaped[2:-1])
-        if digits := found["hex"]:
+        if digits := parts["hex"]:
             plain = digits[2:].rstrip("'")
             return bytes.fromhex(plain if len(plain) % 2 == 0 else f"0{plain}").decode("utf-8", "replace")
-        if number := found["number"]:
+        if number := parts["number"]:
             return float(number) if any(mark in number for mark in ".eE") else int(number)
-        return _WORDS[found["word"].upper()]
+        return _WORDS[parts["word"].upper()]
 
     def _called(self, name: str) -> Any:
         """The form of text with line ends in SQLite's shell."""
@@ -107,9 +107,9 @@ class _Reader:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]) if found[1] else "'", text)
+    return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]) if match[1] else "'", text)
 
 
-def _character(found: re.Match[str]) -> str:
-    digits = found[1] or found[2] or found[3]
+def _character(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
     return chr(int(digits, 16)) if digits else "\\"

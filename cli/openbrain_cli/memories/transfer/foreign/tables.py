@@ -36,10 +36,10 @@ def json_object(path: Path) -> dict[str, Any]:
         text_file(path)
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(2 * MAX_RECORD_CHARS + 1)
-        found = json.loads(text) if len(text) <= 2 * MAX_RECORD_CHARS and text.lstrip()[:1] == "{" else {}
+        value = json.loads(text) if len(text) <= 2 * MAX_RECORD_CHARS and text.lstrip()[:1] == "{" else {}
     except (Unreadable, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _columns(path: Path) -> AbstractSet[str]:

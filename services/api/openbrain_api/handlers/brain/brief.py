@@ -15,7 +15,7 @@ from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.context.gathering import burning
+from openbrain_api.memories.context.gathering import open_incidents
 from openbrain_api.vaults.arcs import Seen, seen
 from openbrain_api.vaults.writes import vault_of
 
@@ -41,13 +41,13 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     # What stands still has not changed of late, however short the time is that is asked for.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
     arcs = [] if folder is None else await asyncio.to_thread(seen, folder, still_since, query.project or "")
-    burning = await _burning(call, wanted)
+    incidents = await _incidents(call, wanted)
     # The arc of an incident tells of its signal: one of them is enough.
-    known = tuple(shown.id for _, shown in burning)
+    known = tuple(shown.id for _, shown in incidents)
     arcs = [entry for entry in arcs if not (known and entry.arc.id.endswith(known))]
     lists: dict[str, Items] = {
         "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
-        "stuck": [*burning, *_arcs(entry for entry in arcs if entry.stuck)],
+        "stuck": [*incidents, *_arcs(entry for entry in arcs if entry.stuck)],
         "changed": [
             *((row.created_at, _memory(row, row.created_at)) for row in recent),
             *_arcs(entry for entry in arcs if entry.at >= since and not entry.stuck),
@@ -77,9 +77,11 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
     return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
 
-async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
+async def _incidents(call: Call[Nothing, BriefQuery], limit: int) -> Items:
     query = call.query
-    halts, signals = await burning(call.api.store, call.actor.viewer(), query.org or "", query.project or "", limit)
+    halts, signals = await open_incidents(
+        call.api.store, call.actor.viewer(), query.org or "", query.project or "", limit
+    )
     return [
         *((row.raised_at, _halt(row)) for row in halts),
         *((row.last_raised_at, _signal(row)) for row in signals),

@@ -49,8 +49,8 @@ async def recall(call: Call[RecallBody, Nothing]) -> Response:
 async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     """Find what bears on up to 50 questions, each on its own."""
     items = [await _parsed(call, item) for item in call.body.queries]
-    asked = [item for item in items if not isinstance(item, OpenBrainError)]
-    recalled = iter(await _recalled(call, asked) if asked else ())
+    valid = [item for item in items if not isinstance(item, OpenBrainError)]
+    recalled = iter(await _recalled(call, valid) if valid else ())
     answers = [item if isinstance(item, OpenBrainError) else next(recalled) for item in items]
     results = [problem_fields(item) if isinstance(item, OpenBrainError) else item for item in answers]
     count = sum(not isinstance(item, OpenBrainError) for item in answers)
@@ -60,8 +60,8 @@ async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
 async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Json | OpenBrainError]:
     """The members of `Recalled` of each, recorded; `took_ms` is that of them together."""
     started = time.perf_counter()
-    found = await _found(call, [question for _, question in items])
-    answered = [(*item, each) for item, each in zip(items, found, strict=True) if isinstance(each, RecallResult)]
+    results = await _found(call, [question for _, question in items])
+    answered = [(*item, each) for item, each in zip(items, results, strict=True) if isinstance(each, RecallResult)]
     shown = await _shown(call, answered)
     around = await _around(call, answered)
     contents = [
@@ -73,21 +73,21 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
         content["took_ms"] = took_ms
         call.api.recorder.add(await _record(call, body, content, result.now))
     answers = iter(contents)
-    return [each if isinstance(each, OpenBrainError) else next(answers) for each in found]
+    return [each if isinstance(each, OpenBrainError) else next(answers) for each in results]
 
 
 async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequence[RecallResult | OpenBrainError]:
     """Those of now together; of the past each by itself, which may be refused for what it would have to read."""
     of_now = [question for question in questions if question.as_of is None]
     recalled = iter(await call.api.recaller.recall(of_now) if of_now else ())
-    found: list[RecallResult | OpenBrainError] = []
+    results: list[RecallResult | OpenBrainError] = []
     for question in questions:
         try:
             past, at = call.api.past_recaller, question.as_of
-            found.append(next(recalled) if at is None else await past.recall(question, at))
+            results.append(next(recalled) if at is None else await past.recall(question, at))
         except OpenBrainError as error:
-            found.append(error)
-    return found
+            results.append(error)
+    return results
 
 
 async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[int | None, Mapping[str, Json]]:
@@ -106,11 +106,11 @@ async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[
 
 async def _around(call: Call[Any, Any], answered: Sequence[Answered]) -> Sequence[Mapping[str, Sequence[Memory]]]:
     """Of each question, the turns beside its hits."""
-    asked = [
+    wanted = [
         Around([hit.memory for hit in result.ranked], body.around, visible(question.viewer, Criteria(), result.now))
         for body, question, result in answered
     ]
-    return await read_around(asked, call.api.store.memories, call.api.clock.now())
+    return await read_around(wanted, call.api.store.memories, call.api.clock.now())
 
 
 def _turn(row: Memory) -> Json:

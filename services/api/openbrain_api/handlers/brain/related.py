@@ -23,18 +23,18 @@ async def related(call: Call[Nothing, RelatedQuery]) -> Response:
     row = (await store.memories.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):
         raise NotFound("no memory with this id")
-    found = await read_related(
+    by_kind = await read_related(
         row, viewer, call.query.limit, memories=store.memories, recaller=call.api.recaller, now=now
     )
-    every = [*(hit.memory for hit in found.near), *found.session, *found.named]
+    every = [*(hit.memory for hit in by_kind.near), *by_kind.session, *by_kind.named]
     behind = await call.api.chains.behind(every, viewer)
     content = {
         "id": memory_id,
-        "nearest": [_near(hit, now, behind) for hit in found.near],
-        "session": _shown(found.session, now, behind),
-        "named": _shown(found.named, now, behind),
-        "chain": {"parents": found.chain.parents, "children": found.chain.children},
-        "degraded": found.degraded,
+        "nearest": [_near(hit, now, behind) for hit in by_kind.near],
+        "session": _shown(by_kind.session, now, behind),
+        "named": _shown(by_kind.named, now, behind),
+        "chain": {"parents": by_kind.chain.parents, "children": by_kind.chain.children},
+        "degraded": by_kind.degraded,
     }
     return respond(content, content)
 

@@ -101,8 +101,8 @@ async def arcs(call: Call[Nothing, ArcsQuery]) -> Response:
     read, complete = await asyncio.to_thread(arc_search.read, vault_of(call), call.query)
     beginnings = [item.beginning for item in read]
     near, compared = await call.api.arc_meanings.near(call.actor.workspace_id, call.query.q, beginnings)
-    found = arc_search.best(read, near, call.query)
-    return respond({"arcs": found, "count": len(found), "complete": complete and compared})
+    best = arc_search.best(read, near, call.query)
+    return respond({"arcs": best, "count": len(best), "complete": complete and compared})
 
 
 @Route("GET", "/vault/arcs/{id}", permission=Permission.VAULT_READ, response=ArcDetail, problems=(404,), cost=5)

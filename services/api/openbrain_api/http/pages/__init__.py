@@ -52,10 +52,10 @@ async def docs_script(call: Call[Nothing, Nothing]) -> Response:
 
 
 def _file(call: Call[Nothing, Nothing], name: str, media: str) -> Response:
-    found = _read(name)
-    if (has := matching_tag(call.headers, found.entity_tag)) is not None:
+    content = _read(name)
+    if (has := matching_tag(call.headers, content.entity_tag)) is not None:
         return not_modified({**_HEADERS, "etag": has})
-    return Response(200, found.plain, media, {**_HEADERS, "etag": found.entity_tag})
+    return Response(200, content.plain, media, {**_HEADERS, "etag": content.entity_tag})
 
 
 @cache

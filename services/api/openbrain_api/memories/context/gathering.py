@@ -44,7 +44,7 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
     memories = asyncio.gather(
         source.own(), source.conventions(), source.of_project(), source.hand_over(), source.of_session()
     )
-    alarms = burning(store, viewer, query.org or "", query.project or "", ALARMS)
+    alarms = open_incidents(store, viewer, query.org or "", query.project or "", ALARMS)
     (halts, signals), (own, conventions, project, hand_over, session), pages, tags = await asyncio.gather(
         alarms, memories, _vault(call), _tags(call, viewer)
     )
@@ -70,11 +70,11 @@ async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, n
     ids = await store.sessions.hand_overs(viewer, org, project, HAND_OVERS)
     rows = await store.memories.rows(ids)
     seen = visible(viewer, Criteria(), now)
-    found = (rows[memory_id] for memory_id in ids if memory_id in rows)
-    return next((row for row in found if row.alive(now) and matches(seen, row)), None)
+    hand_overs = (rows[memory_id] for memory_id in ids if memory_id in rows)
+    return next((row for row in hand_overs if row.alive(now) and matches(seen, row)), None)
 
 
-async def burning(
+async def open_incidents(
     store: Store, viewer: Viewer, org: str, project: str, limit: int
 ) -> tuple[Sequence[Halt], Sequence[Signal]]:
     """Halts that concern who works there, and what is a warning or worse."""
@@ -101,8 +101,8 @@ class _Memories:
         if not (here := self._here()):
             return await of_all
         of_project = self._surest(Criteria(scopes=(Scope.PROJECT,), types=_RULES), *here)
-        found = [row for rows in await asyncio.gather(of_all, of_project) for row in rows]
-        return sorted(found, key=lambda row: (-row.confidence, -row.created_at))[:MOST]
+        conventions = [row for rows in await asyncio.gather(of_all, of_project) for row in rows]
+        return sorted(conventions, key=lambda row: (-row.confidence, -row.created_at))[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
         """Decisions, then plans and bugs, then what else is new: the project's own before those of no project, which
@@ -113,8 +113,8 @@ class _Memories:
     async def hand_over(self) -> Sequence[Memory]:
         """The last one of the project."""
         org, project = self._query.org or "", self._query.project or ""
-        found = await last_hand_over(self._store, self._viewer, org, project, self._now)
-        return (found,) if found else ()
+        hand_over = await last_hand_over(self._store, self._viewer, org, project, self._now)
+        return (hand_over,) if hand_over else ()
 
     async def of_session(self) -> Sequence[Memory]:
         """The latest of the session that goes on, in the order in which they came."""
@@ -141,12 +141,12 @@ class _Memories:
 
     async def _of_none(self, types: tuple[MemoryType, ...], limit: int) -> Sequence[Memory]:
         """Scope by scope: so an index has them in their order."""
-        found = [
+        rest = [
             row
             for scope in (Scope.PROJECT, Scope.SHARED)
             for row in await self._newest(Criteria(scopes=(scope,), types=types), limit, OneOf("project", ("",)))
         ]
-        return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)[:limit]
+        return sorted(rest, key=lambda row: (row.created_at, row.id), reverse=True)[:limit]
 
     async def _surest(self, criteria: Criteria, *more: Condition) -> Sequence[Memory]:
         """Of the org, and of none: what an agent keeps, and what holds for all, mostly belongs to none."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory
-from openbrain.ports.cleaning import BesidePlace, BesideRow
+from openbrain.ports.cleaning import OtherText, OtherTextsCursor
 from openbrain.ports.store.transfer import Position, StoredMemory, Transfer
 from openbrain.usecases.transfer import writing as transfer_writing
 from openbrain_api.memories.chains import Behind
@@ -19,7 +19,7 @@ HISTORY_ROWS = 250
 
 
 Names = Callable[[Sequence[Memory]], Awaitable[Mapping[str, Behind]]]
-Beside = Callable[[BesidePlace | None], Awaitable[tuple[Sequence[BesideRow], BesidePlace | None]]]
+Beside = Callable[[OtherTextsCursor | None], Awaitable[tuple[Sequence[OtherText], OtherTextsCursor | None]]]
 
 
 class Export:
@@ -90,7 +90,7 @@ class Export:
 
 async def _pages(beside: Beside) -> AsyncGenerator[Sequence[bytes], None]:
     rows, after = await beside(None)
-    yield [*map(transfer_writing.beside_line, rows)]
+    yield [*map(transfer_writing.other_text_line, rows)]
     while after is not None:
         rows, after = await beside(after)
-        yield [*map(transfer_writing.beside_line, rows)]
+        yield [*map(transfer_writing.other_text_line, rows)]

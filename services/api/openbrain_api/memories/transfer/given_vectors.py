@@ -82,11 +82,11 @@ class GivenVectors:
         workspace = self.actor.workspace_id
         ids = {memory.id: (memory.id, transfer_id(workspace, memory.id)) for _, memory in given}
         rows = await self.api.store.memories.rows([name for names in ids.values() for name in names])
-        found = []
+        pairs = []
         for line, memory in given:
-            standing = [rows[name] for name in ids[memory.id] if name in rows]
-            found += [(line, row) for row in standing if row.workspace_id == workspace][:1]
-        return found
+            stored = [rows[name] for name in ids[memory.id] if name in rows]
+            pairs += [(line, row) for row in stored if row.workspace_id == workspace][:1]
+        return pairs
 
     def _leave(self, count: int, why: str) -> None:
         self.left += count

@@ -44,45 +44,45 @@ class LateInteraction:
     def __init__(self, vectors: Vectors, encoder: TokenEncoder) -> None:
         self._vectors, self._encoder = vectors, encoder
 
-    async def similarities(self, asked: Mapping[int, Comparison]) -> Mapping[int, Scores]:
+    async def similarities(self, comparisons: Mapping[int, Comparison]) -> Mapping[int, Scores]:
         """By question, of those of its candidates that have token states."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
-        for question, candidates, _ in asked.values():
+        for question, candidates, _ in comparisons.values():
             ids[question.model].update(candidates)
         states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
-        return {number: await self._compared(each, states[each.question.model]) for number, each in asked.items()}
+        return {number: await self._compared(each, states[each.question.model]) for number, each in comparisons.items()}
 
-    async def closeness(self, asked: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
+    async def closeness(self, questions: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
         """Of the few memories of an answer, each by itself; those without token states are absent."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
-        for question, memories in asked:
+        for question, memories in questions:
             ids[question.model].update(memories)
         states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
-        found = []
-        for question, memories in asked:
+        by_question = []
+        for question, memories in questions:
             known = [memory_id for memory_id in memories if memory_id in states[question.model]]
             documents = [states[question.model][memory_id] for memory_id in known]
             scores = zip(known, self._encoder.closeness(question.states, documents), strict=True)
-            found.append({memory_id: each for memory_id, each in scores if each is not None})
-        return found
+            by_question.append({memory_id: each for memory_id, each in scores if each is not None})
+        return by_question
 
-    async def _compared(self, asked: Comparison, states: Mapping[str, Sequence[bytes]]) -> Scores:
+    async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Scores:
         # In one order always, so that sums of floats come out the same.
-        known = [memory_id for memory_id in sorted(asked.candidates) if memory_id in states]
+        known = [memory_id for memory_id in sorted(comparison.candidates) if memory_id in states]
         documents = [states[memory_id] for memory_id in known]
         places = {memory_id: place for place, memory_id in enumerate(known)}
         beside = [
             (places[memory_id], places[other], share)
-            for memory_id, others in asked.beside.items()
+            for memory_id, others in comparison.beside.items()
             for other, share in others.items()
             if memory_id in places and other in places
         ]
-        question = asked.question.states
+        question = comparison.question.states
         if sum(len(passage) for passages in documents for passage in passages) < A_THREAD_FROM:
-            found = self._encoder.similarities(question, documents, beside)
+            scores = self._encoder.similarities(question, documents, beside)
         else:
-            found = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)
-        return {memory_id: each for memory_id, each in zip(known, found, strict=True) if each is not None}
+            scores = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)
+        return {memory_id: each for memory_id, each in zip(known, scores, strict=True) if each is not None}
 
 
 def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:

@@ -80,11 +80,11 @@ def _read(words: Sequence[str], now: int) -> tuple[TimeSpan, ...]:
 
 
 def _span(words: str, now: datetime) -> TimeSpan | None:
-    found = _parser(now).get_date_data(_BEFORE.sub("", words))
-    if found.date_obj is None:
+    date = _parser(now).get_date_data(_BEFORE.sub("", words))
+    if date.date_obj is None:
         return None
     try:
-        since, until = _whole(found.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), found.period)
+        since, until = _whole(date.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), date.period)
     except (ValueError, OverflowError):  # beyond the years that a calendar has
         return None
     return TimeSpan(words, from_datetime(since), from_datetime(until))

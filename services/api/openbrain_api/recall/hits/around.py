@@ -23,38 +23,38 @@ class Around:
     condition: AllOf
 
 
-async def read_around(asked: Sequence[Around], memories: Memories, now: int) -> Sequence[Mapping[str, list[Memory]]]:
+async def read_around(requests: Sequence[Around], memories: Memories, now: int) -> Sequence[Mapping[str, list[Memory]]]:
     """By hit, in the order in which they were said; each turn once in an answer, and none that is a hit itself."""
-    found = [await _turns(each, memories) for each in asked]
-    chosen = [_beside(each, turns) for each, turns in zip(asked, found, strict=True)]
+    turns_read = [await _turns(each, memories) for each in requests]
+    chosen = [_beside(each, turns) for each, turns in zip(requests, turns_read, strict=True)]
     wanted = dict.fromkeys(chain.from_iterable(ids for each in chosen for ids in each.values()))
     rows = await memories.rows(list(wanted)) if wanted else {}
     return [
         _within(
             beside, {row.id: row for row in rows.values() if row.alive(now) and matches(each.condition, row)}, turns
         )
-        for each, beside, turns in zip(asked, chosen, found, strict=True)
+        for each, beside, turns in zip(requests, chosen, turns_read, strict=True)
     ]
 
 
-async def _turns(asked: Around, memories: Memories) -> Mapping[str, Turn]:
-    ids = [hit.id for hit in asked.hits if hit.turn is not None and hit.session_id]
-    distances = [distance for distance in range(-asked.turns, asked.turns + 1) if distance]
-    return await memories.turns(ids, asked.condition, distances) if ids and distances else {}
+async def _turns(request: Around, memories: Memories) -> Mapping[str, Turn]:
+    ids = [hit.id for hit in request.hits if hit.turn is not None and hit.session_id]
+    distances = [distance for distance in range(-request.turns, request.turns + 1) if distance]
+    return await memories.turns(ids, request.condition, distances) if ids and distances else {}
 
 
-def _beside(asked: Around, turns: Mapping[str, Turn]) -> Mapping[str, Sequence[str]]:
+def _beside(request: Around, turns: Mapping[str, Turn]) -> Mapping[str, Sequence[str]]:
     """By hit the ids beside it, nearest first."""
-    shown = {hit.id for hit in asked.hits}
+    shown = {hit.id for hit in request.hits}
     beside: dict[str, Sequence[str]] = {}
-    for hit in asked.hits:
+    for hit in request.hits:
         place = turns.get(hit.id)
         if place is None:
             continue
         near = sorted(
             (abs(turn.number - place.number), turn.number, memory_id)
             for memory_id, turn in turns.items()
-            if turn.session_id == place.session_id and abs(turn.number - place.number) <= asked.turns
+            if turn.session_id == place.session_id and abs(turn.number - place.number) <= request.turns
         )
         beside[hit.id] = [memory_id for _, _, memory_id in near if memory_id not in shown]
         shown.update(beside[hit.id])

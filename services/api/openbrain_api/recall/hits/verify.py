@@ -119,11 +119,11 @@ class Candidates:
 
     def _enough(self) -> bool:
         wanted, width = self._wanted, self._width
-        found = self._distinct() if len(self.verified) >= wanted else ()
-        if len(found) < wanted:
+        distinct = self._distinct() if len(self.verified) >= wanted else ()
+        if len(distinct) < wanted:
             return False
-        top, following = found[0].score, self._scores[self._ranked[self._start]]
-        return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)
+        top, following = distinct[0].score, self._scores[self._ranked[self._start]]
+        return bucket(top, following, width) > bucket(top, distinct[wanted - 1].score, width)
 
 
 async def verify(questions: Sequence[Candidates], memories: Memories) -> None:

@@ -42,7 +42,7 @@ class ActiveModel:
         if generation is None:
             raise TryLater("no vector index serves yet: start indexer-vector")
         if self._now is None or self._now.generation.model == generation.model:
-            self._now = LoadedModel(generation, await self._embedders.asking(generation))
+            self._now = LoadedModel(generation, await self._embedders.for_questions(generation))
             return self._now
         return await self._next(generation, self._now)
 
@@ -64,7 +64,7 @@ class ActiveModel:
         return self._now
 
     async def _load(self, generation: Generation) -> LoadedModel:
-        embedder = await self._embedders.asking(generation)
+        embedder = await self._embedders.for_questions(generation)
         await embedder.embed_query(_WARM)
         _log.info("api.model_changed", generation=generation.name, model=generation.model)
         return LoadedModel(generation, embedder)

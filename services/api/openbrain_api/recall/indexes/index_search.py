@@ -116,14 +116,14 @@ class Indexes:
         async def search_named(wanted: Sequence[IndexQuery], _until: float) -> HitLists:
             name = await self._serving_text()
             searches = (TextSearch(item.text, item.condition, limit) for item in wanted)
-            found = await asyncio.gather(*(self._text.named(name, search) for search in searches))
-            return [[Hit(item, 1.0) for item in ids] for ids in found]
+            answers = await asyncio.gather(*(self._text.named(name, search) for search in searches))
+            return [[Hit(item, 1.0) for item in ids] for ids in answers]
 
-        asked = [replace(query, names=("text",)) for query in queries.values()]
-        found = await self._in_time("text", asked, search_named)
+        by_names = [replace(query, names=("text",)) for query in queries.values()]
+        answers = await self._in_time("text", by_names, search_named)
         return {
             number: None if hits is None else [hit.memory_id for hit in hits]
-            for number, hits in zip(queries, found, strict=True)
+            for number, hits in zip(queries, answers, strict=True)
         }
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:

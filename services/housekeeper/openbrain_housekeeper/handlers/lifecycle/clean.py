@@ -89,10 +89,10 @@ class Cleaning:
             return {"cleaned": 0, "found": {}, EXAMPLE_LIST: [], **result}
         counts = await self.lifecycle.counts(operation.id)
         first = await self.lifecycle.first(operation.id, EXAMPLES)
-        found = await self.cleansing.found(operation.id)
+        by_kind = await self.cleansing.found(operation.id)
         examples = [_example(change.memory_id, change.why) for change in first]
         cleaned = counts.get(Action.CLEANED, 0)
-        return {**result, "cleaned": cleaned, "found": dict(sorted(found.items())), EXAMPLE_LIST: examples}
+        return {**result, "cleaned": cleaned, "found": dict(sorted(by_kind.items())), EXAMPLE_LIST: examples}
 
     async def _others(self, operation: Operation, result: dict[str, Any]) -> Progress:
         stripped = await self._text(operation)
@@ -155,9 +155,9 @@ def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, An
     """The report of a dry run so far, with these."""
     examples = list(result.get(EXAMPLE_LIST, ()))
     examples += [_example(each.said.memory.id, summary(each.found)) for each in cleaned[: EXAMPLES - len(examples)]]
-    found = Counter(result.get("found", {})) + total(cleaned)
+    counts = Counter(result.get("found", {})) + total(cleaned)
     number = result.get("cleaned", 0) + len(cleaned)
-    return {**result, "cleaned": number, "found": dict(sorted(found.items())), EXAMPLE_LIST: examples}
+    return {**result, "cleaned": number, "found": dict(sorted(counts.items())), EXAMPLE_LIST: examples}
 
 
 def _example(memory_id: str, why: str) -> dict[str, str]:

@@ -47,20 +47,20 @@ class Consolidate:
             near = one.cosine(other) >= threshold
             return near and mergeable(one.memory, other.memory) and claim(one.memory).about == claim(other.memory).about
 
-        found = await self._clusters.find(operation.id, selection, cursor, linked, threshold)
+        clusters = await self._clusters.find(operation.id, selection, cursor, linked, threshold)
         if operation.request["rule"].get("reasoned") and self._reasoner is not None:
-            self._texts = await self._worded(operation, found, self._reasoner)
-        return found
+            self._texts = await self._worded(operation, clusters, self._reasoner)
+        return clusters
 
     def decide(self, operation: Operation) -> Decide:
         texts = self._texts if operation.request["rule"].get("reasoned") else {}
         cosine = self._clusters.cosine(operation.id)
         return lambda subjects: decided(subjects, cosine, _threshold(operation), operation.created_at, texts)
 
-    async def _worded(self, operation: Operation, found: Found, reasoner: Reasoner) -> Texts:
+    async def _worded(self, operation: Operation, clusters: Found, reasoner: Reasoner) -> Texts:
         texts: dict[frozenset[str], str] = {}
         cosine = self._clusters.cosine(operation.id)
-        for group in found.groups:
+        for group in clusters.groups:
             members = self._clusters.members(operation.id, group)
             for star in stars(members, cosine, _threshold(operation)):
                 text = await worded(reasoner, _contents(star)) if len(star) > 1 else None
@@ -86,17 +86,17 @@ def stars(memories: Sequence[Memory], cosine: Cosine, threshold: float) -> Seque
     """The surest first, with what is near to it itself; then the surest of the rest. So no two centres are near, and
     nothing drifts from neighbour to neighbour."""
     claims = {memory.id: Claim.of(memory) for memory in memories}
-    found: list[list[Memory]] = []
+    groups: list[list[Memory]] = []
     for memory in sorted(memories, key=_surest, reverse=True):
-        for star in found:
+        for star in groups:
             centre = star[0]
             alike = claims[centre.id].about == claims[memory.id].about and mergeable(centre, memory)
             if alike and _room(star, memory) and cosine(centre, memory) >= threshold:
                 star.append(memory)
                 break
         else:
-            found.append([memory])
-    return found
+            groups.append([memory])
+    return groups
 
 
 def decided(subjects: Sequence[Subject], cosine: Cosine, threshold: float, at: int, texts: Texts) -> Sequence[Change]:

@@ -84,13 +84,13 @@ class LifecycleStep:
         selection, report = selection_of(operation), operation.result
         if operation.total is None:
             operation = replace(operation, total=await self._lifecycle.count(selection))
-        found = await self._job.find(operation, selection, report.get(CURSOR))
-        report = _with_noted(report, found.noted)
-        for result in await self._results(operation, selection, found.groups):
+        batch = await self._job.find(operation, selection, report.get(CURSOR))
+        report = _with_noted(report, batch.noted)
+        for result in await self._results(operation, selection, batch.groups):
             report = _with_result(report, result)
-        done = operation.done + found.seen
-        if found.cursor is not None:
-            return Progress(done=done, total=operation.total, result={**report, CURSOR: found.cursor})
+        done = operation.done + batch.seen
+        if batch.cursor is not None:
+            return Progress(done=done, total=operation.total, result={**report, CURSOR: batch.cursor})
         report = await self._ended(operation, report)
         return Progress(done=done, total=done, result=report, finished=True)
 

@@ -121,7 +121,7 @@ class _Run:
             return
         page = read(text, arc.path)
         front = page.front
-        known = [found for item in arc.sessions if (found := self._session(item)) is not None]
+        known = [known_session for item in arc.sessions if (known_session := self._session(item)) is not None]
         values: dict[str, Any] = {}
         if new:
             values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]

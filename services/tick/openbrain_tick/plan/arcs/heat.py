@@ -23,11 +23,11 @@ def older(arc: Arc, now_us: int, days: int) -> bool:
 
 def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter[str]:
     """The number of young arcs replayed from an arc, by its id."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for arc in arcs:
         if arc.replayed_from and age_days(arc, now_us) < thresholds.replay_days:
-            found.update(set(arc.replayed_from) - {arc.id})
-    return found
+            counts.update(set(arc.replayed_from) - {arc.id})
+    return counts
 
 
 def heat_of(arc: Arc, replayed: int, now_us: int, thresholds: Thresholds) -> int:

@@ -217,9 +217,9 @@ def counted_lines(count: Mapping[str, float]) -> list[str]:
 def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
     """Find the start of such lines, and their counts; None where they are missing, or somebody edited them."""
     for at in range(len(lines) - len(_COUNTED) + 1):
-        found = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
-        if all(found):
-            said = {name: float(value) for item in found if item for name, value in item.groupdict().items()}
+        matches = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
+        if all(matches):
+            said = {name: float(value) for item in matches if item for name, value in item.groupdict().items()}
             return at, said
     return None
 

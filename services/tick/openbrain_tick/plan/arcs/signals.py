@@ -49,7 +49,7 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
     has ended. A name that is not declared changes nothing, and is told.
     """
     mitigated = {source for arc in plan.arcs() if arc.mitigates and arc.status in _ENDED for source in arc.mitigates}
-    found: dict[str, Standing] = {}
+    open_signals: dict[str, Standing] = {}
     for name in _COUNTS:
         plan.counts[name] = 0
     for arc in plan.pages.values():
@@ -63,12 +63,12 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
                 plan.counts[hidden] += 1
                 continue
             shown, name = Standing(mark, arc), mark.identity
-            other = found.get(name)
+            other = open_signals.get(name)
             if other is not None:
                 plan.counts["signals_deduped"] += 1
             if other is None or shown.order < other.order:
-                found[name] = shown
-    return sorted(found.values(), key=lambda shown: shown.order)
+                open_signals[name] = shown
+    return sorted(open_signals.values(), key=lambda shown: shown.order)
 
 
 def _why_hidden(
@@ -185,12 +185,12 @@ def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None], *, quiet:
 
 
 def _wanted(body: str, path: str, new: Callable[[Marker], str | None]) -> list[tuple[Marker, str]]:
-    found: list[tuple[Marker, str]] = []
+    wanted: list[tuple[Marker, str]] = []
     for marker in markers.parse(body, path).markers:
-        inside = found and marker.start < found[-1][0].end
+        inside = wanted and marker.start < wanted[-1][0].end
         if marker.type == "signal" and marker.block and not inside and (text := new(marker)) is not None:
-            found.append((marker, text))
-    return found
+            wanted.append((marker, text))
+    return wanted
 
 
 def _without(body: str, marker: Marker) -> str:

@@ -41,9 +41,9 @@ def templates(plan: Plan, records_of: Callable[[str], Iterable[Record] | None]) 
         text = plan.text(arc.path) if transcripts else None
         if text is None or not _wants_one(read(text, arc.path)):
             continue
-        found = steps(record for transcript in transcripts for record in transcript)
-        if len(found) >= LEAST_STEPS:
-            plan.edit(arc, {"workflow_template": True}, body=partial(_with_table, _table(found)))
+        seen = steps(record for transcript in transcripts for record in transcript)
+        if len(seen) >= LEAST_STEPS:
+            plan.edit(arc, {"workflow_template": True}, body=partial(_with_table, _table(seen)))
             plan.counts["templates_written"] += 1
 
 
@@ -53,7 +53,7 @@ def _wants_one(page: Page) -> bool:
 
 def steps(records: Iterable[Record]) -> tuple[Step, ...]:
     """The calls of a session in order, the first 30; reading the same with the same tool again is no step."""
-    found: list[Step] = []
+    taken: list[Step] = []
     seen: set[Step] = set()
     for record in records:
         for tool in record.tools:
@@ -61,14 +61,14 @@ def steps(records: Iterable[Record]) -> tuple[Step, ...]:
             if tool.name in _READING and step in seen:
                 continue
             seen.add(step)
-            found.append(step)
-            if len(found) == MOST_STEPS:
-                return tuple(found)
-    return tuple(found)
+            taken.append(step)
+            if len(taken) == MOST_STEPS:
+                return tuple(taken)
+    return tuple(taken)
 
 
-def _table(found: Sequence[Step]) -> list[str]:
-    rows = [f"| {number} | {step.tool} | {step.params} |" for number, step in enumerate(found, 1)]
+def _table(steps_taken: Sequence[Step]) -> list[str]:
+    rows = [f"| {number} | {step.tool} | {step.params} |" for number, step in enumerate(steps_taken, 1)]
     return ["", "", HEADING, "", "| Step | Tool | Params |", "|---|---|---|", *rows, ""]
 
 

@@ -72,18 +72,18 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     )
 
 
-def record(plan: Plan, found: Health, *, score: int | None = None, reason: str = "") -> None:
+def record(plan: Plan, current: Health, *, score: int | None = None, reason: str = "") -> None:
     """A row of health.jsonl, the last of its moment; `score` and `reason` are a model's, where it gave any."""
     row = {
         "timestamp": to_iso(plan.now_us)[:19] + "Z",
-        "score": found.score if score is None else score,
-        "reason": reason or found.reason,
-        "arcs": found.arcs,
-        "signals": found.signals,
-        "lessons": found.lessons,
+        "score": current.score if score is None else score,
+        "reason": reason or current.reason,
+        "arcs": current.arcs,
+        "signals": current.signals,
+        "lessons": current.lessons,
     }
     if score is not None:
-        row["computed"] = found.score
+        row["computed"] = current.score
     lines = [line for line in (plan.text(PATH) or "").splitlines() if line.strip()]
     if lines and _timestamp(lines[-1]) == row["timestamp"]:
         lines.pop()

@@ -9,7 +9,7 @@ _OVER = frozenset({"resolved", "graduated", "merged", "complete"})
 
 def injects(plan: Plan) -> list[InjectMark]:
     """Inject blocks that are not too old, of arcs that are not over; each content once, the newest first."""
-    found: dict[str, tuple[Arc, InjectMark]] = {}
+    marks: dict[str, tuple[Arc, InjectMark]] = {}
     plan.counts["inject_blocks_collected"] = 0
     for arc in plan.pages.values():
         if not arc.alarms or arc.merged:
@@ -18,10 +18,10 @@ def injects(plan: Plan) -> list[InjectMark]:
             plan.counts["inject_blocks_collected"] += 1
             if arc.status in _OVER or _is_stale(plan, arc, mark):
                 continue
-            other = found.get(mark.content)
+            other = marks.get(mark.content)
             if other is None or _newest(arc, mark) < _newest(*other):
-                found[mark.content] = (arc, mark)
-    return [mark for _, mark in sorted(found.values(), key=lambda pair: _newest(*pair))]
+                marks[mark.content] = (arc, mark)
+    return [mark for _, mark in sorted(marks.values(), key=lambda pair: _newest(*pair))]
 
 
 def _is_stale(plan: Plan, arc: Arc, mark: InjectMark) -> bool:

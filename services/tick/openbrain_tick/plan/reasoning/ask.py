@@ -2,7 +2,7 @@
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.ports.models import Reasoner
-from openbrain_tick.plan.deterministic import Kept
+from openbrain_tick.plan.deterministic import Published
 from openbrain_tick.plan.plan import Plan
 from openbrain_tick.plan.plan_only import in_thread
 from openbrain_tick.plan.reasoning.answer.items import Answer, Refused, from_items, from_json
@@ -12,14 +12,14 @@ from openbrain_tick.plan.reasoning.prompt import prompt
 from openbrain_tick.report import Report
 
 
-async def ask(plan: Plan, kept: Kept, reasoner: Reasoner, prompt_chars: int, report: Report) -> Answer | None:
+async def ask(plan: Plan, published: Published, reasoner: Reasoner, prompt_chars: int, report: Report) -> Answer | None:
     """None where it did not answer; the report says why."""
     with report.phase("prompt_gen") as phase:
-        asked = await in_thread(lambda: prompt(plan, kept.signals, previous_intent(plan), prompt_chars))
-        phase |= {"prompt_length": len(asked.question.prompt), "left_out": dict(asked.left_out)}
+        request = await in_thread(lambda: prompt(plan, published.signals, previous_intent(plan), prompt_chars))
+        phase |= {"prompt_length": len(request.question.prompt), "left_out": dict(request.left_out)}
     with report.phase("ai") as phase:
         try:
-            thought = await reasoner.reason(asked.question)
+            thought = await reasoner.reason(request.question)
         except OpenBrainError as error:
             phase["error"] = str(error)
             return None

@@ -22,10 +22,10 @@ class Write:
 
 def arc_of(plan: Plan, arc_id: str) -> Arc:
     """`Conflict` where it is gone."""
-    found = next((arc for arc in plan.pages.values() if arc.id == arc_id and not arc.merged), None)
-    if found is None:
+    named = next((arc for arc in plan.pages.values() if arc.id == arc_id and not arc.merged), None)
+    if named is None:
         raise Conflict(f"the arc {arc_id} is not there any more")
-    return found
+    return named
 
 
 def page_of(plan: Plan, arc: Arc) -> Page:

@@ -29,10 +29,10 @@ def sections(body: str) -> list[Section]:
     quoted = Quoted(lines)
     if quoted.unclosed is not None:
         raise Invalid("page", f"a code fence in line {quoted.unclosed + 1} of the text is never closed: close it")
-    found = [match for match in _HEADING.finditer(body) if not quoted.holds(match.start())]
+    headings = [match for match in _HEADING.finditer(body) if not quoted.holds(match.start())]
     made = []
-    for number, each in enumerate(found):
-        later = found[number + 1 :]
+    for number, each in enumerate(headings):
+        later = headings[number + 1 :]
         end = next((other.start() for other in later if len(other[1]) <= len(each[1])), len(body))
         inner = later[0].start() if later else end
         behind = lines.end(lines.at(each.start()))

@@ -27,8 +27,8 @@ SEED = 1
 
 def paragraphs() -> list[str]:
     """Prose, no code, in an order that is always the same."""
-    found = [re.sub(r"\s+", " ", part).strip() for text in topics.values() for part in re.split(r"\n\s*\n", text)]
-    prose = [item for item in found if 60 < len(item) < 1200 and _letters(item) > 0.85 * len(item)]
+    parts = [re.sub(r"\s+", " ", part).strip() for text in topics.values() for part in re.split(r"\n\s*\n", text)]
+    prose = [item for item in parts if 60 < len(item) < 1200 and _letters(item) > 0.85 * len(item)]
     random.Random(SEED).shuffle(prose)  # noqa: S311 - a choice of samples
     return prose[:PARAGRAPHS]
 

@@ -79,24 +79,24 @@ def similarities(
     less it is like these documents throughout: a name that all of them bear tells nothing. Half of it is what the
     passage says by itself; for the other half tokens of documents beside its own count too, by their share.
     """
-    found: list[float | None] = [None] * len(documents)
+    best_scores: list[float | None] = [None] * len(documents)
     passages = _passages(documents)
     if passages and question:
         best = _best(question, passages)
         owners = np.array([number for number, _ in passages])
         both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
-        _keep_best(found, owners, both @ _by_rarity(best))
-    return found
+        _keep_best(best_scores, owners, both @ _by_rarity(best))
+    return best_scores
 
 
 def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
     """Compute `similarities` with equal weights of all tokens: other documents make no difference."""
-    found: list[float | None] = [None] * len(documents)
+    best_scores: list[float | None] = [None] * len(documents)
     passages = _passages(documents)
     if passages and question:
         best = _best(question, passages)
-        _keep_best(found, np.array([number for number, _ in passages]), best.mean(axis=1))
-    return found
+        _keep_best(best_scores, np.array([number for number, _ in passages]), best.mean(axis=1))
+    return best_scores
 
 
 def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
@@ -108,8 +108,8 @@ def _best(question: "array[float]", passages: Sequence[tuple[int, bytes]]) -> Ma
     """(passages, tokens of the question): the similarity of the most similar token."""
     counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
     states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
-    asked = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
-    by_token = (states.astype(np.float32) @ asked.T) / _SCALE
+    question_states = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
+    by_token = (states.astype(np.float32) @ question_states.T) / _SCALE
     best: Matrix = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
     return best
 
@@ -131,10 +131,10 @@ def _by_rarity(best: Matrix) -> Matrix:
     return shares
 
 
-def _keep_best(found: list[float | None], owners: NDArray[Any], scores: NDArray[Any]) -> None:
+def _keep_best(best: list[float | None], owners: NDArray[Any], scores: NDArray[Any]) -> None:
     for number, score in zip(owners.tolist(), scores.tolist(), strict=True):
-        before = found[number]
-        found[number] = score if before is None else max(before, score)
+        before = best[number]
+        best[number] = score if before is None else max(before, score)
 
 
 def _readable(packed: bytes) -> bool:

@@ -64,8 +64,8 @@ def _deliver(
     again: bool,
 ) -> Sequence[Match]:
     current = _current(connection, {match.memory_id: match.revision for match in matches}, now)
-    standing = of_open_keys(connection, {match.query.id for match in matches}, now)
-    fresh = [match for match in matches if match.memory_id in current and match.query.id in standing]
+    open_ids = of_open_keys(connection, {match.query.id for match in matches}, now)
+    fresh = [match for match in matches if match.memory_id in current and match.query.id in open_ids]
     delivered: list[Match] = []
     if fresh:
         seqs = _lock_mailboxes(connection, workspace_id, {item.query.agent_id for item in fresh})
@@ -87,12 +87,12 @@ def _deliver(
 def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:
     """Ids of memories that are still so. Their rows stay as they are until this transaction ends."""
     unexpired = or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
-    found: set[str] = set()
+    current: set[str] = set()
     for some in chunks(sorted(revisions)):
         query = select(memories.c.id, memories.c.revision).where(memories.c.id.in_(some), LIVING, unexpired)
         rows = connection.execute(query.order_by(memories.c.id).with_for_update(read=True))
-        found |= {row.id for row in rows if row.revision == revisions[row.id]}
-    return found
+        current |= {row.id for row in rows if row.revision == revisions[row.id]}
+    return current
 
 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
@@ -113,10 +113,10 @@ def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> 
 
 def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
     lasting = and_(api_keys.c.revoked_at.is_(None), or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now))
-    found: set[str] = set()
+    open_keys: set[str] = set()
     for some in chunks(sorted(ids)):
-        found |= set(connection.scalars(select(api_keys.c.id).where(api_keys.c.id.in_(some), lasting)))
-    return found
+        open_keys |= set(connection.scalars(select(api_keys.c.id).where(api_keys.c.id.in_(some), lasting)))
+    return open_keys
 
 
 def _heir(connection: Connection, key_id: str, now: int) -> str | None:
@@ -154,11 +154,11 @@ def _number(connection: Connection, workspace_id: str, seqs: Mapping[str, int]) 
 def _known(connection: Connection, memory_ids: Sequence[str]) -> Mapping[tuple[str, str], RowMapping]:
     names = ("id", "memory_id", "subscription_id", "content_hash", "withdrawn_at", "recipient")
     columns = [messages.c[name] for name in names]
-    found: dict[tuple[str, str], RowMapping] = {}
+    by_match: dict[tuple[str, str], RowMapping] = {}
     for some in chunks(memory_ids):
         rows = connection.execute(select(*columns).where(messages.c.memory_id.in_(some))).mappings()
-        found.update({(row["memory_id"], row["subscription_id"]): row for row in rows})
-    return found
+        by_match.update({(row["memory_id"], row["subscription_id"]): row for row in rows})
+    return by_match
 
 
 def _row(match: Match, known: RowMapping | None, seq: int, now: int) -> dict[str, Any]:

@@ -53,11 +53,11 @@ class SqlMessages:
         key = (mailboxes.c.workspace_id, mailboxes.c.agent_id)
 
         def read(connection: Connection) -> Mapping[tuple[str, str], int]:
-            found: dict[tuple[str, str], int] = {}
+            numbers: dict[tuple[str, str], int] = {}
             for some in chunks(sorted(boxes)):
                 rows = connection.execute(select(*key, mailboxes.c.seq).where(tuple_(*key).in_(some)))
-                found.update({(row.workspace_id, row.agent_id): row.seq for row in rows})
-            return found
+                numbers.update({(row.workspace_id, row.agent_id): row.seq for row in rows})
+            return numbers
 
         return await self._database.read(read)
 
@@ -66,7 +66,7 @@ class SqlMessages:
     ) -> Sequence[Message]:
         """A query for each direction, so that both follow an index."""
         me, place = viewer.agent_id, (messages.c.created_at, messages.c.id)
-        found: dict[str, Message] = {}
+        by_id: dict[str, Message] = {}
         for sender, recipient in ((me, other), (other, me)):
             query = (
                 select(*_SHOWN)
@@ -75,8 +75,8 @@ class SqlMessages:
                 .order_by(*(column.desc() for column in place))
                 .limit(limit)
             )
-            found.update({each.id: each for each in await self._read(query)})
-        return sorted(found.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:limit]
+            by_id.update({each.id: each for each in await self._read(query)})
+        return sorted(by_id.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:limit]
 
     async def mark_read(self, viewer: Viewer, ids: Sequence[str] = (), up_to: int = 0) -> int:
         now, unread = self._clock.now(), messages.c.read_at.is_(None)

@@ -63,22 +63,22 @@ def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:
 
 def _open(connection: Connection, ids: Sequence[str], now: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
     """Webhooks of open keys; the others wait, so that they hold up nobody."""
-    standing = of_open_keys(connection, ids, now)
-    if closed := sorted(set(ids) - standing):
+    open_ids = of_open_keys(connection, ids, now)
+    if closed := sorted(set(ids) - open_ids):
         later = update(standing_webhooks).where(standing_webhooks.c.id.in_(closed))
         connection.execute(later.values(next_attempt_at=now + _CLOSED_PAUSE))
-    webhooks = _named(connection, sorted(standing))
-    rows = connection.execute(select(standing_queries).where(standing_queries.c.id.in_(sorted(standing)))).mappings()
+    webhooks = _named(connection, sorted(open_ids))
+    rows = connection.execute(select(standing_queries).where(standing_queries.c.id.in_(sorted(open_ids)))).mappings()
     queries = {query.id: query for query in map(query_from_row, rows)}
     return [(queries[each], webhooks[each]) for each in ids if each in webhooks and each in queries]
 
 
 def _named(connection: Connection, ids: Sequence[str]) -> dict[str, QueryWebhook]:
-    found: dict[str, QueryWebhook] = {}
+    webhooks: dict[str, QueryWebhook] = {}
     for some in chunks(sorted(ids)):
         rows = connection.execute(select(standing_webhooks).where(standing_webhooks.c.id.in_(some))).mappings()
-        found |= {row["id"]: _read(row) for row in rows}
-    return found
+        webhooks |= {row["id"]: _read(row) for row in rows}
+    return webhooks
 
 
 def _read(row: RowMapping) -> QueryWebhook:

@@ -152,10 +152,10 @@ def _within(viewer: Viewer) -> list[ColumnElement[bool]]:
 def _agents(connection: Connection, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
     of_it = and_(session_agents.c.workspace_id == workspace_id, session_agents.c.session_id == session_id)
     owner = select(session_agents.c.owner).where(of_it, session_agents.c.agent_id == agent_id)
-    found = connection.scalar(owner)
-    if found is None:
+    agent = connection.scalar(owner)
+    if agent is None:
         return ()
-    every = select(session_agents.c.agent_id).where(of_it, session_agents.c.owner == found)
+    every = select(session_agents.c.agent_id).where(of_it, session_agents.c.owner == agent)
     return connection.scalars(every.order_by(session_agents.c.agent_id)).all()
 
 

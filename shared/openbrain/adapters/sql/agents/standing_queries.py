@@ -79,14 +79,14 @@ class SqlStandingQueries:
         table = standing_query_vectors.c
 
         def read(connection: Connection) -> Mapping[str, Mapping[str, "array[float]"]]:
-            found: defaultdict[str, dict[str, array[float]]] = defaultdict(dict)
+            vectors: defaultdict[str, dict[str, array[float]]] = defaultdict(dict)
             for some in chunks(sorted(ids)):
                 rows = connection.execute(
                     select(table.query_id, table.model, table.vector).where(table.query_id.in_(some))
                 )
                 for query_id, model, vector in rows:
-                    found[query_id][model] = to_vector(vector)
-            return found
+                    vectors[query_id][model] = to_vector(vector)
+            return vectors
 
         return await self._database.read(read)
 
@@ -142,8 +142,8 @@ def _add(
     # Shared: the workspace can't be closed meanwhile.
     if connection.scalar(known.with_for_update(read=True)) is None:
         raise NotFound("no such workspace")
-    seq, standing = _lock_counter(connection, query.workspace_id)
-    if standing >= limits.WORKSPACE_SUBSCRIPTIONS:
+    seq, count = _lock_counter(connection, query.workspace_id)
+    if count >= limits.WORKSPACE_SUBSCRIPTIONS:
         raise Conflict(
             f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some"
         )
@@ -153,7 +153,7 @@ def _add(
     made = replace(query, change_seq=seq + 1)
     connection.execute(insert(standing_queries), _row(made))
     _put_vectors(connection, query.workspace_id, {(query.id, model): each for model, each in vectors.items()})
-    _count(connection, query.workspace_id, made.change_seq, standing + 1)
+    _count(connection, query.workspace_id, made.change_seq, count + 1)
     if webhook is not None:
         _add_webhook(connection, webhook, query.agent_id)
     return made
@@ -173,7 +173,7 @@ def _one(connection: Connection, viewer: Viewer, query_id: str) -> StandingQuery
 
 
 def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> bool:
-    seq, standing = _lock_counter(connection, viewer.workspace_id)
+    seq, count = _lock_counter(connection, viewer.workspace_id)
     if _one(connection, viewer, query_id) is None:
         return False
     blank = {"query": "", "criteria": orjson.dumps(asdict(Criteria())).decode(), "orgs": None}
@@ -183,7 +183,7 @@ def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> 
     connection.execute(delete(standing_replays).where(standing_replays.c.query_id == query_id))
     connection.execute(delete(messages).where(messages.c.subscription_id == query_id))
     connection.execute(delete(standing_webhooks).where(standing_webhooks.c.id == query_id))
-    _count(connection, viewer.workspace_id, seq + 1, standing - 1)
+    _count(connection, viewer.workspace_id, seq + 1, count - 1)
     return True
 
 
@@ -195,14 +195,14 @@ def _save_vectors(connection: Connection, model: str, vectors: Mapping[str, "arr
     for query_id, workspace_id in connection.execute(named):
         by_workspace[workspace_id].append(query_id)
     for workspace_id, ids in sorted(by_workspace.items()):
-        seq, standing = _lock_counter(connection, workspace_id)
+        seq, count = _lock_counter(connection, workspace_id)
         still = select(standing_queries.c.id).where(standing_queries.c.id.in_(ids), _STANDS)
         here = sorted(connection.scalars(still))
         _put_vectors(connection, workspace_id, {(item, model): vectors[item] for item in here})
         for number, query_id in enumerate(here, seq + 1):
             this = standing_queries.c.id == query_id
             connection.execute(update(standing_queries).where(this).values(change_seq=number))
-        _count(connection, workspace_id, seq + len(here), standing)
+        _count(connection, workspace_id, seq + len(here), count)
 
 
 def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tuple[str, str], "array[float]"]) -> None:

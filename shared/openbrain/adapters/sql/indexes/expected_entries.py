@@ -44,8 +44,8 @@ _REST = "SELECT MAX(id) FROM memories WHERE id > :after"
 
 def walk(connection: Connection, after: str, limit: int) -> str | None:
     """The id that ends the next `limit` rows."""
-    found: str | None = connection.scalar(text(_WALK), {"after": after, "passed": limit - 1})
-    return found if found is not None else connection.scalar(text(_REST), {"after": after})
+    last: str | None = connection.scalar(text(_WALK), {"after": after, "passed": limit - 1})
+    return last if last is not None else connection.scalar(text(_REST), {"after": after})
 
 
 def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
@@ -55,8 +55,8 @@ def sums(connection: Connection, generation: Generation, after: str, until: str)
         return _added_up(_lines(connection, generation, where, span))
     statement = f"""SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, _hashed(generation))})
  {where} GROUP BY bucket"""
-    found = _run(connection, statement, generation, span)
-    return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in found}
+    rows = _run(connection, statement, generation, span)
+    return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in rows}
 
 
 def marks(connection: Connection, generation: Generation, after: str, until: str) -> Sequence[int]:
@@ -88,8 +88,8 @@ def _lines(connection: Connection, generation: Generation, where: str, span: Map
     line = _LINE.format(number=_NUMBERED[generation.kind])
     end = f"|{generation.builder}"
     statement = f"SELECT group_concat({line}, :separator) {where}"
-    found: str | None = _run(connection, statement, generation, {**span, "separator": f"{end}\n"})[0][0]
-    return f"{found}{end}".encode().split(b"\n") if found else ()
+    lines: str | None = _run(connection, statement, generation, {**span, "separator": f"{end}\n"})[0][0]
+    return f"{lines}{end}".encode().split(b"\n") if lines else ()
 
 
 def _added_up(lines: Sequence[bytes]) -> Mapping[int, Sum]:
@@ -123,11 +123,11 @@ def behind(connection: Connection, generation: Generation, after: str, until: st
 
 def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, ExpectedRow]:
     """Read these rows."""
-    found: dict[str, ExpectedRow] = {}
+    rows: dict[str, ExpectedRow] = {}
     for some in chunks(sorted(ids)):
         for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):
-            found[row.memory_id] = row
-    return found
+            rows[row.memory_id] = row
+    return rows
 
 
 def serves(generation: Generation) -> bool:
@@ -143,9 +143,9 @@ def _rows(
  COALESCE(m.deleted_at, m.archived_at, CASE WHEN m.reason = 'expired' THEN m.expires_at END, 0),
  {_COUNT[kind]}, {_HIGH[kind]}, {_WANTED[kind]}, {_BEHIND[kind]}, {_FAILED[kind]}
  FROM memories AS m WHERE {where} ORDER BY m.id{more}"""  # noqa: S608 - our own words, values are bound
-    found = _run(connection, statement, generation, values)
+    rows = _run(connection, statement, generation, values)
     counts = serves(generation)
-    return [_due(row, counts=counts) for row in found]
+    return [_due(row, counts=counts) for row in rows]
 
 
 def _due(row: Sequence[Any], *, counts: bool) -> ExpectedRow:

@@ -40,9 +40,9 @@ class SqlGenerations:
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
         """The serving one; this one where there was none, or where the one of another model was of no use yet."""
-        found = await self.serving(generation.kind)
-        if found is not None and (found.model == generation.model or not replace_unused):
-            return found
+        serving = await self.serving(generation.kind)
+        if serving is not None and (serving.model == generation.model or not replace_unused):
+            return serving
         now = self._clock.now()
 
         def made(connection: Connection) -> Generation:
@@ -78,7 +78,7 @@ class SqlGenerations:
         noted = update(table).where(*this).values(lost_at=self._clock.now())
         await self._database.write(lambda connection: connection.execute(noted).rowcount)
 
-    async def whole(self, generation: Generation, epoch: int) -> bool:
+    async def completed(self, generation: Generation, epoch: int) -> bool:
         this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
         noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
         return bool(await self._database.write(lambda connection: connection.execute(noted).rowcount))
@@ -122,10 +122,10 @@ def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
 
 
 def _known(connection: Connection, kind: IndexKind, name: str) -> tuple[Generation, dict[str, Generation]]:
-    standing = _locked(connection, kind)
-    if name not in standing:
+    existing = _locked(connection, kind)
+    if name not in existing:
         raise NotFound(f"there is no {kind} generation of this name: `openbrain index list` shows those there are")
-    return standing[name], standing
+    return existing[name], existing
 
 
 def _set(connection: Connection, kind: IndexKind, name: str, status: str, now: int) -> Generation:
@@ -135,13 +135,13 @@ def _set(connection: Connection, kind: IndexKind, name: str, status: str, now: i
 
 
 def _begin(connection: Connection, generation: Generation, now: int) -> Generation:
-    standing = _locked(connection, generation.kind)
-    found = standing.get(generation.name)
-    if found is not None and found.status == BUILDING:
-        return found
-    if found is not None:
-        raise Conflict(f"the {generation.kind} generation {generation.name} is there already, {found.status}")
-    building = next((item.name for item in standing.values() if item.status == BUILDING), None)
+    existing = _locked(connection, generation.kind)
+    known = existing.get(generation.name)
+    if known is not None and known.status == BUILDING:
+        return known
+    if known is not None:
+        raise Conflict(f"the {generation.kind} generation {generation.name} is there already, {known.status}")
+    building = next((item.name for item in existing.values() if item.status == BUILDING), None)
     if building is not None:
         raise Conflict(
             f"the {generation.kind} generation {building} is being built: let its operation end, "
@@ -154,24 +154,24 @@ def _begin(connection: Connection, generation: Generation, now: int) -> Generati
 
 
 def _swap(connection: Connection, kind: IndexKind, name: str, before: str, now: int) -> Generation:
-    next_one, standing = _known(connection, kind, name)
+    next_one, existing = _known(connection, kind, name)
     if next_one.status == SERVING:
         return next_one
     if next_one.status == RETIRED:
         raise Conflict(
             f"the {kind} generation {name} is retired and lacks what was written since: run `openbrain reindex` instead"
         )
-    for item in standing.values():
+    for item in existing.values():
         if item.status == SERVING:
             _set(connection, kind, item.name, before, now)
     return _set(connection, kind, name, SERVING, now)
 
 
 def _retire(connection: Connection, kind: IndexKind, name: str, now: int) -> Generation:
-    found, _ = _known(connection, kind, name)
-    if found.status == SERVING:
+    generation, _ = _known(connection, kind, name)
+    if generation.status == SERVING:
         raise Conflict(f"the {kind} generation {name} serves: let another serve first (`openbrain index switch`)")
-    return found if found.status == RETIRED else _set(connection, kind, name, RETIRED, now)
+    return generation if generation.status == RETIRED else _set(connection, kind, name, RETIRED, now)
 
 
 def _retire_unused(connection: Connection, generation: Generation, now: int) -> None:
@@ -184,9 +184,9 @@ def _retire_unused(connection: Connection, generation: Generation, now: int) -> 
 def _ensure(connection: Connection, generation: Generation, now: int) -> Generation:
     # Waits for another's uncommitted row of this kind, so what is read next is decided.
     connection.execute(insert_missing(connection.dialect, table), _row(generation, SERVING, now))
-    found = _serving(connection, generation.kind)
-    if found is not None:
-        return found
+    serving = _serving(connection, generation.kind)
+    if serving is not None:
+        return serving
     # It stands under this name without serving, and nothing else serves: the lock on its row is ours.
     return _set(connection, generation.kind, generation.name, SERVING, now)
 

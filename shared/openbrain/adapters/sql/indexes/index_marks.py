@@ -74,8 +74,8 @@ class SqlIndexMarks:
         return await self._database.read(read)
 
     async def any_marked(self, kind: IndexKind) -> bool:
-        found = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
-        return await self._database.read(lambda connection: connection.scalar(found)) is not None
+        marked = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
+        return await self._database.read(lambda connection: connection.scalar(marked)) is not None
 
     async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
         """In one transaction."""

@@ -37,12 +37,12 @@ def failed(kind: IndexKind) -> ColumnElement[bool]:
 
 def within(extent: Extent) -> ColumnElement[bool]:
     rows = memories.c
-    asked: list[ColumnElement[bool]] = [LIVING]
-    asked += [rows.wants_vector] if extent.kind is IndexKind.VECTOR else []
-    asked += [rows.workspace_id == extent.workspace_id] if extent.workspace_id else []
-    asked += [rows.org == extent.org] if extent.org else []
-    asked += [rows.project == extent.project] if extent.project else []
-    asked += [rows.updated_at >= extent.since] if extent.since else []
-    asked += [rows.created_at < extent.until] if extent.until else []
-    asked += [rows[f"{extent.kind.value}_revision"] != rows.revision] if extent.stale else []
-    return and_(*asked)
+    conditions: list[ColumnElement[bool]] = [LIVING]
+    conditions += [rows.wants_vector] if extent.kind is IndexKind.VECTOR else []
+    conditions += [rows.workspace_id == extent.workspace_id] if extent.workspace_id else []
+    conditions += [rows.org == extent.org] if extent.org else []
+    conditions += [rows.project == extent.project] if extent.project else []
+    conditions += [rows.updated_at >= extent.since] if extent.since else []
+    conditions += [rows.created_at < extent.until] if extent.until else []
+    conditions += [rows[f"{extent.kind.value}_revision"] != rows.revision] if extent.stale else []
+    return and_(*conditions)

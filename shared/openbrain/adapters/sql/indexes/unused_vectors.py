@@ -49,8 +49,8 @@ async def drop(database: Database, inputs: Collection[str], of: Collection[str] 
 
 async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
     """Inputs that have a vector."""
-    found = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
-    return frozenset(item for some in found for item in some)
+    parts = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
+    return frozenset(item for some in parts for item in some)
 
 
 async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -> int:
@@ -59,9 +59,9 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
     free = set(some)
     await _in_chunks(database, sorted(free), partial(_mark, mark))
     looked = ""
-    while free and (found := await database.read(partial(used, inputs=sorted(free), after=looked, of=of))):
-        free -= found.inputs
-        looked = found.looked
+    while free and (in_use := await database.read(partial(used, inputs=sorted(free), after=looked, of=of))):
+        free -= in_use.inputs
+        looked = in_use.looked
     await _in_chunks(database, sorted(some - free), partial(_unmark, mark))
     removed = await _in_chunks(database, sorted(free), partial(_remove, mark))
     if await _in_chunks(database, sorted(free), _marked):
@@ -79,8 +79,8 @@ def used(connection: Connection, inputs: Sequence[str], after: str, of: Collecti
     if end is None:
         return None
     span = and_(passages.memory_id > after, passages.memory_id <= end)
-    found = select(passages.memory_id, passages.input_hash).where(span, passages.input_hash.in_(inputs))
-    return Used(frozenset(row.input_hash for row in connection.execute(found) if row.memory_id not in of), end)
+    query = select(passages.memory_id, passages.input_hash).where(span, passages.input_hash.in_(inputs))
+    return Used(frozenset(row.input_hash for row in connection.execute(query) if row.memory_id not in of), end)
 
 
 async def _in_chunks(
@@ -119,5 +119,5 @@ def awaited_inputs(connection: Connection) -> frozenset[str]:
     result = operations.c.result
     waiting = or_(result.is_(None), ~result.contains('"embeddings"', autoescape=True))
     some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(PURGES)
-    asked = [orjson.loads(request) for request in connection.scalars(some)]
-    return frozenset(item for request in asked for item in request.get(TRACES, {}).get("inputs", ()))
+    requests = [orjson.loads(request) for request in connection.scalars(some)]
+    return frozenset(item for request in requests for item in request.get(TRACES, {}).get("inputs", ()))

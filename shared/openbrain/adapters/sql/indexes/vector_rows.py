@@ -81,8 +81,8 @@ def _note_former(connection: Connection, again: Sequence[Embedded], model: str) 
     for some in chunks(sorted(kept)):
         one, these = slot(connection), slots(connection, len(some))
         query = f"SELECT memory_id, input_hash FROM memory_passages WHERE model = {one} AND memory_id IN ({these})"  # noqa: S608 - values are bound
-        found = connection.exec_driver_sql(query, (model, *some))
-        former += [(memory_id, input_hash) for memory_id, input_hash in found if input_hash not in kept[memory_id]]
+        rows = connection.exec_driver_sql(query, (model, *some))
+        former += [(memory_id, input_hash) for memory_id, input_hash in rows if input_hash not in kept[memory_id]]
     insert_rows(connection, former_inputs, sorted(set(former)), missing=True)
 
 

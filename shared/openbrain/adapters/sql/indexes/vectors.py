@@ -66,10 +66,10 @@ class SqlVectors:
         if not wanted:
             return frozenset()
         statement, behind = (_WITH_STATES, (states,)) if states else (_KNOWN, ())
-        found = await self._database.read(
+        rows = await self._database.read(
             lambda connection: _for_each_chunk(connection, statement, wanted, model, behind)
         )
-        return frozenset(row[0] for row in found)
+        return frozenset(row[0] for row in rows)
 
     async def save(
         self,
@@ -97,35 +97,39 @@ class SqlVectors:
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
         """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""
-        found: list[str] = []
-        while len(found) < limit:
-            lacking = partial(unembedded, model=model, until=until, after=after, limit=limit - len(found))
+        ids: list[str] = []
+        while len(ids) < limit:
+            lacking = partial(unembedded, model=model, until=until, after=after, limit=limit - len(ids))
             some = await self._database.read(lacking)
             if some is None:
                 break
             after = some.looked
-            found += some.ids
-        return found
+            ids += some.ids
+        return ids
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Absent also where a passage or its vector is missing."""
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
-        sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
+        passage_rows = await self._database.read(
+            lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model)
+        )
+        sets = {
+            memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(passage_rows, key=lambda row: row[0])
+        }
         return {memory_id: each for memory_id, each in sets.items() if each is not None}
 
     async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        found: defaultdict[str, list[bytes]] = defaultdict(list)
+        by_memory: defaultdict[str, list[bytes]] = defaultdict(list)
         for memory_id, states in await self._database.read(
             lambda connection: _for_each_chunk(connection, _STATES, wanted, model)
         ):
-            found[memory_id].append(states)
-        return found
+            by_memory[memory_id].append(states)
+        return by_memory
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """One look through all passages serves the purges that wait too."""
@@ -160,11 +164,11 @@ def unembedded(connection: Connection, model: str, until: int, after: str, limit
 def _for_each_chunk(
     connection: Connection, statement: str, these: Sequence[str], model: str, behind: tuple[object, ...] = ()
 ) -> Sequence[Any]:
-    found: list[Any] = []
+    rows: list[Any] = []
     for some in chunks(these):
         filled = statement.format(slot=slot(connection), these=slots(connection, len(some)))
-        found.extend(run(connection, filled, (model, *some, *behind)).fetchall())
-    return found
+        rows.extend(run(connection, filled, (model, *some, *behind)).fetchall())
+    return rows
 
 
 def _passage_set(rows: Sequence[Any]) -> PassageSet | None:
@@ -203,11 +207,11 @@ def _save(
 def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:
     """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
     lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
-    found = _for_each_chunk(connection, _HELD + lock, sorted(hashes), model)
-    if len(found) < len(hashes):
+    held = _for_each_chunk(connection, _HELD + lock, sorted(hashes), model)
+    if len(held) < len(hashes):
         raise TryLater("a vector that was known has just been erased: embed it again")
     # An erasure that looks for who uses them must hear of it.
-    marked = [(now, model, input_hash) for input_hash, created_at in found if created_at < 0]
+    marked = [(now, model, input_hash) for input_hash, created_at in held if created_at < 0]
     if marked:
         one = slot(connection)
         unmark = f"UPDATE embeddings SET created_at = {one} WHERE model = {one} AND input_hash = {one}"  # noqa: S608 - values are bound
@@ -218,8 +222,8 @@ def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) ->
     """Remove vectors that were made while their memory was erased, or its workspace removed."""
     if not late:
         return
-    standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([item.memory_id for item in late]))
-    reasons = {row.id: row.reason for row in connection.execute(standing)}
+    rows = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([item.memory_id for item in late]))
+    reasons = {row.id: row.reason for row in connection.execute(rows)}
     inputs: defaultdict[str, set[str]] = defaultdict(set)
     for item in late:
         if reasons.get(item.memory_id, Reason.ERASED) == Reason.ERASED:

@@ -43,8 +43,8 @@ class SqlIndexWriters:
 
 def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
     # Shared with other writers, and never held together with a change of the generations.
-    found = connection.execute(written_of(kind).with_for_update(read=True)).mappings()
-    written = [from_row(item) for item in found]
+    rows = connection.execute(written_of(kind).with_for_update(read=True)).mappings()
+    written = [from_row(item) for item in rows]
     names = orjson.dumps(sorted(item.name for item in written)).decode()
     connection.execute(_CONFIRM_SQLITE if is_sqlite(connection) else _CONFIRM_MARIADB, {**row, "names": names})
     return written

@@ -115,8 +115,8 @@ def _tags_mariadb(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
     return f"JSON_TABLE({tags}, '$[*]' COLUMNS (value VARCHAR({TAG_CHARS}) COLLATE {BYTEWISE} PATH '$'))"
 
 
-def _holds_pair(asked: str) -> ColumnElement[bool]:
-    key, value = parts(asked)
+def _holds_pair(pair: str) -> ColumnElement[bool]:
+    key, value = parts(pair)
     if not key:
         return false()
     if key == CONVERSATION_KEY:

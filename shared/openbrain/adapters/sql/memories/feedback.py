@@ -35,13 +35,13 @@ class SqlUsage:
     async def unused(
         self, condition: Condition, before: int, limit: int, after: tuple[int, str] | None = None
     ) -> Sequence[Memory]:
-        found = exists().where(memory_usage.c.memory_id == memories.c.id, memory_usage.c.last_recalled_at >= before)
+        recalled = exists().where(memory_usage.c.memory_id == memories.c.id, memory_usage.c.last_recalled_at >= before)
         place = (memories.c.created_at, memories.c.id)
         following: ColumnElement[bool] = true()
         if after is not None:
             at, memory_id = after
             following = and_(place[0] >= at, or_(place[0] > at, place[1] > memory_id))
-        where = and_(LIVING, compiled(condition), memories.c.created_at < before, ~found, following)
+        where = and_(LIVING, compiled(condition), memories.c.created_at < before, ~recalled, following)
 
         def read(connection: Connection) -> Sequence[Memory]:
             query = select(*memory_columns(connection)).where(where).order_by(*place).limit(limit)
@@ -94,8 +94,8 @@ def _locked(connection: Connection, ids: Sequence[str]) -> Mapping[str, Memory]:
 
 def _before(connection: Connection, feedback: Feedback) -> Mapping[str, Verdict]:
     query = select(recall_feedback.c.memory_id, recall_feedback.c.verdict)
-    found = connection.execute(query.where(recall_feedback.c.recall_id == feedback.recall_id))
-    return {memory_id: Verdict(verdict) for memory_id, verdict in found}
+    rows = connection.execute(query.where(recall_feedback.c.recall_id == feedback.recall_id))
+    return {memory_id: Verdict(verdict) for memory_id, verdict in rows}
 
 
 def _counted(connection: Connection, journal: Journal, feedback: Feedback, row: Memory, rules: FeedbackRules) -> Judged:

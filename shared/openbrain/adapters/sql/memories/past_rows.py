@@ -38,12 +38,12 @@ def read_past(connection: Connection, condition: Condition, at: int, limit: int)
 def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:
     """Newest first."""
     table = memory_history.c
-    found: defaultdict[str, list[Line]] = defaultdict(list)
+    lines: defaultdict[str, list[Line]] = defaultdict(list)
     for some in chunks(ids):
         statement = select(table.memory_id, table.action, table.before).where(table.memory_id.in_(some), table.at > at)
         for memory_id, action, before in connection.execute(statement.order_by(table.id.desc())):
-            found[memory_id].append((action, orjson.loads(before) if before else {}))
-    return found
+            lines[memory_id].append((action, orjson.loads(before) if before else {}))
+    return lines
 
 
 def _known(later: Sequence[Line]) -> bool:

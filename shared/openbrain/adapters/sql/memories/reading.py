@@ -92,7 +92,7 @@ class SqlMemories:
             return {}
         return await self._database.read(lambda connection: read_turns(connection, known, condition, around))
 
-    async def beside(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
+    async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """One statement over the session."""
         return await self._database.read(lambda connection: read_beside(connection, memory, condition, limit))
 
@@ -155,8 +155,8 @@ def _listing(
 
 def _narrowed(condition: Condition) -> bool:
     """Whether another index may lead to fewer rows than the one by age."""
-    asked = condition.conditions if isinstance(condition, AllOf) else (condition,)
-    return any(getattr(each, "field", "") in _NARROWING for each in asked)
+    parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
+    return any(getattr(each, "field", "") in _NARROWING for each in parts)
 
 
 def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:

@@ -13,7 +13,7 @@ from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS
-from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.domain.memory import Memory
 
 _MOST = 4096
@@ -22,7 +22,7 @@ _LONG_CHARS = 8_000
 _STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
 _HIGH = MEMORY_COLUMNS.index("passages_high")
 _values = attrgetter(*MEMORY_COLUMNS)
-_made = maker_by_place(Memory)
+_made = positional_constructor(Memory)
 
 
 class RecentRows:

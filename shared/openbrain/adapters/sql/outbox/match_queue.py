@@ -24,8 +24,8 @@ def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) 
     named = tuple({memory.workspace_id for memory in memories})
     if not named:
         return
-    asked = _LISTENING.format(these=slots(connection, len(named)))
-    listening = {row[0] for row in run(connection, asked, named).fetchall()}
+    query = _LISTENING.format(these=slots(connection, len(named)))
+    listening = {row[0] for row in run(connection, query, named).fetchall()}
     rows = [
         (*memory, now + EVENT_GRACE if memory.model else now) for memory in memories if memory.workspace_id in listening
     ]

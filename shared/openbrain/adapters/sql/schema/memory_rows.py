@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
@@ -24,7 +24,7 @@ _TYPE, _SCOPE, _ALIASES, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name)
     for name in ("type", "memory_scope", "aliases", "tags", "metadata", "reason", "wants_vector")
 )
-_made = maker_by_place(Memory)
+_made = positional_constructor(Memory)
 _GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
 _DEDUPE_KEY, _ALIASES_GIVEN, _TAGS_GIVEN, _METADATA_GIVEN = (
     INSERT_COLUMNS.index(name) for name in ("dedupe_key", "aliases", "tags", "metadata")

@@ -74,7 +74,7 @@ class _Batch:
         self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
         """Signals raised before, as this batch has left them, and their halts, both by signal id."""
         new = [each for each in raises if not (each.key and joined_hash(each.key) in self._keys)]
-        self._burning = _open_signals(connection, log.workspace_id, new)
+        self._unresolved = _open_signals(connection, log.workspace_id, new)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
         self._counts: dict[tuple[str, int, int], int] = {}
@@ -159,7 +159,7 @@ class _Batch:
         """The open signal of this identity, as this batch has left it."""
         if wanted in self._touched:
             return self._touched[wanted]
-        signal = self._burning.pop(wanted, None)
+        signal = self._unresolved.pop(wanted, None)
         if signal is None or self._ends(signal):
             return None
         return _Touched(signal, signal, halt_of(self._connection, signal.id), given)
@@ -184,10 +184,10 @@ class _Batch:
         count = sum(each.severity.rank >= given.severity.rank and each.first_raised_at > since for each in here)
         if count >= most:
             return True
-        asked = given.source, given.severity.rank, since
-        if asked not in self._counts:
-            self._counts[asked] = count_of_source(self._connection, given, since, most)
-        return count + self._counts[asked] >= most
+        key = given.source, given.severity.rank, since
+        if key not in self._counts:
+            self._counts[key] = count_of_source(self._connection, given, since, most)
+        return count + self._counts[key] >= most
 
     def _save(self, touched: _Touched) -> None:
         before, signal, halt, given = touched.before, touched.signal, touched.halt, touched.last
@@ -254,8 +254,8 @@ _COUNT_OF_SOURCE = select(func.count()).select_from(_RECENT.subquery())
 
 def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:
     """Signals of its source, as strong or stronger, first raised later than that; at most `most`."""
-    asked = {"workspace": given.workspace_id, "source": given.source, "since": since, "rank": given.severity.rank}
-    return int(connection.scalar(_COUNT_OF_SOURCE, {**asked, "most": most}) or 0)
+    values = {"workspace": given.workspace_id, "source": given.source, "since": since, "rank": given.severity.rank}
+    return int(connection.scalar(_COUNT_OF_SOURCE, {**values, "most": most}) or 0)
 
 
 def _hash(given: Raise) -> str:

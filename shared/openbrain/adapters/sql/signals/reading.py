@@ -160,18 +160,18 @@ class SqlHalts:
         )
 
 
-def _asked(asked: SignalFilter) -> list[ColumnElement[bool]]:
+def _asked(filters: SignalFilter) -> list[ColumnElement[bool]]:
     wanted = [
         signals.c[name] == value
-        for name, value in (("source", asked.source), ("org", asked.org), ("project", asked.project))
+        for name, value in (("source", filters.source), ("org", filters.org), ("project", filters.project))
         if value
     ]
-    if asked.states:
-        wanted.append(signals.c.state.in_(sorted(state.value for state in asked.states)))
-    if asked.min_severity is not None:
-        wanted.append(signals.c.severity >= asked.min_severity.rank)
-    if asked.since is not None:
-        wanted.append(signals.c.first_raised_at >= asked.since)
+    if filters.states:
+        wanted.append(signals.c.state.in_(sorted(state.value for state in filters.states)))
+    if filters.min_severity is not None:
+        wanted.append(signals.c.severity >= filters.min_severity.rank)
+    if filters.since is not None:
+        wanted.append(signals.c.first_raised_at >= filters.since)
     return wanted
 
 
@@ -199,16 +199,16 @@ def last_seq(connection: Connection, workspace_id: str) -> int:
 def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
     # The number first: what is told while we read is in the state and after the number, and never in neither.
     seq = last_seq(connection, viewer.workspace_id)
-    burning = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
-    burning_signals = _signals(connection, burning)
+    open_query = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
+    open_signals = _signals(connection, open_query)
     open_halts = halts_of(viewer), halts.c.state == HaltState.OPEN.value
     halted = select(*HALT).where(*open_halts).order_by(halts.c.raised_at, halts.c.id).limit(HALTS_SHOWN)
     return Present(
         workspace_id=viewer.workspace_id,
         seq=seq,
-        signals=tuple(burning_signals[:limit]),
+        signals=tuple(open_signals[:limit]),
         halts=tuple(_halts(connection, viewer, halted)),
-        more=len(burning_signals) > limit,
+        more=len(open_signals) > limit,
     )
 
 

@@ -35,11 +35,11 @@ Ids = Sequence[tuple[str, str]]
 def due_rows(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
     # Those of a workspace that is being deleted go with it, and must not stand before the others.
     live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
-    burning = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
-    burning = burning.order_by(signals.c.due_at)
+    overdue = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
+    overdue = overdue.order_by(signals.c.due_at)
     live = exists().where(workspaces.c.id == halts.c.workspace_id, workspaces.c.deleted_at.is_(None))
     halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now, live)
-    return _ids(connection.execute(burning.limit(limit))), _ids(connection.execute(halted.limit(limit)))
+    return _ids(connection.execute(overdue.limit(limit))), _ids(connection.execute(halted.limit(limit)))
 
 
 def _ids(rows: Iterable[Sequence[str]]) -> Ids:

@@ -17,7 +17,7 @@ from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
 from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
-from openbrain.adapters.sql.tenants import beside
+from openbrain.adapters.sql.tenants import other_texts
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
 from openbrain.adapters.sql.writes import locked_reads
@@ -28,12 +28,12 @@ from openbrain.domain.access.visibility import everything, matcher
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.cleaning import (
-    BesidePlace,
-    BesideRow,
     Clean,
     Cleaned,
     CleanText,
     HistoryText,
+    OtherText,
+    OtherTextsCursor,
     Party,
     Said,
     Spellings,
@@ -70,8 +70,8 @@ class SqlCleansing:
     ) -> int:
         """A transaction for each table and some of its rows: one that was interrupted is gone on with by the next."""
         changed = 0
-        for kept in beside.TEXTS:
-            after: beside.Keys | None = None
+        for kept in other_texts.TEXTS:
+            after: other_texts.Keys | None = None
             while True:
                 place = after
                 rows, after = await self._database.write(
@@ -83,12 +83,12 @@ class SqlCleansing:
         return changed
 
     async def count_beside(self, workspace_id: str, party: Party) -> int:
-        return await self._database.read(lambda connection: beside.count(connection, workspace_id, party))
+        return await self._database.read(lambda connection: other_texts.count(connection, workspace_id, party))
 
     async def page_beside(
-        self, workspace_id: str, party: Party, after: BesidePlace | None
-    ) -> tuple[Sequence[BesideRow], BesidePlace | None]:
-        return await self._database.read(lambda connection: beside.page(connection, workspace_id, party, after))
+        self, workspace_id: str, party: Party, after: OtherTextsCursor | None
+    ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
+        return await self._database.read(lambda connection: other_texts.page(connection, workspace_id, party, after))
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         return await self._database.read(lambda connection: _spellings(connection, workspace_id))
@@ -212,12 +212,12 @@ def _store_history(connection: Connection, before: Sequence[HistoryText], after:
 def _clean_table(
     connection: Connection,
     operation: Operation,
-    kept: beside.Texts,
+    kept: other_texts.Texts,
     party: Party | None,
     clean: CleanText,
-    after: beside.Keys | None,
+    after: other_texts.Keys | None,
     dry_run: bool,
-) -> tuple[int, beside.Keys | None]:
+) -> tuple[int, other_texts.Keys | None]:
     """Some rows, along the primary key; where the next follow."""
     if not runs(connection, operation):
         return 0, None

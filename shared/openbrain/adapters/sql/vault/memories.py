@@ -11,11 +11,11 @@ from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
 from openbrain.adapters.sql.vault import writes
-from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
-_vault_memory = maker_by_place(VaultMemory)
+_vault_memory = positional_constructor(VaultMemory)
 _NO_ARC = ""
 """The row that holds the digest: no arc is called so."""
 _MARKERS = table.c.arc != _NO_ARC

@@ -81,8 +81,8 @@ class Claims:
             and_(keys.c.workspace_id == workspace, keys.c.key_hash.in_([row[1] for row in rows if row[0] == workspace]))
             for workspace in sorted({row[0] for row in rows})
         ]
-        found = self._connection.execute(select(keys).where(or_(*one_workspace)))
-        return {(row.workspace_id, row.key_hash): tuple(row) for row in found}
+        claimed = self._connection.execute(select(keys).where(or_(*one_workspace)))
+        return {(row.workspace_id, row.key_hash): tuple(row) for row in claimed}
 
     def _move(self, row: _Row, to: _Row) -> None:
         """A key past its time, or of a memory that is no more, is free."""

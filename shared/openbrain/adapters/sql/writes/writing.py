@@ -13,7 +13,7 @@ from openbrain.adapters.sql.writes.erasing import end_living, erase_memory, meas
 from openbrain.adapters.sql.writes.expiry import expire_due, purge_idempotency_keys
 from openbrain.adapters.sql.writes.idempotency import blank_keys
 from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
-from openbrain.adapters.sql.writes.remembering import remember
+from openbrain.adapters.sql.writes.remember import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
 from openbrain.domain.access.visibility import Condition, Viewer
 from openbrain.domain.errors import Invalid, TryLater

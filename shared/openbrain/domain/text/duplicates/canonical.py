@@ -83,8 +83,8 @@ def canonical_sentences(content: str) -> Sequence[tuple[Token, ...]]:
         text = text[opening.end() :]
         text = text[:1].upper() + text[1:]
     sentences = (text,) if len(text) > MOST_CHARS else _END.split(text)
-    found = (tuple(_with_units(list(_meanings(tokens_of(_rewritten(each)))))) for each in sentences)
-    return [each for each in found if each]
+    forms = (tuple(_with_units(list(_meanings(tokens_of(_rewritten(each)))))) for each in sentences)
+    return [each for each in forms if each]
 
 
 def _rewritten(text: str) -> str:
@@ -96,15 +96,15 @@ def _rewritten(text: str) -> str:
     return text
 
 
-def _date(found: re.Match[str]) -> str:
-    parts = found.groupdict()
+def _date(match: re.Match[str]) -> str:
+    parts = match.groupdict()
     month = _MONTHS.index(parts["month"].lower()) + 1
     return f"{parts.get('year') or '0000'}-{month:02}-{int(parts['day']):02}"
 
 
-def _clock(found: re.Match[str]) -> str:
-    hour = int(found["hour"]) % 12 + (12 if found["half"] in "pP" else 0)
-    return f"{hour:02}:{found['minute'] or '00'}"
+def _clock(match: re.Match[str]) -> str:
+    hour = int(match["hour"]) % 12 + (12 if match["half"] in "pP" else 0)
+    return f"{hour:02}:{match['minute'] or '00'}"
 
 
 def _meanings(tokens: Sequence[Token]) -> Iterator[Token]:

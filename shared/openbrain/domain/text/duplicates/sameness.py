@@ -67,10 +67,10 @@ def _joined(claim: Claim) -> Tokens:
 def _sentences_alike(some: Sequence[Tokens], others: Sequence[Tokens]) -> bool:
     left = list(others)
     for sentence in some:
-        found = next((each for each in left if same_sentence(sentence, each)), None)
-        if found is None:
+        alike = next((each for each in left if same_sentence(sentence, each)), None)
+        if alike is None:
             return False
-        left.remove(found)
+        left.remove(alike)
     return True
 
 

@@ -361,12 +361,12 @@ _IRREGULAR: Final[Mapping[str, str]] = {
 
 
 def _canonical() -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    by_word: dict[str, str] = {}
     for line in _WORDS.strip().splitlines():
         first, *others = line.split()
         for word in (first, *others):
-            found[stem(word)] = stem(first)
-    return found
+            by_word[stem(word)] = stem(first)
+    return by_word
 
 
 _SAME: Final = _canonical()
@@ -380,13 +380,13 @@ def canonical(word: str) -> str:
 
 def _phrases() -> Mapping[str, Mapping[tuple[str, ...], str]]:
     """By first word."""
-    found: dict[str, dict[tuple[str, ...], str]] = {}
+    by_first_word: dict[str, dict[tuple[str, ...], str]] = {}
     for line in _PHRASES.strip().splitlines():
         meaning, _, phrases = line.partition(": ")
         for phrase in phrases.split(", "):
             words = tuple(word for word in phrase.split() if word not in ("a", "the"))
-            found.setdefault(words[0], {})[words] = meaning
-    return found
+            by_first_word.setdefault(words[0], {})[words] = meaning
+    return by_first_word
 
 
 PHRASES: Final = _phrases()

@@ -40,7 +40,7 @@ def tokens_of(content: str) -> Sequence[Token]:
     if len(content) > MOST_CHARS:
         return (Token(" ".join(content.casefold().split()), exact=True, spelled=True),)
     text = _THOUSANDS.sub("", content.replace("\u2019", "'"))
-    found: list[Token] = []
+    tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
         for word in _parts(match[0]):
             folded = word.casefold()
@@ -49,8 +49,8 @@ def tokens_of(content: str) -> Sequence[Token]:
             capital = word not in (folded, "I")
             named = capital and not _SENTENCE.search(text, max(0, match.start() - 8), match.start())
             firm = not folded.isalpha() or folded in NEGATIONS or folded in _QUALIFIERS
-            found.append(Token(folded, exact=firm or named, spelled=capital or firm))
-    return found
+            tokens.append(Token(folded, exact=firm or named, spelled=capital or firm))
+    return tokens
 
 
 def _parts(word: str) -> Sequence[str]:

@@ -18,13 +18,13 @@ from openbrain.ports.lifecycle import Lifecycle, Partition, Selection
 from openbrain.usecases.indexes.neighbours import Neighbours, Placed, place_of
 from openbrain_housekeeper.handlers.lifecycle.clustering.block import Block
 from openbrain_housekeeper.handlers.lifecycle.clustering.cursor import Cursor
-from openbrain_housekeeper.handlers.lifecycle.clustering.kept import Kept
 from openbrain_housekeeper.handlers.lifecycle.clustering.large import (
     AT_A_TIME,
     Linked,
     connected_components,
     linked_around,
 )
+from openbrain_housekeeper.handlers.lifecycle.clustering.step_cache import StepCache
 from openbrain_housekeeper.handlers.lifecycle.job import Found
 
 BLOCK_BYTES = 32 * 1024 * 1024
@@ -52,7 +52,7 @@ class Clusters:
         time: Callable[[], float],
     ) -> None:
         self._lifecycle, self._neighbours = lifecycle, neighbours
-        self._blocks: Kept[Block] = Kept(time)
+        self._blocks: StepCache[Block] = StepCache(time)
         self._vectors: Lru[str, Mapping[str, Placed]] = Lru(REMEMBERED)
 
     async def find(self, operation_id: str, selection: Selection, cursor: Any, linked: Linked, least: float) -> Found:
@@ -80,16 +80,16 @@ class Clusters:
 
     def members(self, operation_id: str, ids: Sequence[str]) -> Sequence[Memory]:
         """As they were found."""
-        found = self._vectors.get(operation_id) or {}
-        return [found[each].memory for each in ids]
+        vectors = self._vectors.get(operation_id) or {}
+        return [vectors[each].memory for each in ids]
 
     def cosine(self, operation_id: str) -> Cosine:
         """Of two of a cluster, by what they said when it was found: 0 where one says something else by now, or where
         they have no place in common any more."""
-        found = self._vectors.get(operation_id) or {}
+        vectors = self._vectors.get(operation_id) or {}
 
         def known(memory: Memory) -> Placed | None:
-            placed = found.get(memory.id)
+            placed = vectors.get(memory.id)
             return placed if placed is not None and placed.memory.content_hash == memory.content_hash else None
 
         def cosine(one: Memory, other: Memory) -> float:
@@ -140,9 +140,9 @@ class Clusters:
             return Found([], seen, Cursor(after=block.last).value())
         chosen = [members[:MOST] for _, members in clusters]
         rows = await self._neighbours.rows([block.id_of(row) for members in chosen for row in members])
-        found = {row: _placed(block, row, rows) for members in chosen for row in members}
-        groups = [[each.memory.id for row in members if (each := found[row])] for members in chosen]
-        self._vectors[operation_id] = {each.memory.id: each for each in found.values() if each}
+        placed = {row: _placed(block, row, rows) for members in chosen for row in members}
+        groups = [[each.memory.id for row in members if (each := placed[row])] for members in chosen]
+        self._vectors[operation_id] = {each.memory.id: each for each in placed.values() if each}
         return Found([each for each in groups if len(each) > 1], seen, replace(at, place=clusters[-1][0]).value())
 
     async def _walked(
@@ -151,11 +151,11 @@ class Clusters:
         """Clusters whose oldest is on the next page of a large partition."""
         page = await self._lifecycle.members(selection, partition, partition, WALKED, at.place)
         around = (selection, _within(selection), page, linked, least, MOST)
-        found, links = await linked_around(self._neighbours, *around)
+        placed, links = await linked_around(self._neighbours, *around)
         on_page = {memory.id for memory in page}
-        clusters = [sorted(ids, key=lambda each: _age(found[each].memory)) for ids in connected_components(links)]
+        clusters = [sorted(ids, key=lambda each: _age(placed[each].memory)) for ids in connected_components(links)]
         groups = [cluster[:MOST] for cluster in clusters if cluster[0] in on_page]
-        self._vectors[operation_id] = {each: found[each] for group in groups for each in group}
+        self._vectors[operation_id] = {each: placed[each] for group in groups for each in group}
         ended = len(page) < WALKED
         at = Cursor(after=partition) if ended else replace(at, place=_age(page[-1]))
         return Found(groups, len(page), at.value())

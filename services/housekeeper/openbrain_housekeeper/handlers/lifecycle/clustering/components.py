@@ -20,10 +20,10 @@ class Components:
 
     def all(self) -> Sequence[Sequence[int]]:
         """Those of two or more, each in order, by their first ones."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
+        groups: defaultdict[int, list[int]] = defaultdict(list)
         for each in sorted(self._parents):
-            found[self._root(each)].append(each)
-        return sorted(members for members in found.values() if len(members) > 1)
+            groups[self._root(each)].append(each)
+        return sorted(members for members in groups.values() if len(members) > 1)
 
     def _root(self, each: int) -> int:
         path = []

@@ -28,10 +28,10 @@ async def linked_around(
     most: int,
 ) -> tuple[Mapping[str, Placed], Links]:
     """The page and what hangs together with it, at most about `most` more."""
-    found = dict(await neighbours.placed([memory for memory in page if within(memory)]))
+    placed = dict(await neighbours.placed([memory for memory in page if within(memory)]))
     links: defaultdict[str, set[str]] = defaultdict(set)
-    fresh = list(found.values())
-    while fresh and len(found) < len(page) + most:
+    fresh = list(placed.values())
+    while fresh and len(placed) < len(page) + most:
         new: dict[str, Placed] = {}
         pairs = await neighbours.near(fresh, selection.condition(), least, NEIGHBOURS)
         for number, (one, other) in enumerate(pairs):
@@ -41,16 +41,16 @@ async def linked_around(
             if there not in links[here] and within(other.memory) and linked(one, other):
                 links[here].add(there)
                 links[there].add(here)
-                if there not in found:
+                if there not in placed:
                     new[there] = other
-        found |= new
+        placed |= new
         fresh = list(new.values())
-    return found, links
+    return placed, links
 
 
 def connected_components(links: Links) -> Sequence[Sequence[str]]:
     """Connected components of two or more, sorted ids."""
-    found: list[Sequence[str]] = []
+    components: list[Sequence[str]] = []
     seen: set[str] = set()
     for start in list(links):
         cluster, ahead = {start}, [start] if start not in seen else []
@@ -60,5 +60,5 @@ def connected_components(links: Links) -> Sequence[Sequence[str]]:
             ahead += new
         if len(cluster) > 1:
             seen |= cluster
-            found.append(sorted(cluster))
-    return found
+            components.append(sorted(cluster))
+    return components

@@ -83,9 +83,9 @@ def _near(rows: Floats, band: slice, others: slice, least: float) -> Iterator[Ne
 def _nearest(near: Iterable[NearRows], numbers: npt.NDArray[np.int64]) -> Sequence[NearRows]:
     """The nearest of each row, by their numbers."""
     taken: Counter[int] = Counter()
-    found: list[NearRows] = []
+    nearest: list[NearRows] = []
     for pair in sorted(near, key=lambda pair: (-pair.cosine, pair.one, pair.other)):
         taken[pair.one] += 1
         if taken[pair.one] <= MOST_NEAR:
-            found.append(NearRows(int(numbers[pair.one]), int(numbers[pair.other]), pair.cosine))
-    return found
+            nearest.append(NearRows(int(numbers[pair.one]), int(numbers[pair.other]), pair.cosine))
+    return nearest

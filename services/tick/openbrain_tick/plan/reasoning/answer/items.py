@@ -192,8 +192,8 @@ def _objects_in(text: str) -> Iterator[dict[str, object]]:
     for begin in islice(re.finditer("[{]", text), BRACES):
         with suppress(ValueError, RecursionError):
             _, end = decoder.raw_decode(text, begin.start())
-            if (found := _object(text[begin.start() : end])) is not None:
-                yield found
+            if (value := _object(text[begin.start() : end])) is not None:
+                yield value
 
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:

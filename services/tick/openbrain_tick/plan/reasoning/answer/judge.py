@@ -176,10 +176,10 @@ def _signals(known: Known) -> Callable[[SignalChange], SignalChange | str]:
 def _identity(item: SignalChange, known: Known) -> str:
     """Exactly one signal, or why not."""
     if item.signal is not None:
-        found = known.signals.get(item.signal)
-        if found is None:
+        known_signal = known.signals.get(item.signal)
+        if known_signal is None:
             return f"no active signal has the identity {_shown(item.signal)}"
-        return item.signal if found.source == item.source else "the signal of this identity has another source"
+        return item.signal if known_signal.source == item.source else "the signal of this identity has another source"
     ours = [identity for identity, signal in known.signals.items() if signal.source == item.source]
     if len(ours) > 1:
         return f"{len(ours)} signals have this source: name one by its identity"

@@ -27,7 +27,7 @@ Items = tuple[str, dict[str, object]]
 
 def from_markdown(text: str) -> Answer | None:
     """None where the text has none of the sections."""
-    found: dict[str, list[object]] = {}
+    sections: dict[str, list[object]] = {}
     refused: list[Refused] = []
     prose: list[str] = []
     section = 0
@@ -36,7 +36,7 @@ def from_markdown(text: str) -> Answer | None:
         if heading:
             section = int(heading.group(1))
             if section == 5 and (item := _health(_plain(raw.strip()[heading.end() :]))) is not None:
-                found.setdefault(item[0], []).append(item[1])
+                sections.setdefault(item[0], []).append(item[1])
             continue
         line = _plain(raw)
         if not section or line.lower().rstrip(".") in _NOTHING:
@@ -48,18 +48,18 @@ def from_markdown(text: str) -> Answer | None:
         if item is None:
             refused.append(Refused(f"line {number}", f"is not in the form of section {section}"))
         else:
-            found.setdefault(item[0], []).append(item[1])
+            sections.setdefault(item[0], []).append(item[1])
     if not section:
         return None
-    return from_items(_gathered(found, prose), tuple(refused))
+    return from_items(_gathered(sections, prose), tuple(refused))
 
 
-def _gathered(found: Mapping[str, list[object]], prose: list[str]) -> dict[str, object]:
-    items: dict[str, object] = {name: each for name, each in found.items() if name != "health"}
+def _gathered(sections: Mapping[str, list[object]], prose: list[str]) -> dict[str, object]:
+    items: dict[str, object] = {name: each for name, each in sections.items() if name != "health"}
     if prose:
         items["intent"] = {"text": " ".join(prose)}
-    if "health" in found:
-        items["health"] = found["health"][0]
+    if "health" in sections:
+        items["health"] = sections["health"][0]
     return items
 
 

@@ -40,9 +40,9 @@ def apply(
     if not runs(connection, operation):
         return GroupResult((), 0)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
-    found = eligible(connection, selection, rows)
-    result = decided(found, ids, decide)
-    made = _Writer(connection, operation, found.subjects, now).write(result.changes)
+    allowed = eligible(connection, selection, rows)
+    result = decided(allowed, ids, decide)
+    made = _Writer(connection, operation, allowed.subjects, now).write(result.changes)
     return result._replace(changes=made, conflicts=len(result.changes) - len(made))
 
 

@@ -17,9 +17,9 @@ def look(
     connection: Connection, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide, now: int
 ) -> Sequence[GroupResult]:
     rows = read_rows(connection, [each for ids in groups for each in ids])
-    found = eligible(connection, selection, [row for row in rows if not row.ended])
-    results = [decided(found, ids, decide) for ids in groups]
-    refused = _refused(connection, [each for result in results for each in result.changes], found.subjects, now)
+    allowed = eligible(connection, selection, [row for row in rows if not row.ended])
+    results = [decided(allowed, ids, decide) for ids in groups]
+    refused = _refused(connection, [each for result in results for each in result.changes], allowed.subjects, now)
     made = [possible(result.changes, refused) for result in results]
     return [
         result._replace(changes=changes, conflicts=len(result.changes) - len(changes))

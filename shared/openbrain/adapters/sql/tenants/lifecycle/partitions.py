@@ -21,8 +21,8 @@ def partitions(
     """Find what is left of the project and scope of `after`, else those of the next ones."""
     if after is not None:
         rest = and_(_within(after), tuple_(*_INNER) > tuple_(after.type, after.org, after.audience))
-        if found := _counted(connection, selection, rest):
-            return found
+        if counted := _counted(connection, selection, rest):
+            return counted
     row = connection.execute(_next(selection, after)).first()
     if row is None:
         return []

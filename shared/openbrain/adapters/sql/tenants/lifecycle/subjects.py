@@ -33,10 +33,10 @@ def page(connection: Connection, selection: Selection, limit: int, after: Place 
 def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
     columns = memories.c.project, memories.c.org
     theirs = memories.c.workspace_id == workspace_id, memories.c.project.in_(projects), memories.c.org != ""
-    found: dict[str, set[str]] = {project: set() for project in projects}
+    by_project: dict[str, set[str]] = {project: set() for project in projects}
     for project, org in connection.execute(select(*columns).where(*theirs, LIVING).distinct()):
-        found[project].add(org)
-    return found
+        by_project[project].add(org)
+    return by_project
 
 
 class Eligible(NamedTuple):
@@ -56,13 +56,13 @@ def eligible(connection: Connection, selection: Selection, rows: Sequence[Memory
     return Eligible({subject.memory.id: subject for subject in subjects}, holding)
 
 
-def decided(found: Eligible, ids: Sequence[str], decide: Decide) -> GroupResult:
+def decided(allowed: Eligible, ids: Sequence[str], decide: Decide) -> GroupResult:
     """The decisions about one group, in its order."""
-    changes = decide([found.subjects[each] for each in ids if each in found.subjects])
+    changes = decide([allowed.subjects[each] for each in ids if each in allowed.subjects])
     if len({change.memory_id for change in changes}) != len(changes):
         raise AssertionError("a job decided twice about one memory")
     archived_last = sorted(changes, key=lambda change: change.action is Action.ARCHIVED)
-    return GroupResult(archived_last, sum(each in found.held for each in ids))
+    return GroupResult(archived_last, sum(each in allowed.held for each in ids))
 
 
 def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:

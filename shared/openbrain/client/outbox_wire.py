@@ -18,7 +18,7 @@ FAILURES = 10
 """Of the server itself at one write, before that is set aside."""
 
 
-class KeepingWire(Wire):
+class OutboxWire(Wire):
     """Connections with an outbox behind them."""
 
     def __init__(self, outbox: Outbox, url: str, key: str = "", **options: Any) -> None:

@@ -15,7 +15,7 @@ _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HookCall:
     """One event, by the fields that Claude Code, Codex and Gemini CLI share, and by those of Cursor."""
 
     given: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Asked:
         """Files that the tool call reads or changes."""
         given = self._tool
         named = [str(given[name]) for name in _PATHS if isinstance(given.get(name), str) and given[name]]
-        patched = [found.strip() for text in _texts(given) for found in _PATCHED.findall(text)]
+        patched = [path.strip() for text in _texts(given) for path in _PATCHED.findall(text)]
         return tuple(dict.fromkeys([*named, *patched]))
 
     @property
@@ -101,27 +101,27 @@ class Asked:
 
     @property
     def _tool(self) -> Mapping[str, Any]:
-        found = self.given.get("tool_input")
-        return found if isinstance(found, Mapping) else {}
+        given = self.given.get("tool_input")
+        return given if isinstance(given, Mapping) else {}
 
     def _text(self, name: str) -> str:
-        found = self.given.get(name)
-        return found if isinstance(found, str) else ""
+        value = self.given.get(name)
+        return value if isinstance(value, str) else ""
 
 
-def read(raw: bytes) -> Asked:
+def read_call(raw: bytes) -> HookCall:
     """Parse the input; anything but a JSON object counts as an empty one."""
     try:
         parsed = json.loads(raw)
     except ValueError:
         parsed = None
-    return Asked(parsed if isinstance(parsed, dict) else {})
+    return HookCall(parsed if isinstance(parsed, dict) else {})
 
 
 def _texts(given: Mapping[str, Any]) -> Iterator[str]:
     for name in ("command", "input", "patch"):
-        found = given.get(name)
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, list):
-            yield from (part for part in found if isinstance(part, str))
+        value = given.get(name)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (part for part in value if isinstance(part, str))

@@ -38,7 +38,7 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
         known = await store.standing_queries.query_vectors([each.id for each in lacking])
         if not lacking:
             continue
-        embedder = await embedders.asking(generation)
+        embedder = await embedders.for_questions(generation)
         vectors = await _embedded([item.query for item in lacking], embedder, generation.dimensions)
         by_query = {each.id: vector for each, vector in zip(lacking, vectors, strict=True)}
         await store.standing_queries.save_query_vectors(generation.model, by_query)

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.schema.signal_tables import halts, signal_history, s
 from openbrain.adapters.sql.schema.tables import recall_feedback, recalls
 from openbrain.domain.signals.values import Step
 from openbrain.domain.times import to_iso
-from openbrain.ports.cleaning import ERASED, BesidePlace, BesideRow, Party
+from openbrain.ports.cleaning import ERASED, OtherText, OtherTextsCursor, Party
 
 Keys = tuple[Any, ...]
 PAGE = 100
@@ -82,8 +82,8 @@ def count(connection: Connection, workspace_id: str, party: Party) -> int:
 
 
 def page(
-    connection: Connection, workspace_id: str, party: Party, after: BesidePlace | None
-) -> tuple[Sequence[BesideRow], BesidePlace | None]:
+    connection: Connection, workspace_id: str, party: Party, after: OtherTextsCursor | None
+) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
     """Table by table, each along its primary key."""
     number, behind = after or (0, None)
     texts = TEXTS[number]
@@ -93,10 +93,10 @@ def page(
         *texts.of(workspace_id, party), *texts.behind(behind)
     )
     rows = connection.execute(query.order_by(*texts.keys).limit(PAGE)).mappings().all()
-    found = [BesideRow(texts.what, {name: _value(name, row[name]) for name in shown}) for row in rows]
+    page_rows = [OtherText(texts.what, {name: _value(name, row[name]) for name in shown}) for row in rows]
     if len(rows) == PAGE:
-        return found, (number, tuple(rows[-1][name] for name in names))
-    return found, (number + 1, None) if number + 1 < len(TEXTS) else None
+        return page_rows, (number, tuple(rows[-1][name] for name in names))
+    return page_rows, (number + 1, None) if number + 1 < len(TEXTS) else None
 
 
 def _value(name: str, value: Any) -> Any:

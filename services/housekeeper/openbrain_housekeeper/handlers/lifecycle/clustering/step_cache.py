@@ -13,7 +13,7 @@ FORGOTTEN_S: Final = 60.0
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class StepCache(Generic[T]):
     """A value an operation. `TryLater` where others have the places, so that none takes away what another just made."""
 
     def __init__(self, time: Callable[[], float]) -> None:
