@@ -27,7 +27,7 @@ def json_safe(value: Any, depth: int = _DEPTH) -> Any:
         case datetime() | date():
             return value.isoformat()
         case dict() if depth:
-            return {clean(str(name)): json_safe(each, depth - 1) for name, each in value.items()}
+            return {clean(str(name)): json_safe(item, depth - 1) for name, item in value.items()}
         case list() | tuple() | set() if depth:
             return [json_safe(item, depth - 1) for item in value]
     return clean(str(value))

@@ -37,7 +37,12 @@ def feedback(
         as_json(answer)
         return
     rows = [
-        (each.memory_id, each.verdict, each.status, "" if each.confidence is None else f"{each.confidence:.2f}")
-        for each in answer.results
+        (
+            result.memory_id,
+            result.verdict,
+            result.status,
+            "" if result.confidence is None else f"{result.confidence:.2f}",
+        )
+        for result in answer.results
     ]
     show(table("memory", "", "", "confidence", rows=rows))

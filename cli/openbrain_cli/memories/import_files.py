@@ -123,8 +123,10 @@ def import_files(
         if len(own_tables) < len(paths or []) + bool(database) or org or project or columns:
             raise Invalid("", "import tables of other stores by themselves, without --org, --project and --map")
         ends = [
-            import_table(each, to, source_workspace=source_workspace, vectors_of=vectors_of, dry_run=dry_run, json=json)
-            for each in own_tables
+            import_table(
+                table, to, source_workspace=source_workspace, vectors_of=vectors_of, dry_run=dry_run, json=json
+            )
+            for table in own_tables
         ]
         if any(ends):
             raise typer.Exit(exit_codes.REFUSED)

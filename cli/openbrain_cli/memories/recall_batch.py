@@ -78,8 +78,8 @@ async def _answers(
     for start in range(0, len(questions), limits.BATCH_QUESTIONS):
         part = questions[start : start + limits.BATCH_QUESTIONS]
         answer = await brain.recall_batch(part, **options)
-        for each in zip(part, answer.results, strict=True):
-            yield each
+        for item in zip(part, answer.results, strict=True):
+            yield item
 
 
 def _print_json(question: Question, result: "Recalled | RefusedQuestion") -> None:

@@ -73,11 +73,11 @@ async def _same(
     cursor: str | None = None
     while True:
         page = await brain.subscriptions(limit=100, cursor=cursor)
-        for each in page.subscriptions:
-            criteria = {name: value for name, value in each.filter.model_dump(mode="json").items() if value}
-            same = criteria == filters and (least is None or each.min_similarity == least)
-            if (each.query or "") == text and same and each.include_own:
-                return each
+        for subscription in page.subscriptions:
+            criteria = {name: value for name, value in subscription.filter.model_dump(mode="json").items() if value}
+            same = criteria == filters and (least is None or subscription.min_similarity == least)
+            if (subscription.query or "") == text and same and subscription.include_own:
+                return subscription
         cursor = page.next_cursor
         if cursor is None:
             return None

@@ -147,11 +147,13 @@ def _made_tools() -> tuple[ServerTool, ...]:
     they take stays as it is."""
     made = []
     for tool in TOOLS:
-        each = ServerTool.from_function(_called(tool), tool.name, tool.title, tool.description, annotations=tool.hints)
-        each.parameters = compact(each.parameters, tool.untold)
-        if each.fn_metadata.output_schema is not None:
-            each.fn_metadata.output_schema = compact(each.fn_metadata.output_schema)
-        made.append(each)
+        server_tool = ServerTool.from_function(
+            _called(tool), tool.name, tool.title, tool.description, annotations=tool.hints
+        )
+        server_tool.parameters = compact(server_tool.parameters, tool.untold)
+        if server_tool.fn_metadata.output_schema is not None:
+            server_tool.fn_metadata.output_schema = compact(server_tool.fn_metadata.output_schema)
+        made.append(server_tool)
     return tuple(made)
 
 
@@ -168,6 +170,6 @@ def _called(tool: ToolSpec) -> Callable[..., Awaitable[CallToolResult]]:
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
     signature = said.replace(parameters=[context, *list(said.parameters.values())[1:]])
     vars(called)["__signature__"] = signature
-    called.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     called.__annotations__["return"] = signature.return_annotation
     return called

@@ -217,7 +217,7 @@ class OpenBrain(
         common |= _given(precision=precision, min_similarity=min_similarity)
         common |= _given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
-        queries = [self._placed({**common, **each}) for each in normalised]
+        queries = [self._placed({**common, **item}) for item in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def related(self, memory_id: str, *, limit: int | None = None, session_id: str = "") -> Related:

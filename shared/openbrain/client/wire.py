@@ -187,13 +187,13 @@ def _params(query: Mapping[str, object]) -> Params:
     pairs: Params = []
     for name, value in query.items():
         if isinstance(value, Mapping):
-            pairs += [(f"{name}.{member}", _text(each)) for member, each in value.items()]
+            pairs += [(f"{name}.{member}", _text(item)) for member, item in value.items()]
             continue
         many = value if isinstance(value, list | tuple | set) else (value,)
         pairs += [
-            (name, _text(each))
-            for each in many
-            if each is not None and each != ""  # an empty value narrows nothing, and the API refuses it
+            (name, _text(item))
+            for item in many
+            if item is not None and item != ""  # an empty value narrows nothing, and the API refuses it
         ]
     return pairs
 

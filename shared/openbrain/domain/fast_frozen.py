@@ -35,7 +35,7 @@ def _constructor(frozen: type[T], like: Callable[["Field[Any]"], Any]) -> Callab
     return make
 
 
-def _like(each: "Field[Any]") -> Any:
-    if each.default_factory is not MISSING:
-        return field(default_factory=each.default_factory, kw_only=each.kw_only)
-    return field(default=each.default, kw_only=each.kw_only)
+def _like(declared: "Field[Any]") -> Any:
+    if declared.default_factory is not MISSING:
+        return field(default_factory=declared.default_factory, kw_only=declared.kw_only)
+    return field(default=declared.default, kw_only=declared.kw_only)

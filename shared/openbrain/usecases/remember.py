@@ -195,9 +195,9 @@ async def remember(
         if prepared:
             await asyncio.sleep(0)
         prepared += _prepare_all(stretch, clock, content_policy)
-    new = [each for each in prepared if isinstance(each, Write)]
+    new = [item for item in prepared if isinstance(item, Write)]
     stored = iter(await writes.remember(new) if new else ())
-    return [next(stored) if isinstance(each, Write) else Outcome(Status.REFUSED, error=each) for each in prepared]
+    return [next(stored) if isinstance(item, Write) else Outcome(Status.REFUSED, error=item) for item in prepared]
 
 
 def _stretches(offers: Sequence[Offer]) -> Iterator[Sequence[Offer]]:
@@ -223,11 +223,11 @@ def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentP
             given.append(error)
     clean = _all_pass(given, content_policy)
     prepared: list[Write | OpenBrainError] = []
-    for offer, each in zip(offers, given, strict=True):
-        if isinstance(each, OpenBrainError):
-            prepared.append(each)
+    for offer, item in zip(offers, given, strict=True):
+        if isinstance(item, OpenBrainError):
+            prepared.append(item)
             continue
-        actor, own = each
+        actor, own = item
         try:
             admission = content_policy.of(actor.workspace_id)
             texts = own if clean else _looked_at(own, admission, refusing=not offer.verbatim)
@@ -239,9 +239,9 @@ def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentP
 
 def _all_pass(given: Sequence[tuple[Actor, dict[str, Any]] | OpenBrainError], content_policy: ContentPolicy) -> bool:
     texts: dict[str, list[NamedText]] = {}
-    for each in given:
-        if isinstance(each, tuple):
-            texts.setdefault(each[0].workspace_id, []).extend(texts_of(each[1]))
+    for item in given:
+        if isinstance(item, tuple):
+            texts.setdefault(item[0].workspace_id, []).extend(texts_of(item[1]))
     return all(content_policy.of(workspace_id).passes(own) for workspace_id, own in texts.items())
 
 

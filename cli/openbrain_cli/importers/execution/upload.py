@@ -33,7 +33,7 @@ async def existing(brain: OpenBrain) -> list[Existing]:
     cursor: str | None = None
     while True:
         page = await brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor)
-        memories += [each for memory in page.memories if (each := _existing(memory)) is not None]
+        memories += [known for memory in page.memories if (known := _existing(memory)) is not None]
         cursor = page.next_cursor
         if cursor is None:
             return memories

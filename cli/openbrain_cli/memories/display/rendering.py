@@ -31,11 +31,11 @@ def listed(
         rows = (
             (
                 at,
-                f"{each.score or 0:.2f}",
-                f"{each.similarity or 0:.2f}",
-                _cell(each, width - 14, folded.get(each.id, ())),
+                f"{memory.score or 0:.2f}",
+                f"{memory.similarity or 0:.2f}",
+                _cell(memory, width - 14, folded.get(memory.id, ())),
             )
-            for at, each in enumerate(memories, 1)
+            for at, memory in enumerate(memories, 1)
         )
         show(table("#", "score", "similarity", "memory", rows=rows))
         return
@@ -48,7 +48,7 @@ def _cell(memory: "MemoryAnswer", width: int, folded: Sequence[str] = ()) -> "Te
     cell = Text(shortened(memory.content, width * _LINES))
     cell.append(f"\n{plain(filed(memory))}", style="dim")
     if folded:
-        ids = ", ".join(shown_id(each, console().width) for each in folded)
+        ids = ", ".join(shown_id(item, console().width) for item in folded)
         cell.append(f"\n{len(folded)} more near-equal: {ids}", style="dim")
     return cell
 

@@ -74,9 +74,9 @@ def import_table(
 
 def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None:
     say(f"{one_line(table.origin)}: {table.name}, {converted.rows} rows")
-    remarks = [f"refused: row {each['row']}: {each['message']}" for each in converted.refusals]
+    remarks = [f"refused: row {refusal['row']}: {refusal['message']}" for refusal in converted.refusals]
     remarks += converted.notes
-    remarks += [f"refused by the server: {each['message']}" for each in totals.refusals]
+    remarks += [f"refused by the server: {refusal['message']}" for refusal in totals.refusals]
     for text in remarks[:_SHOWN]:
         say(one_line(text))
     if len(remarks) > _SHOWN:

@@ -85,7 +85,7 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
     if json:
         as_json(kept)
         return
-    rows = [(each.what, "ever" if each.days is None else f"{each.days} days", each.by) for each in kept.kept]
+    rows = [(item.what, "ever" if item.days is None else f"{item.days} days", item.by) for item in kept.kept]
     show_table(table("what", "kept for", "by", rows=rows))
     if kept.held:
         say("a legal hold stands: what it bears on stays")

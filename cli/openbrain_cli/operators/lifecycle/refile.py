@@ -80,7 +80,7 @@ def backfill_org(
     --map names the org of a project of which that is not clear, --to-org that of all the rest. `openbrain undo` takes
     it back. Needs an admin's key.
     """
-    which = selected.filters() | given(orgs=dict(_pair(each) for each in mapped or ()) or None, to_org=to_org)
+    which = selected.filters() | given(orgs=dict(_pair(item) for item in mapped or ()) or None, to_org=to_org)
 
     async def work(brain: "OpenBrain") -> "OperationAnswer":
         return await ended(brain, await brain.backfill_org(dry_run=dry_run, **which), wait=not detach)

@@ -91,7 +91,11 @@ def report(
     print(f"{done}, of {operation.done} looked at{stays}")
     examples = result.get("examples") or ()
     if examples:
-        show(table("memory", "", "why", rows=[(each["id"], each["action"], each["why"]) for each in examples]))
+        show(
+            table(
+                "memory", "", "why", rows=[(example["id"], example["action"], example["why"]) for example in examples]
+            )
+        )
     if dry_run:
         say(hint)
     elif counts and undoable:

@@ -33,9 +33,9 @@ def checked(stream: str, raw: bytes, *, workspace: str = "") -> Sequence[bytes]:
     """
     target = _target(stream)
     events = []
-    for number, each in _objects(raw):
+    for number, item in _objects(raw):
         try:
-            events.append(_event(target, each, workspace))
+            events.append(_event(target, item, workspace))
         except Invalid as error:
             message = str(error).removeprefix(f"{error.field}: ") if error.field else str(error)
             raise Invalid(f"line {number}: {error.field}".rstrip(": "), message) from None

@@ -155,13 +155,13 @@ def _means(name: str, label: str, now: Samples, then: Samples) -> dict[str, floa
         _counted_exactly(f"{name}_sum", label, now, then),
         _counted_exactly(f"{name}_count", label, now, then),
     )
-    return {each: sums.get(each, 0.0) / count for each, count in counts.items() if count > 0}
+    return {item: sums.get(item, 0.0) / count for item, count in counts.items() if count > 0}
 
 
 def _counted(name: str, label: str, now: Samples, then: Samples) -> dict[str, int]:
-    return {each: int(count) for each, count in _counted_exactly(name, label, now, then).items() if count > 0}
+    return {item: int(count) for item, count in _counted_exactly(name, label, now, then).items() if count > 0}
 
 
 def _counted_exactly(name: str, label: str, now: Samples, then: Samples) -> dict[str, float]:
     earlier = then.by(name, label)
-    return {each: count - earlier.get(each, 0.0) for each, count in now.by(name, label).items()}
+    return {item: count - earlier.get(item, 0.0) for item, count in now.by(name, label).items()}

@@ -36,19 +36,19 @@ async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Ex
     """
     results: list[Exception | None] = [None] * len(heard)
     stopped: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for index, each in enumerate(heard):
-        data = each.event.data
+    for index, entry in enumerate(heard):
+        data = entry.event.data
         if data.action == "ack" and data.halt_id:
-            stopped[_workspace(each), data.halt_id].append(index)
+            stopped[_workspace(entry), data.halt_id].append(index)
         elif data.action != "seen":
-            results[index] = await _change(each, store.signals)
+            results[index] = await _change(entry, store.signals)
     for (workspace, halt_id), indexes in stopped.items():
         agents = [heard[index].event.data.agent_id for index in indexes]
         refused = await _stop(workspace, halt_id, agents, store.halts)
         for index in indexes:
             results[index] = refused
     await store.broadcasts.seen(
-        [_listener(each, now) for each, result in zip(heard, results, strict=True) if result is None]
+        [_listener(item, now) for item, result in zip(heard, results, strict=True) if result is None]
     )
     return results
 

@@ -93,7 +93,7 @@ async def inbox_events(
                 await gone.wait(_PAUSE_S)
                 continue
             if news:
-                yield b"".join(frame(MESSAGE, each.model_dump_json().encode(), each.seq) for each in news)
+                yield b"".join(frame(MESSAGE, item.model_dump_json().encode(), item.seq) for item in news)
                 cursor = news[-1].seq
             elif clock.over:
                 return

@@ -113,7 +113,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
             results.append({"status": Status.REFUSED, **problem_fields(item)})
         else:
             results.append(_item([next(stored)] if len(item) == 1 else await _stored(call, item)))
-    return plain({"results": results, "count": sum(each["status"] is not Status.REFUSED for each in results)})
+    return plain({"results": results, "count": sum(result["status"] is not Status.REFUSED for result in results)})
 
 
 @Route("POST", "/v1/search", permission=Permission.BRAIN_READ, response=ThoughtList)
@@ -255,7 +255,7 @@ async def thought_stats(call: Call[Nothing, ThoughtQuery]) -> Response:
         memories.count_embedded(condition),
         call.api.discovery.counts(("source",), condition, SOURCES),
     )
-    by_source = {each.value: each.count for each in sources}
+    by_source = {source.value: source.count for source in sources}
     return plain({"total": living.rows, "embedded": embedded, "by_source": by_source})
 
 
@@ -300,7 +300,7 @@ def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] |
 
 
 def _item(outcomes: Sequence[Outcome]) -> Mapping[str, object]:
-    refused = next((each for each in outcomes if each.memory is None), None)
+    refused = next((outcome for outcome in outcomes if outcome.memory is None), None)
     first = outcomes[0].memory
     if refused is not None or first is None:
         return {"status": Status.REFUSED, **problem_fields((refused and refused.error) or AssertionError())}

@@ -68,8 +68,8 @@ async def _of_session(memory: Memory, viewer: Viewer, limit: int, memories: Memo
     condition = visible(viewer, Criteria(), now)
     ids = await memories.of_same_session(memory, condition, limit)
     rows = await memories.rows(ids)
-    return [rows[each] for each in ids if each in rows and rows[each].alive(now) and matches(condition, rows[each])]
+    return [rows[item] for item in ids if item in rows and rows[item].alive(now) and matches(condition, rows[item])]
 
 
 def _seen(ids: Iterable[str], rows: Mapping[str, Memory], viewer: Viewer) -> tuple[str, ...]:
-    return tuple(each for each in ids if each in rows and may_see(viewer, rows[each]))
+    return tuple(item for item in ids if item in rows and may_see(viewer, rows[item]))

@@ -97,7 +97,7 @@ class Recaller:
                 for number, limit in limits.items()
                 if judged[number].short(limit)
             }
-        for index in (name for each in judged.values() for name in each.hits.degraded):
+        for index in (name for item in judged.values() for name in item.hits.degraded):
             RECALL_DEGRADED.labels(index).inc()
         best = [self._best(question, judged[number], now) for number, question in enumerate(questions)]
         near = await self._closeness([judged[number] for number in range(len(questions))], best)
@@ -184,7 +184,7 @@ class Recaller:
         self, questions: Mapping[int, Question], names: Mapping[int, Sequence[Hit] | None]
     ) -> dict[int, IndexHits]:
         by_name = [number for number in questions if questions[number].match is Match.NAMES]
-        hits = await self._indexes.by_names([names[each] for each in by_name])
+        hits = await self._indexes.by_names([names[item] for item in by_name])
         return dict(zip(by_name, hits, strict=True))
 
     def _lifted(self, question: Question, scores: Scores, names: Sequence[Hit] | None) -> Scores:
@@ -252,9 +252,9 @@ class Recaller:
         scores: list[Scores] = [{} for _ in judged]
         if self._late is not None:
             wanted = {
-                number: (each.hits.tokens, [hit.memory.id for hit in best[number]])
-                for number, each in enumerate(judged)
-                if each.hits.tokens is not None and best[number]
+                number: (item.hits.tokens, [hit.memory.id for hit in best[number]])
+                for number, item in enumerate(judged)
+                if item.hits.tokens is not None and best[number]
             }
             for number, near in zip(wanted, await self._late.closeness(list(wanted.values())), strict=True):
                 scores[number] = near

@@ -53,7 +53,7 @@ class ArcMeanings:
         for number, score in zip(known, scores, strict=True):
             near[number] = min(1.0, score or 0.0)
         least = max(LEAST, floor(len(known)), SHARE_OF_BEST * max(near))
-        return [each if each >= least else 0.0 for each in near], len(known) == len(texts)
+        return [item if item >= least else 0.0 for item in near], len(known) == len(texts)
 
     async def close(self) -> None:
         """Make no more."""
@@ -82,7 +82,7 @@ class ArcMeanings:
                 states = self._states.get(workspace_id)
                 if states is None:  # other workspaces were asked for meanwhile
                     return
-                states |= {key: each.states for key, each in zip(some, made, strict=True)}
+                states |= {key: item.states for key, item in zip(some, made, strict=True)}
         except OpenBrainError as error:
             _log.warning("api.arcs_not_compared", workspace_id=workspace_id, error=type(error).__name__)
         finally:

@@ -115,14 +115,14 @@ async def embed_known(
     if given:
         documents = await _with_given(documents, store.vectors, model)
     waiting, _ = await _save_known(documents, store.vectors, model)
-    return {each.memory.id: TryLater("the model is away, and not all of its vectors are known") for each in waiting}
+    return {item.memory.id: TryLater("the model is away, and not all of its vectors are known") for item in waiting}
 
 
 async def _save_known(
     documents: Sequence[Document], vectors: Vectors, model: str, states: bytes = b""
 ) -> tuple[Sequence[Document], frozenset[str]]:
     """Save and announce what needs no model; the others, and which inputs are known."""
-    known = await vectors.known([each for document in documents for each in document.hashes], model, states)
+    known = await vectors.known([item for document in documents for item in document.hashes], model, states)
     EMBEDDER_INPUTS.labels("known").inc(len(known))
     ready = [document for document in documents if known.issuperset(document.hashes)]
     if ready:
@@ -137,7 +137,7 @@ async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, e
     if len(rows) < len(latest):
         _log.info("embedder.unknown_memories", count=len(latest) - len(rows))
     documents = []
-    for row in (rows[each] for each in latest if each in rows):
+    for row in (rows[item] for item in latest if item in rows):
         if not row.ended and row.wants_vector:
             texts = await _passages(row, embedder)
             documents.append(Document(row, latest[row.id], {content_hash(text): text for text in texts}))
@@ -146,14 +146,18 @@ async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, e
 
 async def _with_given(documents: Sequence[Document], vectors: Vectors, model: str) -> list[Document]:
     """Where an import brought a vector along, it is that of the memory's only passage."""
-    own = {given_input(each.memory.id, each.memory.content_hash): each for each in documents if len(each.inputs) == 1}
+    own = {
+        given_input(document.memory.id, document.memory.content_hash): document
+        for document in documents
+        if len(document.inputs) == 1
+    }
     known = await vectors.known(list(own), model)
     given = {own[name].memory.id: name for name in known}
     return [
-        replace(each, inputs={given[each.memory.id]: next(iter(each.inputs.values()))})
-        if each.memory.id in given
-        else each
-        for each in documents
+        replace(document, inputs={given[document.memory.id]: next(iter(document.inputs.values()))})
+        if document.memory.id in given
+        else document
+        for document in documents
     ]
 
 
@@ -175,21 +179,21 @@ async def _embed_missing(
     waiting: Sequence[Document], done: set[str], saving: "_Saving", *, encoder: Encoder, batch: int
 ) -> Failures:
     """Embed slice by slice, and keep what is done when the model goes away in the middle."""
-    missing = {name: text for each in waiting for name, text in each.inputs.items() if name not in done}
+    missing = {name: text for item in waiting for name, text in item.inputs.items() if name not in done}
     refused: dict[str, Exception] = {}
     for some in _slices(missing, batch):
         try:
             encodings, failures = await _encode(some, encoder)
         except TryLater as error:
             await saving.rest()
-            return {**{each.memory.id: error for each in waiting}, **_by_memory(waiting, refused)}
+            return {**{item.memory.id: error for item in waiting}, **_by_memory(waiting, refused)}
         refused |= failures
         done |= encodings.keys()
         EMBEDDER_INPUTS.labels("model").inc(len(encodings))
         EMBEDDER_INPUTS.labels("refused").inc(len(failures))
         EMBEDDER_CHARACTERS.inc(sum(len(some[name]) for name in encodings))
-        finished = [each for each in waiting if done.issuperset(each.hashes)]
-        waiting = [each for each in waiting if not done.issuperset(each.hashes)]
+        finished = [item for item in waiting if done.issuperset(item.hashes)]
+        waiting = [item for item in waiting if not done.issuperset(item.hashes)]
         await saving.add(encodings, finished)
     await saving.rest()
     return _by_memory(waiting, refused)
@@ -212,9 +216,9 @@ class _Saving:
 
     async def rest(self) -> None:
         if self._encodings or self._documents:
-            embedded = [each.embedded() for each in self._documents]
-            vectors = {name: each.vector for name, each in self._encodings.items()}
-            states = {name: each.states for name, each in self._encodings.items() if each.states}
+            embedded = [document.embedded() for document in self._documents]
+            vectors = {name: encoding.vector for name, encoding in self._encodings.items()}
+            states = {name: encoding.states for name, encoding in self._encodings.items() if encoding.states}
             await self._cache.save(vectors, embedded, self._model, states=states, replace=self._replace)
         self._encodings, self._documents, self._saved_at = {}, [], self._clock.now()
 
@@ -244,4 +248,4 @@ def _slices(inputs: Inputs, size: int) -> Iterator[Inputs]:
 
 
 def _by_memory(documents: Sequence[Document], refused: Failures) -> Failures:
-    return {each.memory.id: refused[name] for each in documents for name in each.hashes if name in refused}
+    return {document.memory.id: refused[name] for document in documents for name in document.hashes if name in refused}

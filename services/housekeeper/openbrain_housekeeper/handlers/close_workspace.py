@@ -50,7 +50,7 @@ class Closing:
             return step
         if dropped.waiting:
             # For the indexes, or one came in after all: that is blanked too.
-            return replace(step, waits=True, result={name: each for name, each in result.items() if name != "blanked"})
+            return replace(step, waits=True, result={name: item for name, item in result.items() if name != "blanked"})
         return await self._rest(operation, step, workspace_id)
 
     async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:

@@ -59,7 +59,7 @@ class VaultCheck:
             TICK_COMPLETED.labels(workspace_id).set(max(completed) / MICROSECONDS)
         # Of one without a tick nobody knows since when it has a vault.
         since = max(created_at, self._began())
-        return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)
+        return findings(self.clock.now(), since, runs, [_unheard(item) for item in grave], self.patience)
 
     def _began(self) -> int:
         if self.since is None:
@@ -70,10 +70,10 @@ class VaultCheck:
         current = await self.found(workspace_id, created_at)
         # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
         young = self.clock.now() - self._began() < GRACE
-        due = [each for each in current if each.check == "signal" or not young]
-        outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, each) for each in due])
+        due = [item for item in current if item.check == "signal" or not young]
+        outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, item) for item in due])
         raised = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
-        return raised + await self._resolve(workspace_id, {each.key for each in current})
+        return raised + await self._resolve(workspace_id, {item.key for item in current})
 
     async def _resolve(self, workspace_id: str, keys: Collection[str]) -> int:
         filter_ = SignalFilter(states=OPEN_STATES, source=SOURCE)
@@ -82,7 +82,7 @@ class VaultCheck:
             for signal in await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
             if signal.dedup_key not in keys
         ]
-        return sum([await self._end(each) for each in over])
+        return sum([await self._end(item) for item in over])
 
     async def _end(self, signal: Signal) -> int:
         change = SignalChange(

@@ -34,8 +34,8 @@ async def project_changed(
         async def write(generations: Sequence[Generation], ids: Sequence[str] = ids) -> None:
             failures.update(await project(ids, generations))
 
-        def wanted(each: Generation, name: str | None = name, model: str | None = model) -> bool:
-            return name in (None, each.name) and model in (None, each.model)
+        def wanted(generation: Generation, name: str | None = name, model: str | None = model) -> bool:
+            return name in (None, generation.name) and model in (None, generation.model)
 
         await write_to_all(written, write, wanted)
     return failures

@@ -41,7 +41,7 @@ def fields(memory: Memory) -> Fields:
 def text_entry(memory: Memory, builder: str) -> TextEntry:
     """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
     before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
-    whole, *parts = ("\n".join(filter(None, (*before, each, *behind))) for each in _texts(memory.content))
+    whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in _texts(memory.content))
     return _text_entry(
         id=memory.id,
         memory_id=memory.id,

@@ -68,14 +68,14 @@ def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book)
     vectors = passages.vectors if passages is not None and passages.revision == row.revision else ()
     return [
         Match(
-            query=each.query,
+            query=item.query,
             memory_id=row.id,
             revision=row.revision,
             org=row.org,
             content_hash=row.content_hash,
-            similarity=each.similarity,
+            similarity=item.similarity,
         )
-        for each in book.find(row, vectors, model)
+        for item in book.find(row, vectors, model)
     ]
 
 

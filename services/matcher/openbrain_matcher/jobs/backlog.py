@@ -35,17 +35,17 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
     made = 0
     for generation in await store.generations.written(IndexKind.VECTOR):
         lacking = await store.standing_queries.without_vector(generation.model, ROUND)
-        known = await store.standing_queries.query_vectors([each.id for each in lacking])
+        known = await store.standing_queries.query_vectors([item.id for item in lacking])
         if not lacking:
             continue
         embedder = await embedders.for_questions(generation)
         vectors = await _embedded([item.query for item in lacking], embedder, generation.dimensions)
-        by_query = {each.id: vector for each, vector in zip(lacking, vectors, strict=True)}
+        by_query = {item.id: vector for item, vector in zip(lacking, vectors, strict=True)}
         await store.standing_queries.save_query_vectors(generation.model, by_query)
         made += len(by_query)
-        for each in lacking:
-            if each.id not in known:
-                missed = Replay(query=each, since=each.created_at, before=(clock.now() + DAY, LAST_ID), again=False)
+        for query in lacking:
+            if query.id not in known:
+                missed = Replay(query=query, since=query.created_at, before=(clock.now() + DAY, LAST_ID), again=False)
                 with suppress(NotFound):  # it was removed meanwhile
                     await store.replays.start_replay(missed)
     return made

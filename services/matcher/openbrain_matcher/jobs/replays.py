@@ -19,8 +19,8 @@ AT_ONCE = 10
 async def replay(store: Store, clock: Clock) -> int:
     """Go on with replays, one page each; their number."""
     replays = await store.replays.replays(AT_ONCE)
-    for each in replays:
-        await _go_on(each, store, clock.now())
+    for item in replays:
+        await _go_on(item, store, clock.now())
     return len(replays)
 
 
@@ -42,4 +42,4 @@ async def _matches(replay: Replay, rows: Sequence[Memory], store: Store) -> Sequ
     serving = await store.generations.serving(IndexKind.VECTOR)
     model = "" if serving is None else serving.model
     passages = await store.vectors.passages([row.id for row in rows], model) if model else {}
-    return [each for row in rows for each in matches_of(row, passages.get(row.id), model, book)]
+    return [item for row in rows for item in matches_of(row, passages.get(row.id), model, book)]

@@ -93,7 +93,9 @@ async def brain_subscriptions(
 ) -> CallToolResult:
     """List what you subscribed to, with the ids to unsubscribe by."""
     page = await brain.subscriptions(limit=limit, cursor=cursor, agent_id=agent_id)
-    return answers.text(answers.more(page.next_cursor), fence.fenced([_block(each) for each in page.subscriptions]))
+    return answers.text(
+        answers.more(page.next_cursor), fence.fenced([_block(subscription) for subscription in page.subscriptions])
+    )
 
 
 async def brain_unsubscribe(
@@ -104,16 +106,16 @@ async def brain_unsubscribe(
     return answers.both(f"Removed: {removed.id}", Subscribed(id=removed.id))
 
 
-def _block(each: "SubscriptionAnswer") -> fence.Block:
-    narrowed = {name: value for name, value in each.filter.model_dump(mode="json").items() if value}
+def _block(query: "SubscriptionAnswer") -> fence.Block:
+    narrowed = {name: value for name, value in query.filter.model_dump(mode="json").items() if value}
     labels = {
-        "id": each.id,
-        "min_similarity": each.min_similarity,
-        "channel": each.channel,
-        "created_at": each.created_at,
+        "id": query.id,
+        "min_similarity": query.min_similarity,
+        "channel": query.channel,
+        "created_at": query.created_at,
     }
     said = "\n".join(f"{name}: {value}" for name, value in narrowed.items())
-    return fence.Block(labels, "\n".join(filter(None, (each.query, said))), "subscription")
+    return fence.Block(labels, "\n".join(filter(None, (query.query, said))), "subscription")
 
 
 TOOLS = (

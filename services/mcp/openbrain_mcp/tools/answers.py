@@ -99,7 +99,7 @@ def captured(thought: "contract.ThoughtStored") -> CallToolResult:
 
 def thoughts(hits: "Sequence[contract.ThoughtAnswer]") -> CallToolResult:
     """Each with its provenance."""
-    blocks = [Block(_thought_labels(each), each.content, "thought") for each in hits]
+    blocks = [Block(_thought_labels(hit), hit.content, "thought") for hit in hits]
     return text(fence.fenced(blocks, each=LISTED_CHARS))
 
 
@@ -149,7 +149,7 @@ def found(recalled: "Recalled") -> CallToolResult:
 
 def judged(given: "FeedbackGiven") -> CallToolResult:
     """Show the result for each verdict."""
-    lines = [f"{each.memory_id}: {each.verdict}, {each.status}" for each in given.results]
+    lines = [f"{result.memory_id}: {result.verdict}, {result.status}" for result in given.results]
     return both("\n".join(lines), Judged(counted=given.count))
 
 
@@ -177,7 +177,7 @@ def whole(memory: "memories.MemoryDetail") -> CallToolResult:
 
 def tags(counts: "discovery.TagCounts") -> CallToolResult:
     """Tags with counts."""
-    return text(_counted(((each.name, each.count) for each in counts.tags), "tags"))
+    return text(_counted(((tag.name, tag.count) for tag in counts.tags), "tags"))
 
 
 def scopes(counts: "discovery.ScopeCounts") -> CallToolResult:
@@ -215,14 +215,14 @@ def signals(page: "amygdala.SignalList") -> CallToolResult:
     """Alarms."""
     blocks = [
         Block(
-            each.model_dump(
+            signal.model_dump(
                 mode="json",
                 include={"id", "severity", "state", "source", "org", "project", "count", "last_raised_at", "title"},
             ),
-            each.content,
+            signal.content,
             "signal",
         )
-        for each in page.signals
+        for signal in page.signals
     ]
     return text(more(page.next_cursor), fence.fenced(blocks, each=RECALLED_CHARS))
 
@@ -280,12 +280,14 @@ def linked(links: "memories.Related") -> CallToolResult:
     return text(f"Its chain: {chain}" if chain else "", fence.fenced(blocks, each=LISTED_CHARS))
 
 
-def _memories(hits: "Iterable[memories.MemoryAnswer]", each: int) -> str:
-    return fence.fenced([fence.memory_block(memory) for memory in hits], each=each)
+def _memories(hits: "Iterable[memories.MemoryAnswer]", length: int) -> str:
+    return fence.fenced([fence.memory_block(memory) for memory in hits], each=length)
 
 
-def _messages(found: "Iterable[messages.MessageAnswer]") -> str:
-    return fence.fenced([Block(_message_labels(each), each.content, "message") for each in found], each=RECALLED_CHARS)
+def _messages(received: "Iterable[messages.MessageAnswer]") -> str:
+    return fence.fenced(
+        [Block(_message_labels(item), item.content, "message") for item in received], each=RECALLED_CHARS
+    )
 
 
 def _message_labels(message: "messages.MessageAnswer") -> dict[str, object]:

@@ -32,7 +32,7 @@ Content = Annotated[
     Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone."),
     AfterValidator(_said("say what was learned, so that it stands alone")),
 ]
-Kind = Annotated[MemoryType, WithJsonSchema({"type": "string", "enum": [str(each) for each in MemoryType]})]
+Kind = Annotated[MemoryType, WithJsonSchema({"type": "string", "enum": [str(item) for item in MemoryType]})]
 Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Words to find it by.")]
 MemoryTitle = Annotated[str | None, Field(max_length=limits.TITLE_CHARS, description="What it is called.")]
 Aliases = Annotated[list[str] | None, Field(max_length=limits.ALIASES, description="Other names of it.")]
@@ -53,7 +53,7 @@ Supersedes = Annotated[str | None, Field(description="Id of the memory that this
 Hours = Annotated[int | None, Field(ge=1, description="Hours until it is forgotten.")]
 Agent = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Speak for this agent, if allowed.")]
 Workspace = Annotated[str | int | None, Field(description="Passed over: the key decides.")]
-_SCOPES = [str(each) for each in Scope]
+_SCOPES = [str(item) for item in Scope]
 ScopeName = Annotated[
     Scope | None,
     WithJsonSchema({"type": "string", "enum": _SCOPES, "description": "agent: yours alone; shared: all projects."}),
@@ -132,7 +132,7 @@ MetadataFilter = Annotated[
 
 SignalId = Annotated[str, Field(description="The alarm's id.")]
 SignalStates = Annotated[SignalState | list[SignalState] | None, _texts("Only in these states.")]
-_SEVERITIES = [str(each) for each in Severity]
+_SEVERITIES = [str(item) for item in Severity]
 SignalSeverity = Annotated[Severity, WithJsonSchema({"type": "string", "enum": _SEVERITIES})]
 MinSeverity = Annotated[
     Severity | None, WithJsonSchema({"type": "string", "enum": _SEVERITIES, "description": "That one or worse."})

@@ -66,12 +66,12 @@ def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHA
     return "\n\n".join([NOTICE, *shown])
 
 
-def _within(blocks: Sequence[Block], each: int, budget: int) -> Iterator[tuple[Block, str]]:
+def _within(blocks: Sequence[Block], length: int, budget: int) -> Iterator[tuple[Block, str]]:
     """Each with its share of the budget; what one leaves over goes to those that follow."""
     left = budget
     for number, block in enumerate(blocks):
         whole = model_text(block.content)
-        shown = whole[: min(each, left // (len(blocks) - number))]
+        shown = whole[: min(length, left // (len(blocks) - number))]
         left -= len(shown)
         rest = f"\n[shortened: {len(block.content)} characters in all]" if len(shown) < len(whole) else ""
         yield block, shown + rest

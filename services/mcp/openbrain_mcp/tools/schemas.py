@@ -27,7 +27,7 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
         if name == "anyOf":
             made[name] = [_small(choice, definitions) for choice in choices]
         elif name == "properties":
-            made[name] = {key: _small(each, definitions) for key, each in value.items()}
+            made[name] = {key: _small(item, definitions) for key, item in value.items()}
         elif name == "items":
             made[name] = _small(value, definitions)
         else:

@@ -76,10 +76,10 @@ class Comparison:
 def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
     """Changes with whatever `marked` reads of them."""
     total = hashlib.sha256()
-    for arc in sorted(pages, key=lambda each: each.path):
+    for arc in sorted(pages, key=lambda item: item.path):
         if not arc.merged and (arc.problem_count or _is_marked(arc)):
             total.update(f"{arc.path}\0{arc.project}\0{arc.created_us}\0{arc.detail}\0".encode())
-    for problem in sorted(problems, key=lambda each: (each.path, each.line)):
+    for problem in sorted(problems, key=lambda item: (item.path, item.line)):
         total.update(f"{problem.path}\0".encode())
     return total.hexdigest()
 
@@ -101,9 +101,9 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
         if arc.merged or not _is_marked(arc):
             continue
         own, long = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
-        for each in own:
-            project = projects.by_session.get(each.session) if each.session and not each.project else None
-            made = replace(each, project=_project(project)) if project else each
+        for item in own:
+            project = projects.by_session.get(item.session) if item.session and not item.project else None
+            made = replace(item, project=_project(project)) if project else item
             marks.setdefault((made.arc, made.content_hash), made)
         for kind, line in long:
             reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
@@ -175,18 +175,18 @@ def _short(name: str) -> str:
 
 def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
     """By arc and content; what an unsure arc lacks is not gone."""
-    here = {(each.arc, each.content_hash): each for each in pages.marked}
+    here = {(item.arc, item.content_hash): item for item in pages.marked}
     left = [row for row in rows if here.pop((row.arc, row.content_hash), None) is None]
     by_content: dict[str, list[VaultMemory]] = {}
     for row in left:
         by_content.setdefault(row.content_hash, []).append(row)
     result = Comparison()
-    for each in here.values():
-        before = by_content.get(each.content_hash)
+    for mark in here.values():
+        before = by_content.get(mark.content_hash)
         if before:
-            result.moved.append((before.pop(), each))
+            result.moved.append((before.pop(), mark))
         else:
-            result.new.append(each)
+            result.new.append(mark)
     taken = {(row.arc, row.marker) for row, _ in result.moved}
     result.gone = [row for row in left if (row.arc, row.marker) not in taken and row.arc not in pages.unsure]
     return result
@@ -199,37 +199,37 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
     by_arc: dict[str, list[VaultMemory]] = {}
     for row in comparison.gone:
         by_arc.setdefault(row.arc, []).append(row)
-    for each in list(comparison.new):
-        rows = by_arc.get(each.arc, [])
-        same = next((row for row in rows if each.given_id and row.marker == _marker(each)), None)
-        same = same or _likest(each, rows, memories)
+    for item in list(comparison.new):
+        rows = by_arc.get(item.arc, [])
+        same = next((row for row in rows if item.given_id and row.marker == _marker(item)), None)
+        same = same or _likest(item, rows, memories)
         if same is not None:
             rows.remove(same)
             comparison.gone.remove(same)
-            comparison.new.remove(each)
-            pairs.append((same, each))
+            comparison.new.remove(item)
+            pairs.append((same, item))
     return pairs
 
 
-def _likest(each: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+def _likest(mark: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
     best, likest = _ALIKE, None
     for row in rows:
         memory = memories.get(row.memory_id)
-        if memory is None or memory.metadata.get("marker") != each.type:
+        if memory is None or memory.metadata.get("marker") != mark.type:
             continue
-        matcher = SequenceMatcher(None, memory.content[:_COMPARED], each.content[:_COMPARED], autojunk=False)
+        matcher = SequenceMatcher(None, memory.content[:_COMPARED], mark.content[:_COMPARED], autojunk=False)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (alike := matcher.ratio()) > best:
             best, likest = alike, row
     return likest
 
 
-def row_of(each: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:
+def row_of(mark: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:
     """The row of a marker that is new in its arc; `taken` are the keys of rows that stand."""
-    marker = _marker(each)
-    while (each.arc, marker) in taken:
+    marker = _marker(mark)
+    while (mark.arc, marker) in taken:
         marker = joined_hash(marker, "again")
-    return VaultMemory(arc=each.arc, marker=marker, memory_id=memory_id, content_hash=each.content_hash)
+    return VaultMemory(arc=mark.arc, marker=marker, memory_id=memory_id, content_hash=mark.content_hash)
 
 
-def _marker(each: Marked) -> str:
-    return joined_hash("id", each.type, each.given_id) if each.given_id else each.content_hash
+def _marker(mark: Marked) -> str:
+    return joined_hash("id", mark.type, mark.given_id) if mark.given_id else mark.content_hash

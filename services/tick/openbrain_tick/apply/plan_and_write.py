@@ -96,7 +96,7 @@ def _noted(vault: Vault, planned: Planned[T], laid: Mapping[str, Entry]) -> None
     """The index needs no lease: who changes a page from here on gives it another time."""
     pages = planned.plan.pages
     vault.index.written(
-        (pages[each.path], laid[each.path], each.digest)
-        for each in planned.changes
-        if each.digest is not None and each.path in pages and each.path in laid
+        (pages[change.path], laid[change.path], change.digest)
+        for change in planned.changes
+        if change.digest is not None and change.path in pages and change.path in laid
     )

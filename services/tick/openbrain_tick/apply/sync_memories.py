@@ -106,7 +106,7 @@ class _Run:
 
     async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
         """Move memories whose words stand in another arc now."""
-        pairs = [(row, self._row(each, row.memory_id)) for row, each in moved]
+        pairs = [(row, self._row(item, row.memory_id)) for row, item in moved]
         if pairs:
             await self.store.vault.record_vault_memories(
                 self.workspace_id, [new for _, new in pairs], [(old.arc, old.marker) for old, _ in pairs]
@@ -114,17 +114,17 @@ class _Run:
 
     async def supersede(self, pairs: Sequence[tuple[VaultMemory, Marked]], memories: Mapping[str, Memory]) -> None:
         """Of a memory that others made, or that has ended, nothing is changed: the new words are a new one."""
-        for row, each in pairs:
+        for row, item in pairs:
             before = memories.get(row.memory_id)
             ours = before is not None and not before.ended and before.source.startswith(SOURCE)
             alone = self.uses.get(row.memory_id, 0) == 1
-            (outcome,) = await self._remember([each], supersedes=row.memory_id if ours and alone else None)
+            (outcome,) = await self._remember([item], supersedes=row.memory_id if ours and alone else None)
             if isinstance(outcome.error, Conflict):
-                (outcome,) = await self._remember([each])
+                (outcome,) = await self._remember([item])
             if outcome.memory is None:
-                self._refused(each, outcome.error)
+                self._refused(item, outcome.error)
                 continue
-            new = replace(row, memory_id=outcome.memory.id, content_hash=each.content_hash)
+            new = replace(row, memory_id=outcome.memory.id, content_hash=item.content_hash)
             await self.store.vault.record_vault_memories(self.workspace_id, [new], ())
             self.done.superseded += 1
 
@@ -133,11 +133,11 @@ class _Run:
         for start in range(0, len(new), BATCH):
             some = new[start : start + BATCH]
             rows = []
-            for each, outcome in zip(some, await self._remember(some), strict=True):
+            for item, outcome in zip(some, await self._remember(some), strict=True):
                 if outcome.memory is None:
-                    self._refused(each, outcome.error)
+                    self._refused(item, outcome.error)
                 else:
-                    rows.append(self._row(each, outcome.memory.id))
+                    rows.append(self._row(item, outcome.memory.id))
             await self.store.vault.record_vault_memories(self.workspace_id, rows, ())
             self.done.submitted += len(rows)
 
@@ -174,34 +174,34 @@ class _Run:
                 raise outcome.error
         return made
 
-    def _row(self, each: Marked, memory_id: str) -> VaultMemory:
-        row = row_of(each, memory_id, self.taken)
+    def _row(self, mark: Marked, memory_id: str) -> VaultMemory:
+        row = row_of(mark, memory_id, self.taken)
         self.taken.add((row.arc, row.marker))
         self.uses[memory_id] = self.uses.get(memory_id, 0) + 1
         return row
 
-    def _refused(self, each: Marked, error: Exception | None) -> None:
-        self.done.problems.append(Problem(each.arc, 0, f"@{each.type} is not taken as a memory: {error}"))
+    def _refused(self, mark: Marked, error: Exception | None) -> None:
+        self.done.problems.append(Problem(mark.arc, 0, f"@{mark.type} is not taken as a memory: {error}"))
 
 
-def _offer(each: Marked, actor: Actor, origin: Origin, supersedes: str | None) -> Offer | Invalid:
+def _offer(mark: Marked, actor: Actor, origin: Origin, supersedes: str | None) -> Offer | Invalid:
     try:
-        submission = _submission(each, supersedes)
+        submission = _submission(mark, supersedes)
     except ValidationError as error:
         return Invalid(*first_problem(error))
     return Offer(submission=submission, actor=actor, origin=origin)
 
 
-def _submission(each: Marked, supersedes: str | None) -> Submission:
+def _submission(mark: Marked, supersedes: str | None) -> Submission:
     return Submission(
-        content=each.content,
-        type=MEMORY_TYPES[each.type],
-        project=each.project or None,
-        memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
-        tags=("vault", each.type),
-        metadata={"arc": each.arc, "marker": each.type},
-        source=each.source,
+        content=mark.content,
+        type=MEMORY_TYPES[mark.type],
+        project=mark.project or None,
+        memory_scope=Scope.PROJECT if mark.project else Scope.SHARED,
+        tags=("vault", mark.type),
+        metadata={"arc": mark.arc, "marker": mark.type},
+        source=mark.source,
         confidence=CONFIDENCE,
         supersedes=supersedes,
-        occurred_at=to_datetime(each.occurred_at),
+        occurred_at=to_datetime(mark.occurred_at),
     )

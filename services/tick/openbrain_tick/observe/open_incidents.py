@@ -20,5 +20,5 @@ async def open_incidents(workspace_id: str, present: Present, pages: Iterable[Ar
     burn = {signal.id for signal in present.signals}
     rows = {item: await signals.signal(viewer, item) for item in sorted(unclosed(pages) - burn)}
     return OpenIncidents(
-        present.signals, {each: row for each, row in rows.items() if row is None or not row.state.open}
+        present.signals, {item: row for item, row in rows.items() if row is None or not row.state.open}
     )

@@ -42,20 +42,20 @@ async def raise_signals(
     await content_policy.ready()
     marks = [item for item in shown[:RAISES] if item.mark.severity in set(Severity)]
     raises = [(mark, made) for mark in marks if (made := _raise(mark, workspace_id, now_us, held_us)) is not None]
-    raises = [(each, admitted_raise(made, content_policy)) for each, made in raises]
+    raises = [(item, admitted_raise(made, content_policy)) for item, made in raises]
     ended: dict[str, str] = {}
     rows: dict[str, str] = {}
     while raises:
         outcomes = await signals.raise_signals([made for _, made in raises])
         again: list[tuple[Standing, Raise]] = []
-        for (each, made), outcome in zip(raises, outcomes, strict=True):
+        for (page_mark, made), outcome in zip(raises, outcomes, strict=True):
             signal = outcome.signal
             if signal is not None and signal.state.open:
-                rows[each.mark.identity] = signal.id
+                rows[page_mark.mark.identity] = signal.id
             elif signal is not None and signal.ended_by == TIME:
-                again.append((each, replace(made, key=f"{made.key}:{signal.id}")))
+                again.append((page_mark, replace(made, key=f"{made.key}:{signal.id}")))
             elif signal is not None and outcome.status is RaiseStatus.DUPLICATE:
-                ended[each.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
+                ended[page_mark.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
         raises = again
     return ended, rows
 

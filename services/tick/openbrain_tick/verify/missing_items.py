@@ -33,8 +33,8 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
             place: split.arc in arcs and all(part_id(arcs[split.arc], part) in arcs for part in split.into)
             for place, split in accepted.splits.items()
         },
-        **{place: bool(_of(arcs, each.arc, "summary")) for place, each in accepted.summaries.items()},
-        **{place: bool(_of(arcs, each.arc, "synthesized")) for place, each in accepted.syntheses.items()},
+        **{place: bool(_of(arcs, summary.arc, "summary")) for place, summary in accepted.summaries.items()},
+        **{place: bool(_of(arcs, synthesis.arc, "synthesized")) for place, synthesis in accepted.syntheses.items()},
         **_signals(accepted, missing_pages),
     }
     # An edge of an arc that a merge took along is shown by the arc that took it.

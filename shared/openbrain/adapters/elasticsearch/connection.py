@@ -124,11 +124,11 @@ def compiled(condition: Condition) -> dict[str, Any]:
         case LessThan(field, bound):
             return {"range": {field: {"lt": _in_range(bound)}}}
         case AllOf(conditions):
-            return {"bool": {"filter": [compiled(each) for each in conditions]}}
+            return {"bool": {"filter": [compiled(condition) for condition in conditions]}}
         case AnyOf(()):
             return {"match_none": {}}
         case AnyOf(conditions):
-            return {"bool": {"should": [compiled(each) for each in conditions], "minimum_should_match": 1}}
+            return {"bool": {"should": [compiled(condition) for condition in conditions], "minimum_should_match": 1}}
 
 
 def _in_range(bound: float) -> float:

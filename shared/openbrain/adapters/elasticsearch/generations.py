@@ -203,23 +203,23 @@ class Generations(Generic[Entry]):
         if not answer["errors"]:
             return {}
         results = [item["index"] for item in answer["items"]]
-        if any(each["status"] == 404 for each in results):
+        if any(result["status"] == 404 for result in results):
             raise missing()
-        return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
+        return {result["_id"]: _item_failure(result) for result in results if result["status"] not in {200, 201, 409}}
 
     async def search(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
         if not searches:
             return []
         lines: list[Mapping[str, Any]] = []
-        for each in searches:
-            lines += ({"allow_partial_search_results": False}, {**_IDS_ALONE, **each})
+        for search in searches:
+            lines += ({"allow_partial_search_results": False}, {**_IDS_ALONE, **search})
         with translated():
             answer = await self._client.msearch(index=self.index(name), searches=lines)
-        for each in answer["responses"]:
-            if "error" in each:
-                raise refused(each["status"], each["error"]["type"])
-        return [each["hits"]["hits"] for each in answer["responses"]]
+        for answered in answer["responses"]:
+            if "error" in answered:
+                raise refused(answered["status"], answered["error"]["type"])
+        return [item["hits"]["hits"] for item in answer["responses"]]
 
     async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
         """The stored states of these ids, without waiting for a refresh."""
@@ -227,9 +227,9 @@ class Generations(Generic[Entry]):
             return {}
         with translated():
             answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=STANDING)
-        for kind in {each["error"]["type"] for each in answer["docs"] if "error" in each}:
+        for kind in {item["error"]["type"] for item in answer["docs"] if "error" in item}:
             raise missing() if kind == "index_not_found_exception" else refused(503, kind)
-        return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
+        return {item["_id"]: Standing(id=item["_id"], **item["_source"]) for item in answer["docs"] if item["found"]}
 
     async def sums(self, name: str) -> Mapping[int, Sum]:
         """The totals of each bucket."""
@@ -259,10 +259,10 @@ class Generations(Generic[Entry]):
             existing = await self._aliases()
             aliases = (self._alias, *await self._own_names(existing))
             away = [
-                {"remove": {"index": each, "alias": alias}}
+                {"remove": {"index": item, "alias": alias}}
                 for alias in aliases
-                for each in existing.get(alias, ())
-                if each != index
+                for item in existing.get(alias, ())
+                if item != index
             ]
             added = [{"add": {"index": index, "alias": alias}} for alias in aliases]
             await self._client.indices.update_aliases(actions=[*added, *away])

@@ -33,10 +33,10 @@ class Accounts:
         await self._refresh(index)
         answer = await self._search(index, size=0, aggs=_SUMS, track_total_hits=False)
         sums: dict[int, Sum] = {}
-        for each in answer["aggregations"]["each"]["buckets"]:
-            removed = each["removed"]["doc_count"]
+        for item in answer["aggregations"]["each"]["buckets"]:
+            removed = item["removed"]["doc_count"]
             # A double holds whole numbers up to 2^53: two million entries of one bucket.
-            sums[each["key"]] = Sum(each["doc_count"] - removed, int(each["digests"]["value"]), removed)
+            sums[item["key"]] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
         return sums
 
     async def highest(self, index: str) -> int:
@@ -65,7 +65,7 @@ class Accounts:
                 yield page
                 return
             last = page[-1].memory_id
-            whole = [each for each in page if each.memory_id != last] or page
+            whole = [item for item in page if item.memory_id != last] or page
             yield whole
             after = {"search_after": [whole[-1].memory_id]}
 
@@ -82,11 +82,11 @@ class Accounts:
                 return dropped
             with translated():
                 done = await self._client.bulk(index=index, operations=[*map(_removal, hits)], refresh="wait_for")
-            gone = [each["delete"] for each in done["items"]]
-            for each in gone:
-                if each["status"] not in {200, *_GONE}:
-                    raise refused(each["status"], each.get("error", {}).get("type", "unknown"))
-            dropped += [each["status"] for each in gone].count(200)
+            gone = [item["delete"] for item in done["items"]]
+            for deletion in gone:
+                if deletion["status"] not in {200, *_GONE}:
+                    raise refused(deletion["status"], deletion.get("error", {}).get("type", "unknown"))
+            dropped += [item["status"] for item in gone].count(200)
             if len(hits) < _PAGE:
                 return dropped
 

@@ -25,9 +25,9 @@ async def scrub(client: AsyncElasticsearch, index: str, parts: Sequence[str] | N
     """
     if parts is None:
         await client.indices.put_settings(index=index, settings=_HURRY)
-        return _held(max(each["seq_no"]["max_seq_no"] for each in await _shards(client, index)))
+        return _held(max(shard["seq_no"]["max_seq_no"] for shard in await _shards(client, index)))
     last = int(parts[0])
-    leases = [lease for each in await _shards(client, index) for lease in each["retention_leases"]["leases"]]
+    leases = [lease for shard in await _shards(client, index) for lease in shard["retention_leases"]["leases"]]
     if any(lease["retaining_seq_no"] <= last for lease in leases):
         return _held(last)
     await client.indices.refresh(index=index)

@@ -59,7 +59,7 @@ def question(query: TextQuery, condition: AllOf) -> Json:
     within = compiled(condition)
     if not query.phrases:
         return {"bool": {"should": _words(query), "minimum_should_match": 1, "filter": within}}
-    phrases = [{"match_phrase": {"text": {"query": _sendable(each)}}} for each in query.phrases]
+    phrases = [{"match_phrase": {"text": {"query": _sendable(phrase)}}} for phrase in query.phrases]
     return {"bool": {"must": phrases, "should": _words(query), "filter": within}}
 
 
@@ -86,8 +86,12 @@ def _values(names: tuple[str, ...], limit: int) -> Json:
 
 def _counts(aggregations: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Count, ...]:
     return tuple(
-        Count(each["key"], each["doc_count"], _counts(each[names[1]], names[1:]) if len(names) > 1 else ())
-        for each in aggregations["buckets"]
+        Count(
+            aggregation["key"],
+            aggregation["doc_count"],
+            _counts(aggregation[names[1]], names[1:]) if len(names) > 1 else (),
+        )
+        for aggregation in aggregations["buckets"]
     )
 
 

@@ -79,8 +79,8 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
 
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
         """One request for all."""
-        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
-        queries = [_words(each, filters[each.condition]) for each in searches]
+        filters = {condition: compiled(condition) for condition in {item.condition for item in searches}}
+        queries = [_words(item, filters[item.condition]) for item in searches]
         return [
             [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
             for hits in await self._generations.search(name, queries)
@@ -137,7 +137,7 @@ def _words(question: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
-    passages = [{"text": each} for each in entry.passages or (entry.text,)]
+    passages = [{"text": passage} for passage in entry.passages or (entry.text,)]
     return {
         **common_document(entry),
         "text": entry.text,

@@ -60,9 +60,9 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
         within_s: float | None = None,  # noqa: ARG002 - the port's
     ) -> Sequence[Sequence[Hit]]:
         """One request for all."""
-        for each in searches:
-            same_dimensions(len(each.vector), await self._standing_dimensions(name), self._generations.index(name))
-        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+        for item in searches:
+            same_dimensions(len(item.vector), await self._standing_dimensions(name), self._generations.index(name))
+        filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
             queries = [
@@ -75,7 +75,7 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
                 for hits in await self._generations.search(name, queries)
             ]
 
-        return await best_passages(ask, [each.limit for each in searches])
+        return await best_passages(ask, [search.limit for search in searches])
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
         """None: a tombstone takes the place of the whole document."""

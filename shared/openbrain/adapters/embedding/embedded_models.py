@@ -71,21 +71,21 @@ _RETIRED = frozenset({"mpnet", "all-mpnet-base-v2", "all-mpnet-base-v2-int8"})
 
 def by_full_name(name: str) -> EmbeddedModel | None:
     """The one that is known by exactly this name."""
-    return next((each for each in EMBEDDED_MODELS if each.full_name == name), None)
+    return next((item for item in EMBEDDED_MODELS if item.full_name == name), None)
 
 
 def embedded_model(name: str) -> EmbeddedModel:
     """By name or alias; '' is the one that comes with OpenBrain. `SetupError` names all."""
     wanted = name.lower() or MINILM
-    for each in EMBEDDED_MODELS:
-        if wanted in {each.name, *each.aliases, each.full_name}:
-            return each
+    for model in EMBEDDED_MODELS:
+        if wanted in {model.name, *model.aliases, model.full_name}:
+            return model
     if wanted in _RETIRED:
         raise SetupError(
             f"all-mpnet-base-v2 is no longer embedded: set OPENBRAIN_EMBEDDING__MODEL={BGE} or leave it out, and run "
             f"`openbrain models change {BGE}` (or {MINILM}) to embed what is stored anew, found by words until then"
         )
-    known = ", ".join(f"{each.name} ({', '.join(each.aliases)})" for each in EMBEDDED_MODELS)
+    known = ", ".join(f"{item.name} ({', '.join(item.aliases)})" for item in EMBEDDED_MODELS)
     raise SetupError(
         f"there is no embedded model {name!r}: take one of {known}, "
         "or set OPENBRAIN_EMBEDDING__URL to an Ollama that has it"

@@ -204,7 +204,7 @@ def run(session: Any, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[A
         "attention_mask": there.astype(np.int64),
         "token_type_ids": np.zeros_like(tokens),
     }
-    (states,) = session.run(None, {each.name: given[each.name] for each in session.get_inputs()})
+    (states,) = session.run(None, {item.name: given[item.name] for item in session.get_inputs()})
     return states, tokens
 
 

@@ -10,6 +10,6 @@ async def marks_of(pages: AsyncIterator[Sequence[Standing]]) -> AsyncIterator[En
     """The entries of each page."""
     async for page in pages:
         yield EntryMarks(
-            [mark(each.bucket, each.digest) for each in page if not each.tombstone],
-            [each for each in page if each.tombstone],
+            [mark(item.bucket, item.digest) for item in page if not item.tombstone],
+            [item for item in page if item.tombstone],
         )

@@ -47,12 +47,12 @@ def break_seal(folder: Path) -> Seal:
     """Look whether the files are as noted, and take the note away: from now on they change."""
     seal = folder / SEAL
     try:
-        noted = {name: _File(*each) for name, each in json.loads(seal.read_bytes()).items()}
+        noted = {name: _File(*load) for name, load in json.loads(seal.read_bytes()).items()}
     except FileNotFoundError:
         return Seal.MISSING
     except (ValueError, TypeError, AttributeError):
         noted = None
-    whole = noted is not None and all(_same(folder / name, each) for name, each in noted.items())
+    whole = noted is not None and all(_same(folder / name, item) for name, item in noted.items())
     seal.unlink()
     return Seal.WHOLE if whole else Seal.BROKEN
 

@@ -70,9 +70,9 @@ class SecretDetector:
             end = start + len(raw)
             placed.append(
                 [
-                    Finding(each.kind, _chars(raw, each.start - start), _chars(raw, each.end - start))
-                    for each in secrets
-                    if each.start < end and each.end > start
+                    Finding(secret.kind, _chars(raw, secret.start - start), _chars(raw, secret.end - start))
+                    for secret in secrets
+                    if secret.start < end and secret.end > start
                 ]
             )
             at = end + len(_BETWEEN)
@@ -83,9 +83,9 @@ def findings(content: str, rules: SecretRules = RULES) -> Sequence[Place]:
     """The secrets of a text, in order; one that begins within another is left to it."""
     both = [*_kept_rules(content.encode(), rules), *_own_rules(content)]
     apart: list[Place] = []
-    for each in sorted(both, key=lambda each: (each.start, -each.end)):
-        if not apart or each.start >= apart[-1].end:
-            apart.append(each)
+    for secret in sorted(both, key=lambda item: (item.start, -item.end)):
+        if not apart or secret.start >= apart[-1].end:
+            apart.append(secret)
     return apart
 
 
@@ -111,12 +111,12 @@ def _label(field: str) -> str:
 
 def _kept_rules(raw: bytes, rules: SecretRules) -> Iterator[Place]:
     detector = rules.detector()
-    for each in () if detector is None else detector.scan(raw):
-        if each.visible or (each.entropy or 0) >= COMPONENT_ENTROPY:
-            place = each.location
+    for item in () if detector is None else detector.scan(raw):
+        if item.visible or (item.entropy or 0) >= COMPONENT_ENTROPY:
+            place = item.location
             start, end = int(place["start_offset"]), int(place["end_offset"])
             if end - start >= _SHORTEST:
-                yield Place(re.sub(r".*[./]", "", each.rule_id), start, end)
+                yield Place(re.sub(r".*[./]", "", item.rule_id), start, end)
 
 
 def _own_rules(content: str) -> Iterator[Place]:

@@ -57,7 +57,7 @@ class ChatReasoner:
     async def check(self) -> Checked:
         listed = (await self._request("GET", "models")).get("data")
         names = (
-            {str(each.get("id")) for each in listed if isinstance(each, dict)} if isinstance(listed, list) else set()
+            {str(item.get("id")) for item in listed if isinstance(item, dict)} if isinstance(listed, list) else set()
         )
         known = not names or self._model in names or f"{self._model}:latest" in names
         problem = f"{self._place} does not have the model {self._model}: set OPENBRAIN_REASONER__MODEL"

@@ -88,7 +88,9 @@ def _under(field: str, text: str) -> Sequence[Finding]:
     before = len(key) + 2
     findings = personal_data(f"{key}: {text}")
     return [
-        Finding(each.kind, max(each.start - before, 0), each.end - before) for each in findings if each.end > before
+        Finding(finding.kind, max(finding.start - before, 0), finding.end - before)
+        for finding in findings
+        if finding.end > before
     ]
 
 
@@ -97,9 +99,9 @@ def personal_data(text: str) -> Sequence[Finding]:
     if not may_hold_personal_data(text):
         return ()
     apart: list[Finding] = []
-    for each in sorted(_all(text), key=lambda each: (each.start, -each.end)):
-        if not apart or each.start >= apart[-1].end:
-            apart.append(each)
+    for finding in sorted(_all(text), key=lambda item: (item.start, -item.end)):
+        if not apart or finding.start >= apart[-1].end:
+            apart.append(finding)
     return apart
 
 
@@ -122,7 +124,7 @@ def _all(text: str) -> Iterator[Finding]:
         if _NETWORKS.fullmatch(digits) and luhn.is_valid(digits):
             yield Finding("card", *match.span())
     for match in _IBAN.finditer(text):
-        for end in reversed([each.start() for each in _END_OF_GROUP.finditer(match[0])]):
+        for end in reversed([item.start() for item in _END_OF_GROUP.finditer(match[0])]):
             if iban.is_valid(match[0][:end]):
                 yield Finding("iban", match.start(), match.start() + end)
                 break

@@ -77,7 +77,7 @@ def national_ids(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _accepted(value: str, numbers: Sequence[str]) -> tuple[str, int] | None:
     """Kind of number and its length: the longest part up to the end of a word whose check digits are right."""
-    for end in sorted((each.start() for each in _END.finditer(value)), reverse=True):
+    for end in sorted((item.start() for item in _END.finditer(value)), reverse=True):
         part = value[:end]
         for number in numbers:
             # With its name before it, an American one counts also where it was never given out.

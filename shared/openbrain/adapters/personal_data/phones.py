@@ -36,7 +36,7 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
 
 def _length(value: str) -> int:
     """Of the longest part, up to a separator, that can be a number; 0 where none can."""
-    ends = [len(value), *(each.start() for each in reversed([*_PART.finditer(value)]))]
+    ends = [len(value), *(item.start() for item in reversed([*_PART.finditer(value)]))]
     return next((end for end in ends if _can_be(value[:end])), 0)
 
 

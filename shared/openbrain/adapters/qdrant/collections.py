@@ -180,7 +180,7 @@ class Collections:
         problems = [problem] if (problem := _too_old(version)) else []
         if collection is None and self._used:
             # The alias of a collection goes with it.
-            gone = [self.name(each) for each in sorted(self._used) if not await self.exists(each)]
+            gone = [self.name(item) for item in sorted(self._used) if not await self.exists(item)]
             if gone:
                 raise TryLater(
                     f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a service "

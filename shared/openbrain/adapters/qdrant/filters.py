@@ -35,7 +35,7 @@ WITH_VECTOR = models.Filter(must=[TOMBSTONES, models.HasVectorCondition(has_vect
 
 def compiled(condition: AllOf) -> models.Filter:
     """The condition as a filter."""
-    return models.Filter(must=[_node(each) for each in condition.conditions])
+    return models.Filter(must=[_node(item) for item in condition.conditions])
 
 
 def _node(condition: Condition) -> models.FieldCondition | models.Filter:
@@ -55,7 +55,7 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
         case AllOf() as every:
             return compiled(every)
         case AnyOf(conditions):
-            return models.Filter(should=[_node(each) for each in conditions])
+            return models.Filter(should=[_node(condition) for condition in conditions])
 
 
 def not_higher(revision: int) -> models.Filter:

@@ -61,7 +61,7 @@ class Accounts:
                     (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
                 )
                 totals[payload["bucket"]] = counted
-        return {bucket: Sum(*each) for bucket, each in totals.items()}
+        return {bucket: Sum(*total) for bucket, total in totals.items()}
 
     async def in_buckets(self, collection: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """By the index of the field, a page at a time."""
@@ -78,7 +78,7 @@ class Accounts:
                 order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
                 with_payload=models.PayloadSelectorInclude(include=["revision"]),
             )
-        return max(((each.payload or {})["revision"] for each in records), default=0)
+        return max(((record.payload or {})["revision"] for record in records), default=0)
 
     async def drop_tombstones(self, collection: str, before: int) -> int:
         """A page at a time, so that no request takes long. What lives has no such time, and what came to live since

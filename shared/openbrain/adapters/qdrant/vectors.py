@@ -125,7 +125,7 @@ class QdrantVectors:
             ]
             with translated():
                 answers = await self._client.query_batch_points(collection, requests=requests, timeout=_left_s(ends))
-            return [[((each.payload or {})["memory_id"], each.score) for each in answer.points] for answer in answers]
+            return [[((item.payload or {})["memory_id"], item.score) for item in answer.points] for answer in answers]
 
         return await best_passages(ask, [search.limit for search in searches])
 

@@ -63,12 +63,12 @@ def _examine(shard: EdgeShard) -> None:
     after = None
     while True:
         points, after = shard.scroll(ScrollRequest(offset=after, limit=_PAGE, with_payload=True, with_vector=True))
-        for each in points:
-            payload = each.payload or {}
+        for point in points:
+            payload = point.payload or {}
             if "revision" not in payload or "mark" not in payload:
                 raise DamagedError("an entry has lost its fields")
             if TERMS in payload:
-                living = each.vector
+                living = point.vector
                 if not living or not any(living):
                     raise DamagedError("an entry has lost its vector")
         if after is None:

@@ -148,22 +148,22 @@ class Shard:
 
     def nearest(self, queries: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
         """(memory id, cosine) of the nearest passages, best first, for each."""
-        requests = [each.request() for each in queries]
+        requests = [query.request() for query in queries]
         with engine():
             if len(requests) == 1:
                 results = [self._shard.query(requests[0])]
             else:
                 results = self._shard.query_batch(QueryBatchRequest(requests))
-            return [self._owned(points, each.memories) for each, points in zip(queries, results, strict=True)]
+            return [self._owned(points, query.memories) for query, points in zip(queries, results, strict=True)]
 
     def _owned(self, points: list[ScoredPoint], memories: int) -> list[tuple[str, float]]:
         """The first `memories`, and the others only where passages of one memory are among those: an id costs more
         to read than its point to find."""
-        first = [(str(each.id), each.score) for each in points[:memories]]
+        first = [(str(point.id), point.score) for point in points[:memories]]
         # Reading a payload costs more yet, and passage 0 has its memory's id anyway.
         if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
             return first
-        scores = [*first, *((str(each.id), each.score) for each in points[memories:])]
+        scores = [*first, *((str(point.id), point.score) for point in points[memories:])]
         owners = self._owners([point for point, _ in scores if point[_VERSION_AT] == _PASSAGE])
         return [(owners.get(point) or point, score) for point, score in scores]
 
@@ -171,7 +171,7 @@ class Shard:
         if not points:
             return {}
         records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
-        return {str(each.id): (each.payload or {}).get("memory_id", "") for each in records}
+        return {str(record.id): (record.payload or {}).get("memory_id", "") for record in records}
 
     def any_expires_before(self, bound: float) -> bool:
         """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
@@ -191,7 +191,7 @@ class Shard:
         """The stored states of these ids."""
         with engine():
             records = self._shard.retrieve(list(ids), True, False)
-        return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+        return {str(record.id): _standing(str(record.id), record.payload or {}) for record in records}
 
     def count(self) -> int:
         """Points with their tombstones."""
@@ -203,14 +203,14 @@ class Shard:
         with engine():
             request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
             points, following = self._shard.scroll(request)
-            return [(each.payload or {})[field] for each in points], _text(following)
+            return [(point.payload or {})[field] for point in points], _text(following)
 
     def entry_marks(self, after: str | None, limit: int) -> tuple[EntryMarks, str | None]:
         """Of the next points, and where to go on; None at the end."""
         request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
         with engine():
             points, following = self._shard.scroll(request)
-            read = [(each.payload or {})["mark"] for each in points]
+            read = [(point.payload or {})["mark"] for point in points]
             removed = [str(points[place].id) for place, value in enumerate(read) if value < _BUCKETS]
         living = [mark(value % _BUCKETS, value // _BUCKETS) for value in read if value >= _BUCKETS]
         return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), _text(following)
@@ -220,7 +220,7 @@ class Shard:
         request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
         with engine():
             points, following = self._shard.scroll(request)
-            every = [(each.id, each.payload or {}) for each in points]
+            every = [(point.id, point.payload or {}) for point in points]
         entries = [_standing(str(point), stored) for point, stored in every if stored["mark"] % _BUCKETS in buckets]
         return entries, _text(following)
 

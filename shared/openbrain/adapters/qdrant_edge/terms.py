@@ -73,23 +73,31 @@ def compiled(condition: AllOf) -> Filter:
     """
     required: list[str] = []
     others: list[_Compiled] = []
-    for each in _joined(condition.conditions):
-        words = _any_of_words(each)
+    for item in _joined(condition.conditions):
+        words = _any_of_words(item)
         if words is not None and len(words) == 1:
             required += words
         else:
-            others.append(_node(each))
+            others.append(_node(item))
     return Filter(must=[*([_all_of(tuple(required))] if required else []), *others] or None)
 
 
 def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
     """The workspace and the audience as the one term that joins them."""
-    workspace = next((each for each in conditions if isinstance(each, Equals) and each.field == "workspace_id"), None)
-    audience = next((each for each in conditions if isinstance(each, OneOf) and each.field == "audience"), None)
+    workspace = next(
+        (condition for condition in conditions if isinstance(condition, Equals) and condition.field == "workspace_id"),
+        None,
+    )
+    audience = next(
+        (condition for condition in conditions if isinstance(condition, OneOf) and condition.field == "audience"), None
+    )
     if workspace is None or audience is None:
         return conditions
     sights = tuple(f"{len(workspace.value)}:{workspace.value}{value}" for value in audience.values)
-    return (OneOf("sight", sights), *(each for each in conditions if each is not workspace and each is not audience))
+    return (
+        OneOf("sight", sights),
+        *(condition for condition in conditions if condition is not workspace and condition is not audience),
+    )
 
 
 def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
@@ -100,7 +108,7 @@ def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
         case OneOf(field, values):
             return tuple(term(field, value) for value in values)
         case AnyOf(conditions):
-            parts = [_any_of_words(each) for each in conditions]
+            parts = [_any_of_words(condition) for condition in conditions]
             return None if None in parts else tuple(word for words in parts for word in words or ())
     return None
 
@@ -121,7 +129,7 @@ def _node(condition: Condition) -> _Compiled:
             return compiled(every)
         case AnyOf(conditions):
             words = _any_of_words(condition)
-            return Filter(should=[_node(each) for each in conditions]) if words is None else _one_of(words)
+            return Filter(should=[_node(condition) for condition in conditions]) if words is None else _one_of(words)
 
 
 def _one_of(words: tuple[str, ...]) -> FieldCondition:

@@ -100,9 +100,9 @@ class QdrantEdgeVectors:
     ) -> Sequence[Sequence[Hit]]:
         """The loop turns in between."""
         shard = self._shard(name)
-        for each in searches:
-            same_dimensions(len(each.vector), shard.dimensions, name)
-        filters = {condition: _filter(condition, shard) for condition in {each.condition for each in searches}}
+        for item in searches:
+            same_dimensions(len(item.vector), shard.dimensions, name)
+        filters = {condition: _filter(condition, shard) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
             nearest = [
@@ -111,7 +111,7 @@ class QdrantEdgeVectors:
             ]
             return await _in_turns(shard, nearest)
 
-        return await best_passages(ask, [each.limit for each in searches])
+        return await best_passages(ask, [search.limit for search in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """The stored states of these ids. Searches go on in files that were removed: who reads learns of it."""
@@ -241,7 +241,7 @@ async def _in_turns(shard: Shard, queries: Sequence[Nearest]) -> list[Passages]:
 
 
 def _filter(condition: AllOf, shard: Shard) -> Filter:
-    return compiled(AllOf(tuple(each for each in condition.conditions if not _holds_for_all(each, shard))))
+    return compiled(AllOf(tuple(item for item in condition.conditions if not _holds_for_all(item, shard))))
 
 
 def _holds_for_all(condition: Condition, shard: Shard) -> bool:

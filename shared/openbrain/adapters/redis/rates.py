@@ -131,9 +131,9 @@ class RedisRates:
         self._alone = True
         metrics.API_RATES_SHARED.set(0)
         now = self._clock.now()
-        for name, each in self._holders.items():
-            each.seen.fill(each.rate, now)
-            self._local.note(name, each.tokens + each.seen.tokens)
+        for name, item in self._holders.items():
+            item.seen.fill(item.rate, now)
+            self._local.note(name, item.tokens + item.seen.tokens)
         self._begin(self._ask_again(holder, held))
 
     async def _ask_again(self, holder: str, held: _Held) -> None:

@@ -41,7 +41,7 @@ class Scoring:
             if self.searcher.doc_freq("keyword", passage_of(element)):
                 of_it = self._both(within, self._term("keyword", passage_of(element)))
                 passages |= self._scores(filtered(question, of_it), 1)
-        scores = {each: (score + passages.get(each, score)) / 2 for each, score in whole.items()}
+        scores = {item: (score + passages.get(item, score)) / 2 for item, score in whole.items()}
         return dict(sorted(scores.items(), key=lambda item: -item[1])[:limit])
 
     def _scores(self, query: Query, limit: int) -> dict[str, float]:

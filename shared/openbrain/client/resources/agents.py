@@ -166,8 +166,8 @@ class Agents:
             aclosing(self._wire.stream(f"{MESSAGES}/stream", query=query, accept=MEDIA)) as parts,
             aclosing(events(parts)) as sent,
         ):
-            async for each in sent:
-                yield _message(each)
+            async for item in sent:
+                yield _message(item)
 
     async def conversation(
         self, agent: str, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None

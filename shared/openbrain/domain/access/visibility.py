@@ -225,8 +225,8 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
 # Plain loops: `all` and `any` over a generator take twice as long, and these are asked of every row.
 def _every(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], bool]:
     def holds(memory: Memory) -> bool:
-        for each in matchers:  # noqa: SIM110
-            if not each(memory):
+        for item in matchers:  # noqa: SIM110
+            if not item(memory):
                 return False
         return True
 
@@ -235,8 +235,8 @@ def _every(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], b
 
 def _some(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], bool]:
     def holds(memory: Memory) -> bool:
-        for each in matchers:  # noqa: SIM110
-            if each(memory):
+        for item in matchers:  # noqa: SIM110
+            if item(memory):
                 return True
         return False
 

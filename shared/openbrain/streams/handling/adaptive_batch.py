@@ -32,7 +32,7 @@ class AdaptiveBatch:
             return
         fewer = max((second for second in self._seconds if second < about), default=None)
         # A large batch that was quick was so at another time.
-        slow = (each for each, took in self._seconds.items() if each > about and took > self._target_s)
+        slow = (item for item, took in self._seconds.items() if item > about and took > self._target_s)
         more = min(slow, default=None)
         if more is not None and self._pays(more, about):
             self._grow()

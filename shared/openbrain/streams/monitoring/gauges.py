@@ -53,7 +53,7 @@ class Gauges:
         metrics.STREAM_PENDING.labels(*labels).set(group["pending"])
         metrics.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
         pending = await client.xpending(stream, self._group)
-        held = {each["name"]: each["pending"] for each in pending["consumers"]}
+        held = {item["name"]: item["pending"] for item in pending["consumers"]}
         metrics.STREAM_PARKED.labels(*labels).set(held.get(PARKED.encode(), 0))
         metrics.STREAM_OLDEST_SECONDS.labels(*labels).set(await _age_s(client, pending["min"]) if pending["min"] else 0)
 

@@ -86,18 +86,18 @@ class DeadKeeping:
         for box in boxes(self._settings.prefix, self._settings.bound_workspaces):
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(self._settings.prefix + box.stream, box.group).set(0)
         near = {item.box.key: item for item in filled if item.share >= ALARM_AT}
-        for each in filled:
-            labels = (self._settings.prefix + each.box.stream, each.box.group)
-            metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(each.share)
-        for key, each in near.items():
+        for dead_letters in filled:
+            labels = (self._settings.prefix + dead_letters.box.stream, dead_letters.box.group)
+            metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(dead_letters.share)
+        for key, share in near.items():
             if key not in self._reported:
                 _log.error(
                     "streams.dead_letters_near_limit",
                     dead_letters=key,
-                    number=each.letters,
-                    bytes=each.bytes,
-                    oldest_days=round(each.age_s / 86_400, 1),
-                    filled=round(each.share, 2),
+                    number=share.letters,
+                    bytes=share.bytes,
+                    oldest_days=round(share.age_s / 86_400, 1),
+                    filled=round(share.share, 2),
                 )
         self._reported = {key: self._reported.get(key, self._clock()) for key in near}
 

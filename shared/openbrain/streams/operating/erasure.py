@@ -193,8 +193,8 @@ class StreamEraser:
         taken = list(ids) if groups else []
         for group in groups:
             last = in_order(group["last-delivered-id"].decode())
-            waiting = [bool(await self._client.xpending_range(stream, group["name"], each, each, 1)) for each in taken]
-            taken = [each for each, waits in zip(taken, waiting, strict=True) if in_order(each) <= last and not waits]
+            waiting = [bool(await self._client.xpending_range(stream, group["name"], item, item, 1)) for item in taken]
+            taken = [item for item, waits in zip(taken, waiting, strict=True) if in_order(item) <= last and not waits]
         return taken
 
     async def _entries(self, stream: str) -> AsyncIterator[tuple[str, Mapping[bytes, bytes]]]:

@@ -76,7 +76,7 @@ class Reader:
             try:
                 capacity = await self._gate()
                 for _, entries in await self._read(capacity, self._until_aside_is_due(block_ms)):
-                    await self.consumer.process([Entry(each.decode(), fields) for each, fields in entries], self.loop)
+                    await self.consumer.process([Entry(item.decode(), fields) for item, fields in entries], self.loop)
             except Closing:
                 return
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets

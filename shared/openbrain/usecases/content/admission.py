@@ -77,8 +77,8 @@ def _collect(name: str, value: object, texts: list[NamedText]) -> None:
     elif kind is dict or isinstance(value, Mapping):
         _collect_members(name, cast(Mapping[str, Any], value), texts)
     elif kind is tuple or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
-        for each in cast(Sequence[Any], value):
-            _collect(name, each, texts)
+        for item in cast(Sequence[Any], value):
+            _collect(name, item, texts)
 
 
 def _collect_members(name: str, members: Mapping[str, Any], texts: list[NamedText]) -> None:
@@ -92,20 +92,20 @@ def _rebuilt(value: Any, new: Iterator[str]) -> Any:
     if type(value) is str:
         return next(new) if value else value
     if isinstance(value, BaseModel):
-        return value.model_copy(update={next(new): _rebuilt(each, new) for each in vars(value).values()})
+        return value.model_copy(update={next(new): _rebuilt(var, new) for var in vars(value).values()})
     if isinstance(value, Mapping):
-        return {next(new): _rebuilt(each, new) for each in value.values()}
+        return {next(new): _rebuilt(item, new) for item in value.values()}
     if isinstance(value, tuple):
-        rebuilt = [_rebuilt(each, new) for each in value]
+        rebuilt = [_rebuilt(item, new) for item in value]
         return tuple(dict.fromkeys(rebuilt)) if _plain(rebuilt) else tuple(rebuilt)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_rebuilt(each, new) for each in value]
+        return [_rebuilt(item, new) for item in value]
     return value
 
 
 def _plain(values: Sequence[object]) -> bool:
     """Names of which each counts once, and two may have become the same mask."""
-    return all(isinstance(each, str) for each in values)
+    return all(isinstance(value, str) for value in values)
 
 
 def _cut(admitted: str, field: str, text: str) -> str:

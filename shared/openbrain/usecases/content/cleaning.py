@@ -27,7 +27,7 @@ class Stripping:
         """Names of the fields that change."""
         texts = texts_of(fields)
         for (name, _), own in zip(texts, self.detector.find(texts), strict=True):
-            counts.update(f"{place or name.partition('.')[0]}: {each.kind}" for each in own)
+            counts.update(f"{place or name.partition('.')[0]}: {item.kind}" for item in own)
         return admitted_fields(fields, self.admission)
 
     def holds(self, texts: Sequence[str]) -> bool:
@@ -72,10 +72,10 @@ class Cleaner:
     def __call__(self, said: Said) -> Cleaned | None:
         counts: Counter[str] = Counter()
         memory, history = said.memory, said.history
-        for each in self.stripping:
+        for item in self.stripping:
             own = {name: getattr(memory, name) for name in TEXTS}
-            memory = replace(memory, **each.fields(own, counts))
-            history = [_line(each, line, counts) for line in history]
+            memory = replace(memory, **item.fields(own, counts))
+            history = [_line(item, line, counts) for line in history]
         if self.normalising is not None and not memory.ended:
             memory = self.normalising.memory(memory, counts)
         return Cleaned(Said(memory, tuple(history)), counts) if counts else None
@@ -102,6 +102,6 @@ def summary(counts: Mapping[str, int]) -> str:
 def total(cleaned: Sequence[Cleaned]) -> Counter[str]:
     """All findings."""
     counts: Counter[str] = Counter()
-    for each in cleaned:
-        counts.update(each.found)
+    for item in cleaned:
+        counts.update(item.found)
     return counts

@@ -42,7 +42,7 @@ class Step:
             return Admitted([text for _, text in texts], (LABEL,))
         if self.action is Action.REFUSE and refusing:
             field, own = next((field, own) for (field, _), own in zip(texts, findings, strict=True) if own)
-            raise Invalid(field, self.refusal.format(", ".join(dict.fromkeys(each.kind for each in own))))
+            raise Invalid(field, self.refusal.format(", ".join(dict.fromkeys(item.kind for item in own))))
         stands_for = self._hash if self.action is Action.HASH else _mask
         return Admitted([replaced(text, own, stands_for) for (_, text), own in zip(texts, findings, strict=True)])
 
@@ -121,9 +121,9 @@ def stripping(detector: Detector, action: Action, key: str = "") -> Admission:
 def replaced(text: str, findings: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
     """The text with something else for each finding: made of its kind and its value."""
     parts, at = [], 0
-    for each in findings:
-        parts += [text[at : each.start], stands_for(each.kind, text[each.start : each.end])]
-        at = each.end
+    for finding in findings:
+        parts += [text[at : finding.start], stands_for(finding.kind, text[finding.start : finding.end])]
+        at = finding.end
     return "".join([*parts, text[at:]])
 
 

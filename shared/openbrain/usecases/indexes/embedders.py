@@ -82,7 +82,7 @@ class Embedders:
         known = self._by_key.get(generation.model)
         if known is not None:
             return known
-        same = next((each for key, each in self._by_key.items() if cut_otherwise(key, generation.model)), None)
+        same = next((item for key, item in self._by_key.items() if cut_otherwise(key, generation.model)), None)
         if same is not None:
             return same
         try:

@@ -81,7 +81,7 @@ class Neighbours:
         if not placed:
             return ()
         generation = await self.serving()
-        searches = [VectorSearch(each.vector, AllOf((*_place(each.memory), condition)), limit + 1) for each in placed]
+        searches = [VectorSearch(item.vector, AllOf((*_place(item.memory), condition)), limit + 1) for item in placed]
         answers = await self._index().search_many(generation.name, searches)
         pairs = [
             (one, hit.memory_id)

@@ -14,7 +14,7 @@ from openbrain.vault.markers import markers
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker, Problem
 
-SEVERITIES = tuple(str(each) for each in Severity)
+SEVERITIES = tuple(str(item) for item in Severity)
 """By rank."""
 RESOLVED = "resolved"
 NO_SOURCE = "unknown"

@@ -89,7 +89,7 @@ def _applied(
     known = _as_planned(folder, wanted, seen)
     at_step("journal")
     moves = _moves(wanted)
-    moved = {path for each in moves for path in (each.source, each.path)}
+    moved = {path for move in moves for path in (move.source, move.path)}
     work = Work([change for change in wanted if change.path not in moved], moves, _times(folder, wanted, known))
     atomic_writes.write(folder, JOURNAL, *_packed(work))
     return _finish(folder, work, known, at_step)
@@ -179,7 +179,7 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
                 removed += change.after is None
                 if isinstance(prepared, _Ready) and prepared.laid is not None:
                     laid[change.path] = prepared.laid
-        names = [*(change.path for change in changes), *(path for each in work.moves for path in each[:2])]
+        names = [*(change.path for change in changes), *(path for move in work.moves for path in move[:2])]
         _sync_names(folder, names, pool)
     at_step("done")
     atomic_writes.remove(folder, JOURNAL)
@@ -276,7 +276,7 @@ def _unpacked(data: bytes) -> Work:
     try:
         read = json.loads(head)
         rows = read["changes"] if read["version"] == _VERSION else []
-        moves = [Move(*map(str, each)) for each in read.get("moves", [])]
+        moves = [Move(*map(str, item)) for item in read.get("moves", [])]
         times = {str(path): int(at) for path, at in read.get("times", {}).items()}
         whole = sum(size or 0 for _, _, size in rows) == len(rest)
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -21,7 +21,7 @@ def chains(links: Mapping[str, str], created: Mapping[str, str]) -> Chains:
     """Resolve links. In a cycle the oldest row loses its link: a row can't supersede a newer one."""
     missing = frozenset(child for child, parent in links.items() if parent not in created)
     parents = {child: parent for child, parent in links.items() if child not in missing}
-    circular = frozenset(min(circle, key=lambda each: (created[each], each)) for circle in _circles(parents))
+    circular = frozenset(min(circle, key=lambda item: (created[item], item)) for circle in _circles(parents))
     kept = {child: parent for child, parent in parents.items() if child not in circular}
     replaced: dict[str, str] = {}
     for child, parent in kept.items():

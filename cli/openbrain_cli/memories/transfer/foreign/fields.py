@@ -71,8 +71,10 @@ def vector(value: object) -> list[float] | None:
     numbers = _parsed(value)
     if not isinstance(numbers, list) or not 0 < len(numbers) <= limits.VECTOR_NUMBERS:
         return None
-    good = all(isinstance(each, int | float) and not isinstance(each, bool) and isfinite(each) for each in numbers)
-    return [float(each) for each in numbers] if good else None
+    good = all(
+        isinstance(number, int | float) and not isinstance(number, bool) and isfinite(number) for number in numbers
+    )
+    return [float(number) for number in numbers] if good else None
 
 
 def thought(

@@ -140,7 +140,7 @@ async def retention(call: Call[Nothing, Nothing]) -> Response:
     usual = _usual_days(call.api.settings)
     kept = [
         Kept(what=name, days=min(days), by="workspace" if name in own and own[name] == min(days) else "settings")
-        if (days := [each for each in (own.get(name), usual.get(name)) if each is not None])
+        if (days := [item for item in (own.get(name), usual.get(name)) if item is not None])
         else Kept(what=name, days=None, by="settings")
         for name in (*ENDED.values(), HISTORY, RECALLS, OPERATIONS, "message_days", "signal_days", "undo_days")
     ]

@@ -61,7 +61,9 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
     """The members of `Recalled` of each, recorded; `took_ms` is that of them together."""
     started = time.perf_counter()
     results = await _found(call, [question for _, question in items])
-    answered = [(*item, each) for item, each in zip(items, results, strict=True) if isinstance(each, RecallResult)]
+    answered = [
+        (*item, result) for item, result in zip(items, results, strict=True) if isinstance(result, RecallResult)
+    ]
     shown = await _shown(call, answered)
     around = await _around(call, answered)
     contents = [
@@ -73,7 +75,7 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
         content["took_ms"] = took_ms
         call.api.recorder.add(await _record(call, body, content, result.now))
     answers = iter(contents)
-    return [each if isinstance(each, OpenBrainError) else next(answers) for each in results]
+    return [result if isinstance(result, OpenBrainError) else next(answers) for result in results]
 
 
 async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequence[RecallResult | OpenBrainError]:

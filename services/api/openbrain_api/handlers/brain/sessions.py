@@ -124,7 +124,7 @@ async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
     writes = [item for item in prepared if isinstance(item, Write)]
     stored = iter(await call.api.committer.remember_all(writes) if writes else ())
     outcomes = [next(stored) if isinstance(item, Write) else item for item in prepared]
-    results = [_appended(turn.turn, each) for turn, each in zip(call.body.turns, outcomes, strict=True)]
+    results = [_appended(turn.turn, outcome) for turn, outcome in zip(call.body.turns, outcomes, strict=True)]
     return respond({"results": results, "count": sum(outcome.memory is not None for outcome in outcomes)})
 
 

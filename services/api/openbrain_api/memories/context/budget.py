@@ -43,7 +43,7 @@ def fitted(
     for _ in range(page):
         places = _chosen(left, room, memories)
         chosen = [item for place, (item, _) in enumerate(left) if place in places]
-        left = [each for place, each in enumerate(left) if place not in places]
+        left = [item for place, item in enumerate(left) if place not in places]
     return chosen, [item for item, _ in left]
 
 

@@ -151,7 +151,7 @@ class VerbatimImport(_Counting):
         }
         changed = admitted_fields(given, self._admission)
         texts: dict[str, Any] = {
-            name: each if name == "note" else orjson.dumps(each).decode() for name, each in changed.items()
+            name: item if name == "note" else orjson.dumps(item).decode() for name, item in changed.items()
         }
         return replace(row, **texts) if texts else row
 
@@ -245,7 +245,7 @@ class SubmissionImport(_Counting):
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> Sequence[tuple[int, Write]]:
         """Those that would be created."""
         said = await self.api.store.transfer.said([write.memory for _, write in new])
-        created = [each for each, known in zip(new, said, strict=True) if each[1].allow_duplicate or not known]
+        created = [item for item, known in zip(new, said, strict=True) if item[1].allow_duplicate or not known]
         self.present += len(new) - len(created)
         self.created += len(created)
         return created

@@ -50,7 +50,10 @@ class LateInteraction:
         for question, candidates, _ in comparisons.values():
             ids[question.model].update(candidates)
         states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
-        return {number: await self._compared(each, states[each.question.model]) for number, each in comparisons.items()}
+        return {
+            number: await self._compared(comparison, states[comparison.question.model])
+            for number, comparison in comparisons.items()
+        }
 
     async def closeness(self, questions: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
         """Of the few memories of an answer, each by itself; those without token states are absent."""
@@ -63,7 +66,7 @@ class LateInteraction:
             known = [memory_id for memory_id in memories if memory_id in states[question.model]]
             documents = [states[question.model][memory_id] for memory_id in known]
             scores = zip(known, self._encoder.closeness(question.states, documents), strict=True)
-            by_question.append({memory_id: each for memory_id, each in scores if each is not None})
+            by_question.append({memory_id: item for memory_id, item in scores if item is not None})
         return by_question
 
     async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Scores:
@@ -82,7 +85,7 @@ class LateInteraction:
             scores = self._encoder.similarities(question, documents, beside)
         else:
             scores = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)
-        return {memory_id: each for memory_id, each in zip(known, scores, strict=True) if each is not None}
+        return {memory_id: score for memory_id, score in zip(known, scores, strict=True) if score is not None}
 
 
 def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:

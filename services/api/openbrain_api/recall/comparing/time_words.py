@@ -75,7 +75,7 @@ async def read_times(query: str, now: int) -> tuple[TimeSpan, ...]:
 
 
 def _read(words: Sequence[str], now: int) -> tuple[TimeSpan, ...]:
-    spans = (_span(each, to_datetime(now)) for each in words)
+    spans = (_span(word, to_datetime(now)) for word in words)
     return tuple(span for span in spans if span is not None)
 
 

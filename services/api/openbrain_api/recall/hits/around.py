@@ -25,15 +25,15 @@ class Around:
 
 async def read_around(requests: Sequence[Around], memories: Memories, now: int) -> Sequence[Mapping[str, list[Memory]]]:
     """By hit, in the order in which they were said; each turn once in an answer, and none that is a hit itself."""
-    turns_read = [await _turns(each, memories) for each in requests]
-    chosen = [_beside(each, turns) for each, turns in zip(requests, turns_read, strict=True)]
-    wanted = dict.fromkeys(chain.from_iterable(ids for each in chosen for ids in each.values()))
+    turns_read = [await _turns(request, memories) for request in requests]
+    chosen = [_beside(request, turns) for request, turns in zip(requests, turns_read, strict=True)]
+    wanted = dict.fromkeys(chain.from_iterable(ids for item in chosen for ids in item.values()))
     rows = await memories.rows(list(wanted)) if wanted else {}
     return [
         _within(
-            beside, {row.id: row for row in rows.values() if row.alive(now) and matches(each.condition, row)}, turns
+            beside, {row.id: row for row in rows.values() if row.alive(now) and matches(request.condition, row)}, turns
         )
-        for each, beside, turns in zip(requests, chosen, turns_read, strict=True)
+        for request, beside, turns in zip(requests, chosen, turns_read, strict=True)
     ]
 
 

@@ -25,7 +25,7 @@ class Folding:
         echoes: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
             alike = leaders[self._subject(hit.memory)]
-            leader = next((each.id for each in alike if self._says_all(each, hit.memory)), None)
+            leader = next((item.id for item in alike if self._says_all(item, hit.memory)), None)
             if leader is None:
                 alike.append(hit.memory)
                 shown.append(hit.memory.id)

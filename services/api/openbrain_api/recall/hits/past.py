@@ -58,7 +58,7 @@ class PastRecaller:
         then = {row.id: row for row in rows if row.alive(at) and sees(row)}
         hits = _by_words(words_of(question.query), then.values())
         scores = normalise(hits)
-        ranked = [RankedMemory(then[each], self._score(question, then[each], score)) for each, score in scores.items()]
+        ranked = [RankedMemory(then[item], self._score(question, then[item], score)) for item, score in scores.items()]
         best = ordered(ranked, now=at, width=width, half_life_days=self._half_life_days)
         folds = self._settings.fold if question.fold is None else question.fold
         best = with_similarities(Folding().fold(best) if folds else best, words_of(question.query), {})
@@ -107,4 +107,4 @@ def _by_words(words: frozenset[str], memories: Collection[Memory]) -> Sequence[H
     counts = Counter(word for some in held.values() for word in some)
     rarity = {word: math.log(1 + len(held) / count) for word, count in counts.items()}
     # In one order always, so that sums of floats come out the same.
-    return [Hit(each, sum(rarity[word] for word in sorted(some))) for each, some in held.items() if some]
+    return [Hit(item, sum(rarity[word] for word in sorted(some))) for item, some in held.items() if some]

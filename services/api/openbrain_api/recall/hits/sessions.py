@@ -22,9 +22,9 @@ def spread(hits: Sequence[RankedMemory], top_k: int) -> Sequence[RankedMemory]:
     shown = list(hits[:top_k])
     new = _of_new_sessions(hits, top_k)
     for hit in new:
-        counts = Counter(_session(each) for each in shown)
+        counts = Counter(_session(item) for item in shown)
         rest = (place for place in reversed(range(len(shown))) if counts[_session(shown[place])] > KEPT_OF_EACH)
-        place = next((each for each in rest if _session(shown[each])), None)
+        place = next((item for item in rest if _session(shown[item])), None)
         if place is None:
             break
         shown.pop(place)

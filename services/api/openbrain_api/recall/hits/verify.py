@@ -143,7 +143,7 @@ async def read_heads(rows: Iterable[Memory], memories: Memories) -> Mapping[str,
     superseded = list(islice((row.id for row in rows if row.reason is Reason.SUPERSEDED), MOST_HEADS))
     if not superseded:
         return {}
-    chains = await asyncio.gather(*(memories.ancestry(each, LONGEST) for each in superseded))
+    chains = await asyncio.gather(*(memories.ancestry(item, LONGEST) for item in superseded))
     last = {old: chain.children[-1] for old, chain in zip(superseded, chains, strict=True) if chain.children}
     heads = await memories.rows(sorted(set(last.values())))
     return {old: heads[head] for old, head in last.items() if head in heads}

@@ -167,7 +167,7 @@ class Indexes:
             self._query_encodings.forget_all()
         encoder = Encoder(model.embedder, self._token_encoder)
         known = await self._query_encodings.encodings([query.text for query in queries], encoder, generation.model)
-        tokens |= {text: TokenQuestion(each.states, generation.model) for text, each in known.items() if each.states}
+        tokens |= {text: TokenQuestion(item.states, generation.model) for text, item in known.items() if item.states}
         searches = [
             VectorSearch(known[query.text].vector, query.condition, query.limit)
             for query in queries

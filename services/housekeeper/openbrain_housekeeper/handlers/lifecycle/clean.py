@@ -77,7 +77,7 @@ class Cleaning:
             cleaned = await asyncio.to_thread(lambda: [each for said in page if (each := cleaner(said)) is not None])
             result = _with(result, cleaned)
         else:
-            ids = [each.memory.id for each in page]
+            ids = [item.memory.id for item in page]
             number = await self.cleansing.clean(operation, selection, ids, cleaner)
             result["cleaned"] = result.get("cleaned", 0) + number
         last = page[-1].memory
@@ -106,7 +106,7 @@ class Cleaning:
         ones."""
         stripping = await self.stripping(operation)
         if stripping and not operation.request["dry_run"]:
-            holds = lambda texts: any(each.holds(texts) for each in stripping)  # noqa: E731 - two lines say no more
+            holds = lambda texts: any(item.holds(texts) for item in stripping)  # noqa: E731 - two lines say no more
             swept = await self.streams.sweep_taken(purge_traces.of_texts(operation.workspace_id, holds))
             result["submissions"] = sum(swept.deleted.values())
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "vault"})
@@ -137,8 +137,8 @@ class Cleaning:
         stripping = await self.stripping(operation)
 
         def clean(text: str) -> str:
-            for each in stripping:
-                text = each.text(text)
+            for item in stripping:
+                text = item.text(text)
             return text
 
         return clean if stripping else None
@@ -154,7 +154,7 @@ class Cleaning:
 def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
     """The report of a dry run so far, with these."""
     examples = list(result.get(EXAMPLE_LIST, ()))
-    examples += [_example(each.said.memory.id, summary(each.found)) for each in cleaned[: EXAMPLES - len(examples)]]
+    examples += [_example(item.said.memory.id, summary(item.found)) for item in cleaned[: EXAMPLES - len(examples)]]
     counts = Counter(result.get("found", {})) + total(cleaned)
     number = result.get("cleaned", 0) + len(cleaned)
     return {**result, "cleaned": number, "found": dict(sorted(counts.items())), EXAMPLE_LIST: examples}

@@ -135,7 +135,7 @@ def _surest(memory: Memory) -> tuple[Any, ...]:
 
 
 def _room(star: Star, memory: Memory) -> bool:
-    together = sum(len(each.content) + 1 for each in (*star, memory))
+    together = sum(len(item.content) + 1 for item in (*star, memory))
     return len(star) < MOST_SOURCES and together <= CONTENT_CHARS
 
 
@@ -154,5 +154,5 @@ def _key(star: Star) -> frozenset[str]:
 def _cited(star: Star, at: int) -> Mapping[str, Any]:
     before = star[0].metadata.get(CONSOLIDATED)
     known = before.get("from", ()) if isinstance(before, Mapping) else ()
-    ids = dict.fromkeys([memory.id for memory in _newest_first(star)] + [str(each) for each in known])
+    ids = dict.fromkeys([memory.id for memory in _newest_first(star)] + [str(item) for item in known])
     return {"at": to_iso(at), "from": list(ids)[:MOST_SOURCES]}

@@ -31,12 +31,12 @@ def sections(body: str) -> list[Section]:
         raise Invalid("page", f"a code fence in line {quoted.unclosed + 1} of the text is never closed: close it")
     headings = [match for match in _HEADING.finditer(body) if not quoted.holds(match.start())]
     made = []
-    for number, each in enumerate(headings):
+    for number, heading in enumerate(headings):
         later = headings[number + 1 :]
-        end = next((other.start() for other in later if len(other[1]) <= len(each[1])), len(body))
+        end = next((other.start() for other in later if len(other[1]) <= len(heading[1])), len(body))
         inner = later[0].start() if later else end
-        behind = lines.end(lines.at(each.start()))
-        made.append(Section(each[2], len(each[1]), each.start(), behind, end, min(inner, end)))
+        behind = lines.end(lines.at(heading.start()))
+        made.append(Section(heading[2], len(heading[1]), heading.start(), behind, end, min(inner, end)))
     return made
 
 

@@ -75,8 +75,8 @@ class SqlMessages:
                 .order_by(*(column.desc() for column in place))
                 .limit(limit)
             )
-            by_id.update({each.id: each for each in await self._read(query)})
-        return sorted(by_id.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:limit]
+            by_id.update({item.id: item for item in await self._read(query)})
+        return sorted(by_id.values(), key=lambda item: (item.created_at, item.id), reverse=True)[:limit]
 
     async def mark_read(self, viewer: Viewer, ids: Sequence[str] = (), up_to: int = 0) -> int:
         now, unread = self._clock.now(), messages.c.read_at.is_(None)

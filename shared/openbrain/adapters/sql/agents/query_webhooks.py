@@ -70,7 +70,7 @@ def _open(connection: Connection, ids: Sequence[str], now: int) -> Sequence[tupl
     webhooks = _named(connection, sorted(open_ids))
     rows = connection.execute(select(standing_queries).where(standing_queries.c.id.in_(sorted(open_ids)))).mappings()
     queries = {query.id: query for query in map(query_from_row, rows)}
-    return [(queries[each], webhooks[each]) for each in ids if each in webhooks and each in queries]
+    return [(queries[item], webhooks[item]) for item in ids if item in webhooks and item in queries]
 
 
 def _named(connection: Connection, ids: Sequence[str]) -> dict[str, QueryWebhook]:

@@ -32,7 +32,7 @@ class SqlReplays:
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
         query = select(standing_replays).where(standing_replays.c.query_id.in_(ids))
         replays = await self._database.read(lambda connection: _read(connection, query))
-        return {each.query.id: each for each in replays}
+        return {replay.query.id: replay for replay in replays}
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
         this = _as_read(replay)

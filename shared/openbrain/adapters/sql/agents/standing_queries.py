@@ -116,7 +116,7 @@ class SqlStandingQueries:
 
 def query_from_row(row: RowMapping) -> StandingQuery:
     values: dict[str, Any] = dict(row)
-    orgs, criteria = values["orgs"], {key: _listed(each) for key, each in orjson.loads(values["criteria"]).items()}
+    orgs, criteria = values["orgs"], {key: _listed(load) for key, load in orjson.loads(values["criteria"]).items()}
     criteria["types"] = tuple(MemoryType(item) for item in criteria["types"])
     criteria["scopes"] = tuple(Scope(item) for item in criteria["scopes"])
     known = None if orgs is None else tuple(orjson.loads(orgs))
@@ -152,7 +152,7 @@ def _add(
         raise Conflict(f"this key has {limits.KEY_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some")
     made = replace(query, change_seq=seq + 1)
     connection.execute(insert(standing_queries), _row(made))
-    _put_vectors(connection, query.workspace_id, {(query.id, model): each for model, each in vectors.items()})
+    _put_vectors(connection, query.workspace_id, {(query.id, model): vector for model, vector in vectors.items()})
     _count(connection, query.workspace_id, made.change_seq, count + 1)
     if webhook is not None:
         _add_webhook(connection, webhook, query.agent_id)

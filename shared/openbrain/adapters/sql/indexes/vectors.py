@@ -118,7 +118,7 @@ class SqlVectors:
         sets = {
             memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(passage_rows, key=lambda row: row[0])
         }
-        return {memory_id: each for memory_id, each in sets.items() if each is not None}
+        return {memory_id: item for memory_id, item in sets.items() if item is not None}
 
     async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
         wanted = sorted(set(ids))

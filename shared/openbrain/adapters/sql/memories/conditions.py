@@ -161,5 +161,5 @@ def holds_text(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
 def _tagged(values: tuple[str, ...]) -> ColumnElement[bool]:
     if not values:
         return false()
-    each = _Tags(memories.c.tags).table_valued("value", name="tag")
-    return exists().where(each.c.value.in_(values)).correlate(memories)
+    tag = _Tags(memories.c.tags).table_valued("value", name="tag")
+    return exists().where(tag.c.value.in_(values)).correlate(memories)

@@ -156,7 +156,7 @@ def _listing(
 def _narrowed(condition: Condition) -> bool:
     """Whether another index may lead to fewer rows than the one by age."""
     parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
-    return any(getattr(each, "field", "") in _NARROWING for each in parts)
+    return any(getattr(part, "field", "") in _NARROWING for part in parts)
 
 
 def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:

@@ -39,8 +39,8 @@ from openbrain.ports.store.signals import RaiseOutcome, RaiseStatus
 def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:
     outcomes: dict[int, RaiseOutcome] = {}
     # In one order, so that no two transactions wait for each other's workspaces.
-    for workspace_id in sorted({each.workspace_id for each in raises}):
-        mine = [index for index, each in enumerate(raises) if each.workspace_id == workspace_id]
+    for workspace_id in sorted({item.workspace_id for item in raises}):
+        mine = [index for index, item in enumerate(raises) if item.workspace_id == workspace_id]
         try:
             log = BroadcastLog(connection, workspace_id, now, times)
         except OpenBrainError as error:
@@ -73,7 +73,7 @@ class _Batch:
         self._new_keys: list[tuple[str, str, str, str, int]] = []
         self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
         """Signals raised before, as this batch has left them, and their halts, both by signal id."""
-        new = [each for each in raises if not (each.key and joined_hash(each.key) in self._keys)]
+        new = [item for item in raises if not (item.key and joined_hash(item.key) in self._keys)]
         self._unresolved = _open_signals(connection, log.workspace_id, new)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
@@ -117,7 +117,7 @@ class _Batch:
         if raised_hash != _hash(given):
             error = Conflict("this key came with another signal before: use a new key for each")
             return RaiseOutcome(RaiseStatus.REFUSED, error=error)
-        touched = next((each for each in self._touched.values() if each.signal.id == signal_id), None)
+        touched = next((item for item in self._touched.values() if item.signal.id == signal_id), None)
         if touched is not None:
             touched.signal = held(touched.signal, given, self._now)
             return RaiseOutcome(RaiseStatus.DUPLICATE, touched.signal)
@@ -177,11 +177,11 @@ class _Batch:
         """Whether its source has opened so many, as strong or stronger, within the window that this one is no news."""
         since, most = given.at - self._times.source_window, self._times.source_signals
         here = [
-            each.signal
-            for each in self._touched.values()
-            if each.before is None and each.signal.source == given.source and not each.signal.storm
+            item.signal
+            for item in self._touched.values()
+            if item.before is None and item.signal.source == given.source and not item.signal.storm
         ]
-        count = sum(each.severity.rank >= given.severity.rank and each.first_raised_at > since for each in here)
+        count = sum(item.severity.rank >= given.severity.rank and item.first_raised_at > since for item in here)
         if count >= most:
             return True
         key = given.source, given.severity.rank, since
@@ -206,7 +206,7 @@ class _Batch:
 
 def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
     """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
-    hashes = sorted({joined_hash(each.key) for each in raises if each.key})
+    hashes = sorted({joined_hash(item.key) for item in raises if item.key})
     known: dict[str, tuple[str, str]] = {}
     for some in chunks(hashes):
         columns = signal_keys.c.key_hash, signal_keys.c.signal_id, signal_keys.c.raised_hash
@@ -229,9 +229,9 @@ def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str,
 
 def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
     """Open signals that these raises may add to, by identity."""
-    wanted = {name for each in raises for name in (identity(each), storm_identity(each))}
+    wanted = {name for item in raises for name in (identity(item), storm_identity(item))}
     by_identity: dict[str, Signal] = {}
-    for some in chunks(sorted(open_key(workspace_id, each) for each in wanted)):
+    for some in chunks(sorted(open_key(workspace_id, item) for item in wanted)):
         rows = connection.execute(select(*SIGNAL).where(signals.c.open_key.in_(some))).mappings()
         by_identity |= {row["identity"]: to_signal(row) for row in rows}
     return by_identity

@@ -77,7 +77,7 @@ TEXTS = (
 
 
 def count(connection: Connection, workspace_id: str, party: Party) -> int:
-    counts = (select(func.count()).select_from(each.table).where(*each.of(workspace_id, party)) for each in TEXTS)
+    counts = (select(func.count()).select_from(item.table).where(*item.of(workspace_id, party)) for item in TEXTS)
     return sum(connection.scalar(query) or 0 for query in counts)
 
 

@@ -20,7 +20,7 @@ from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import UNLIMITED, Dropped, Usage, Workspace, WorkspaceChange
 from openbrain.ports.store.writes import Ended
 
-_WORKSPACE = tuple(workspaces.c[each.name] for each in fields(Workspace))
+_WORKSPACE = tuple(workspaces.c[field.name] for field in fields(Workspace))
 OPEN = workspaces.c.deleted_at.is_(None)
 
 
@@ -89,7 +89,7 @@ class SqlWorkspaces:
 
 
 def _workspace(row: Mapping[str, Any] | RowMapping) -> Workspace:
-    own = {each.name: row[each.name] for each in fields(Workspace)}
+    own = {field.name: row[field.name] for field in fields(Workspace)}
     return Workspace(**{**own, "personal_data": Action(own["personal_data"] or Action.OFF)})
 
 

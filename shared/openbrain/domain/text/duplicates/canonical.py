@@ -83,8 +83,8 @@ def canonical_sentences(content: str) -> Sequence[tuple[Token, ...]]:
         text = text[opening.end() :]
         text = text[:1].upper() + text[1:]
     sentences = (text,) if len(text) > MOST_CHARS else _END.split(text)
-    forms = (tuple(_with_units(list(_meanings(tokens_of(_rewritten(each)))))) for each in sentences)
-    return [each for each in forms if each]
+    forms = (tuple(_with_units(list(_meanings(tokens_of(_rewritten(sentence)))))) for sentence in sentences)
+    return [form for form in forms if form]
 
 
 def _rewritten(text: str) -> str:
@@ -113,7 +113,7 @@ def _meanings(tokens: Sequence[Token]) -> Iterator[Token]:
         token = tokens[at]
         phrases = PHRASES.get(token.text, {})
         for length in range(min(LONGEST_PHRASE, len(tokens) - at), 0, -1) if phrases else ():
-            meaning = phrases.get(tuple(each.text for each in tokens[at : at + length]))
+            meaning = phrases.get(tuple(token.text for token in tokens[at : at + length]))
             if meaning is not None:
                 yield replace(token, text=canonical(meaning))
                 break

@@ -36,7 +36,7 @@ def _parts(text: str) -> Sequence[str]:
 
 
 def _said(tokens: Tokens, said: Sequence[Tokens]) -> bool:
-    return any(same_sentence(tokens, each) for each in said)
+    return any(same_sentence(tokens, item) for item in said)
 
 
 def holds_to(text: str, sources: Sequence[str]) -> bool:

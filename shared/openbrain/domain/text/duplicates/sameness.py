@@ -36,7 +36,7 @@ class Claim:
     @classmethod
     def of(cls, memory: Memory) -> Self:
         sentences = _said_once(canonical_sentences(memory.content))
-        relative = any(token.text in _RELATIVE for each in sentences for token in each)
+        relative = any(token.text in _RELATIVE for sentence in sentences for token in sentence)
         day = memory.occurred_at // DAY if relative else None
         turn = None if memory.turn is None else (memory.session_id, memory.turn)
         return cls((memory.speaker, memory.title.casefold(), turn, day), sentences)
@@ -44,8 +44,8 @@ class Claim:
 
 def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:
     """Without those that another one repeats or begins with."""
-    beginnings = {each[:length] for each in sentences for length in range(len(each))}
-    return tuple(dict.fromkeys(each for each in sentences if each not in beginnings))
+    beginnings = {sentence[:length] for sentence in sentences for length in range(len(sentence))}
+    return tuple(dict.fromkeys(sentence for sentence in sentences if sentence not in beginnings))
 
 
 def says_same(one: Claim, other: Claim) -> bool:
@@ -67,7 +67,7 @@ def _joined(claim: Claim) -> Tokens:
 def _sentences_alike(some: Sequence[Tokens], others: Sequence[Tokens]) -> bool:
     left = list(others)
     for sentence in some:
-        alike = next((each for each in left if same_sentence(sentence, each)), None)
+        alike = next((item for item in left if same_sentence(sentence, item)), None)
         if alike is None:
             return False
         left.remove(alike)
@@ -103,7 +103,7 @@ def _same_list(one: Tokens, other: Tokens) -> bool:
     if start is None:
         return False
     end = next(at for at in range(1, len(one) + 1) if one[-at].text != other[-at].text) - 1
-    lists = [_items(each[start : len(each) - end]) for each in (one, other)]
+    lists = [_items(item[start : len(item) - end]) for item in (one, other)]
     return not lists[0].isdisjoint(lists[1])
 
 

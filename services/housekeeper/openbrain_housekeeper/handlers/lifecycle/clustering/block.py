@@ -82,4 +82,4 @@ class Block:
         """Clusters whose oldest follows that place, when all were compared."""
         if self._clusters is None:
             self._clusters = [(self._members[rows[0]][:2], rows) for rows in self.linked.all()]
-        return [each for each in self._clusters if after is None or each[0] > after][:limit]
+        return [cluster for cluster in self._clusters if after is None or cluster[0] > after][:limit]

@@ -81,7 +81,7 @@ class Clusters:
     def members(self, operation_id: str, ids: Sequence[str]) -> Sequence[Memory]:
         """As they were found."""
         vectors = self._vectors.get(operation_id) or {}
-        return [vectors[each].memory for each in ids]
+        return [vectors[item].memory for item in ids]
 
     def cosine(self, operation_id: str) -> Cosine:
         """Of two of a cluster, by what they said when it was found: 0 where one says something else by now, or where
@@ -141,9 +141,9 @@ class Clusters:
         chosen = [members[:MOST] for _, members in clusters]
         rows = await self._neighbours.rows([block.id_of(row) for members in chosen for row in members])
         placed = {row: _placed(block, row, rows) for members in chosen for row in members}
-        groups = [[each.memory.id for row in members if (each := placed[row])] for members in chosen]
-        self._vectors[operation_id] = {each.memory.id: each for each in placed.values() if each}
-        return Found([each for each in groups if len(each) > 1], seen, replace(at, place=clusters[-1][0]).value())
+        groups = [[member.memory.id for row in members if (member := placed[row])] for members in chosen]
+        self._vectors[operation_id] = {item.memory.id: item for item in placed.values() if item}
+        return Found([group for group in groups if len(group) > 1], seen, replace(at, place=clusters[-1][0]).value())
 
     async def _walked(
         self, operation_id: str, selection: Selection, at: Cursor, partition: Partition, linked: Linked, least: float
@@ -153,9 +153,9 @@ class Clusters:
         around = (selection, _within(selection), page, linked, least, MOST)
         placed, links = await linked_around(self._neighbours, *around)
         on_page = {memory.id for memory in page}
-        clusters = [sorted(ids, key=lambda each: _age(placed[each].memory)) for ids in connected_components(links)]
+        clusters = [sorted(ids, key=lambda item: _age(placed[item].memory)) for ids in connected_components(links)]
         groups = [cluster[:MOST] for cluster in clusters if cluster[0] in on_page]
-        self._vectors[operation_id] = {each: placed[each] for group in groups for each in group}
+        self._vectors[operation_id] = {item: placed[item] for group in groups for item in group}
         ended = len(page) < WALKED
         at = Cursor(after=partition) if ended else replace(at, place=_age(page[-1]))
         return Found(groups, len(page), at.value())

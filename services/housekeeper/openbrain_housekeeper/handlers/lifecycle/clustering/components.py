@@ -21,15 +21,15 @@ class Components:
     def all(self) -> Sequence[Sequence[int]]:
         """Those of two or more, each in order, by their first ones."""
         groups: defaultdict[int, list[int]] = defaultdict(list)
-        for each in sorted(self._parents):
-            groups[self._root(each)].append(each)
+        for parent in sorted(self._parents):
+            groups[self._root(parent)].append(parent)
         return sorted(members for members in groups.values() if len(members) > 1)
 
-    def _root(self, each: int) -> int:
+    def _root(self, number: int) -> int:
         path = []
-        while (parent := self._parents.setdefault(each, each)) != each:
-            path.append(each)
-            each = parent
+        while (parent := self._parents.setdefault(number, number)) != number:
+            path.append(number)
+            number = parent
         for one in path:
-            self._parents[one] = each
-        return each
+            self._parents[one] = number
+        return number

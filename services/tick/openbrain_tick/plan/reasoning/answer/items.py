@@ -219,9 +219,9 @@ def _items(name: str, given: object, model: type[Placed], problems: list[Refused
         return
     if len(given) > ITEMS:
         problems.append(Refused(f"{name}[{ITEMS}:]", f"only {ITEMS} of a kind are taken from one answer"))
-    for number, each in enumerate(given[:ITEMS]):
+    for number, value in enumerate(given[:ITEMS]):
         place = f"{name}[{number}]"
-        item = _item(place, each, model, problems)
+        item = _item(place, value, model, problems)
         if item is not None:
             yield place, item
 

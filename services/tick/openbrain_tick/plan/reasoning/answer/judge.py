@@ -239,9 +239,9 @@ def _intent(intent: Intent | None, bench: _Bench) -> Intent | None:
         return None
     known = bench.known.arcs
     bench.refused += [
-        Refused(f"intent.evidence[{number}]", bench.missing(each))
-        for number, each in enumerate(intent.evidence)
-        if each not in known
+        Refused(f"intent.evidence[{number}]", bench.missing(item))
+        for number, item in enumerate(intent.evidence)
+        if item not in known
     ]
     return intent.model_copy(update={"evidence": tuple(item for item in intent.evidence if item in known)})
 

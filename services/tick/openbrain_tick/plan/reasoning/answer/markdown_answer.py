@@ -55,7 +55,7 @@ def from_markdown(text: str) -> Answer | None:
 
 
 def _gathered(sections: Mapping[str, list[object]], prose: list[str]) -> dict[str, object]:
-    items: dict[str, object] = {name: each for name, each in sections.items() if name != "health"}
+    items: dict[str, object] = {name: section for name, section in sections.items() if name != "health"}
     if prose:
         items["intent"] = {"text": " ".join(prose)}
     if "health" in sections:

@@ -121,7 +121,7 @@ class _Writer:
     def _rewrite(self, change: Change, leaving: Sequence[Change]) -> bool:
         """Whether it could be done: the text may be another living memory's by now, or the quota may be full. It may
         say what one of those says that it stands for."""
-        behind = [each.memory_id for each in leaving if each.into == change.memory_id]
+        behind = [item.memory_id for item in leaving if item.into == change.memory_id]
         before, use = self._subjects[change.memory_id]
         after = rewritten(before, change.after or before, self._journal.now)
         try:

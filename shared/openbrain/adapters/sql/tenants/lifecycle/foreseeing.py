@@ -16,10 +16,10 @@ from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selec
 def look(
     connection: Connection, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide, now: int
 ) -> Sequence[GroupResult]:
-    rows = read_rows(connection, [each for ids in groups for each in ids])
+    rows = read_rows(connection, [item for ids in groups for item in ids])
     allowed = eligible(connection, selection, [row for row in rows if not row.ended])
     results = [decided(allowed, ids, decide) for ids in groups]
-    refused = _refused(connection, [each for result in results for each in result.changes], allowed.subjects, now)
+    refused = _refused(connection, [change for result in results for change in result.changes], allowed.subjects, now)
     made = [possible(result.changes, refused) for result in results]
     return [
         result._replace(changes=changes, conflicts=len(result.changes) - len(changes))
@@ -35,11 +35,11 @@ def _refused(
     unique = memories.c.id.in_(wanted), memories.c.dedupe_key.is_not(None)
     ids = set(connection.scalars(select(memories.c.id).where(*unique))) if wanted else set()
     befores = {id_: subjects[id_].memory for id_ in wanted if id_ in ids}
-    keys = {id_: dedupe_key(rewritten(each, wanted[id_].after or each, now)) for id_, each in befores.items()}
+    keys = {id_: dedupe_key(rewritten(before, wanted[id_].after or before, now)) for id_, before in befores.items()}
     holding = {key: memory.id for key, memory in holders(connection, list(keys.values())).items() if memory.alive(now)}
     refused: list[Change] = []
     for memory_id, key in keys.items():
-        behind = {each.memory_id for each in changes if each.into == memory_id}
+        behind = {change.memory_id for change in changes if change.into == memory_id}
         if holding.get(key, memory_id) not in {memory_id, *behind}:
             refused.append(wanted[memory_id])
             continue

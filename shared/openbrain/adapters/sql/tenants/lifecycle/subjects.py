@@ -58,11 +58,11 @@ def eligible(connection: Connection, selection: Selection, rows: Sequence[Memory
 
 def decided(allowed: Eligible, ids: Sequence[str], decide: Decide) -> GroupResult:
     """The decisions about one group, in its order."""
-    changes = decide([allowed.subjects[each] for each in ids if each in allowed.subjects])
+    changes = decide([allowed.subjects[item] for item in ids if item in allowed.subjects])
     if len({change.memory_id for change in changes}) != len(changes):
         raise AssertionError("a job decided twice about one memory")
     archived_last = sorted(changes, key=lambda change: change.action is Action.ARCHIVED)
-    return GroupResult(archived_last, sum(each in allowed.held for each in ids))
+    return GroupResult(archived_last, sum(item in allowed.held for item in ids))
 
 
 def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:
