@@ -14,7 +14,6 @@ from openbrain.domain import limits
 from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Forbidden, Invalid, OpenBrainError
 from openbrain.domain.events.submission import Submission
-from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope, with_labels
 from openbrain.domain.text.echoes import without_echoes
@@ -29,7 +28,6 @@ HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
 """Offers prepared before the loop may turn to others, and characters of theirs: about 3 ms. A thread would not do, for
 what looks for secrets holds the interpreter while it looks."""
-_memory, _write = fast_constructor(Memory), fast_constructor(Write)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +86,7 @@ def _allowed(offer: Offer) -> tuple[Actor, dict[str, Any]]:
 def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) -> Write:
     given = offer.submission
     content = texts["content"]
-    memory = _memory(
+    memory = Memory(
         id=uuid7(now),
         workspace_id=actor.workspace_id,
         content=content,
@@ -116,7 +114,7 @@ def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) ->
         expires_at=expiry(now, given.expires_in, None if given.expires_at is None else from_datetime(given.expires_at)),
         wants_vector=given.embed,
     )
-    return _write(
+    return Write(
         memory=memory,
         viewer=actor.viewer(memory.session_id),
         origin=offer.origin,

@@ -9,7 +9,6 @@ from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import Invalid, NeverRetry
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted
-from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import DAY
 from openbrain.ports.store.tenants import Workspaces
@@ -18,7 +17,6 @@ from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer
 
 KEY_LIFETIME = 30 * DAY
-_offer, _origin = fast_constructor(Offer), fast_constructor(Origin)
 
 
 def from_event(
@@ -38,10 +36,10 @@ def from_event(
         else joined_hash("event", event.source, event.id)
     )
     actor = _actor(event.source, workspace_id, data.agent_id or "")
-    return _offer(
+    return Offer(
         submission=data,
         actor=actor,
-        origin=_origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
+        origin=Origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
         idempotency_key=key,
         key_lifetime=key_lifetime,
     )

@@ -2,7 +2,6 @@
 
 from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.access.visibility import NEVER
-from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory, names_of
 from openbrain.domain.text.passage_header import header
@@ -10,16 +9,10 @@ from openbrain.domain.text.passages import passages
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.ports.store.index_entries import PassageSet
 
-_fields, _text_entry, _vector_entry = (
-    fast_constructor(Fields),
-    fast_constructor(TextEntry),
-    fast_constructor(VectorEntry),
-)
-
 
 def fields(memory: Memory) -> Fields:
     """Filterable fields of an entry."""
-    return _fields(
+    return Fields(
         workspace_id=memory.workspace_id,
         org=memory.org,
         project=memory.project,
@@ -42,7 +35,7 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
     """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
     before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
     whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in _texts(memory.content))
-    return _text_entry(
+    return TextEntry(
         id=memory.id,
         memory_id=memory.id,
         revision=memory.revision,
@@ -67,7 +60,7 @@ def vector_entries(memory: Memory, embedded: PassageSet, builder: str) -> list[V
     for number, vector in enumerate(embedded.vectors):
         entry_id = point_id(memory.id, number)
         entries.append(
-            _vector_entry(
+            VectorEntry(
                 id=entry_id,
                 memory_id=memory.id,
                 revision=memory.revision,

@@ -42,7 +42,6 @@ from openbrain.adapters.indexes.seal import close_with_seal
 from openbrain.adapters.qdrant_edge.open_shard import engine, opened
 from openbrain.adapters.qdrant_edge.terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.domain.errors import TryLater
-from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
@@ -69,7 +68,6 @@ _VERSION_AT = 14
 """The position of the version in a UUID."""
 _BUCKETS = 2**16
 """More than there are: what stands above is the digest."""
-_made = fast_constructor(Standing)
 _STANDING = ["revision", "mark", "memory_id"]
 _AHEAD = 60 * MICROSECONDS
 """The horizon of the search for the next expiry."""
@@ -296,7 +294,7 @@ def _numbers(vector: Sequence[float]) -> Any:
 
 
 def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
-    return _made(
+    return Standing(
         id=entry_id,
         memory_id=payload.get("memory_id", entry_id),
         revision=payload["revision"],

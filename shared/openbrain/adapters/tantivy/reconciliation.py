@@ -5,13 +5,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from tantivy import DocAddress, FieldType, Query, Schema, Searcher
 
 from openbrain.adapters.tantivy.documents import memory_id
-from openbrain.domain.fast_frozen import fast_constructor
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import EntryMarks, Standing, Sum
 
 AT_ONCE = 400
 """Entries looked at between two turns: about 2 ms of the interpreter."""
-_standing = fast_constructor(Standing)
 _SUMS = {
     "each": {
         "terms": {"field": "bucket", "size": BUCKETS, "segment_size": BUCKETS},
@@ -80,7 +78,7 @@ def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing
     for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):
         owner = memory_id(searcher.doc(place))
         states.append(
-            _standing(
+            Standing(
                 id=owner,
                 memory_id=owner,
                 revision=revision,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from openbrain.domain.errors import Conflict, Invalid
-from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.vault import limits
 from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.values import Marker, Problem
@@ -33,9 +32,6 @@ class Parsed:
 
     markers: tuple[Marker, ...]
     problems: tuple[Problem, ...]
-
-
-_marker = positional_constructor(Marker)
 
 
 class _Tag(NamedTuple):
@@ -108,7 +104,7 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
             f"a code fence that nothing closes hides {hidden} marks behind it: close the fence",
         )
     reading.problems.sort(key=lambda problem: problem.line)
-    return Parsed(tuple(_marker(*fields) for fields in reading.found), tuple(reading.problems))
+    return Parsed(tuple(Marker(*fields) for fields in reading.found), tuple(reading.problems))
 
 
 def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
@@ -142,7 +138,7 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
         kept[2], kept[4], kept[5], kept[7] = body[kept[7] : start].strip(), line, True, end
     if any(name in CLOSED_TYPES for name, _ in opened):
         return None
-    return tuple([_marker(*fields) for fields in marked])
+    return tuple([Marker(*fields) for fields in marked])
 
 
 def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:

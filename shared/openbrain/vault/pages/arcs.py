@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.vault.values import Marker, Problem
-
-_marker = positional_constructor(Marker)
 
 
 class Edge(NamedTuple):
@@ -128,7 +125,7 @@ class Arc(NamedTuple):
 
 def markers_of(detail: str, types: Container[str] | None = None) -> tuple[Marker, ...]:
     """Of an arc's `detail`; of these types alone where some are given."""
-    return tuple(_marker(*mark) for mark in _part(detail, "markers") if types is None or mark[0] in types)
+    return tuple(Marker(*mark) for mark in _part(detail, "markers") if types is None or mark[0] in types)
 
 
 def _part(detail: str, name: str) -> list[Any]:

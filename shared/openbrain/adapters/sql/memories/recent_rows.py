@@ -5,24 +5,19 @@ change where a database was put back. A process that indexes nothing keeps none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.memories.whole_rows import read_rows
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS
-from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.domain.memory import Memory
 
 _MOST = 4096
 _LONG_CHARS = 8_000
 """A longer content is not kept."""
 _STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
-_HIGH = MEMORY_COLUMNS.index("passages_high")
-_values = attrgetter(*MEMORY_COLUMNS)
-_made = positional_constructor(Memory)
 
 
 class RecentRows:
@@ -63,12 +58,6 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
         for memory_id, revision, version, updated_at, high in run(connection, statement, tuple(some)).fetchall():
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
-                fresh[memory_id] = row if row.passages_high == high else _with_high(row, high)
+                fresh[memory_id] = row if row.passages_high == high else replace(row, passages_high=high)
     rest = [id_ for id_ in ids if id_ not in fresh]
     return fresh | {row.id: row for row in read_rows(connection, rest)} if rest else fresh
-
-
-def _with_high(row: Memory, high: int) -> Memory:
-    values = list(_values(row))
-    values[_HIGH] = high
-    return _made(*values)

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
@@ -24,7 +23,6 @@ _TYPE, _SCOPE, _ALIASES, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name)
     for name in ("type", "memory_scope", "aliases", "tags", "metadata", "reason", "wants_vector")
 )
-_made = positional_constructor(Memory)
 _GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
 _DEDUPE_KEY, _ALIASES_GIVEN, _TAGS_GIVEN, _METADATA_GIVEN = (
     INSERT_COLUMNS.index(name) for name in ("dedupe_key", "aliases", "tags", "metadata")
@@ -41,7 +39,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     values[_METADATA] = orjson.loads(values[_METADATA]) if values[_METADATA] != "{}" else {}
     values[_REASON] = _REASONS[values[_REASON]]
     values[_WANTS_VECTOR] = bool(values[_WANTS_VECTOR])
-    return _made(*values)
+    return Memory(**dict(zip(MEMORY_COLUMNS, values, strict=True)))
 
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:

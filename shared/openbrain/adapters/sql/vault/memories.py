@@ -1,7 +1,6 @@
 """The memories that stand for markers of a vault."""
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import starmap
 
 from sqlalchemy import Connection, and_, delete, select, tuple_, update
 
@@ -11,11 +10,9 @@ from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
 from openbrain.adapters.sql.vault import writes
-from openbrain.domain.fast_frozen import positional_constructor
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
-_vault_memory = positional_constructor(VaultMemory)
 _NO_ARC = ""
 """The row that holds the digest: no arc is called so."""
 _MARKERS = table.c.arc != _NO_ARC
@@ -34,7 +31,9 @@ class SqlVault:
         columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
         query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
         ordered = query.order_by(table.c.arc, table.c.marker)
-        return await self._database.read(lambda connection: list(starmap(_vault_memory, connection.execute(ordered))))
+        return await self._database.read(
+            lambda connection: [VaultMemory(**row) for row in connection.execute(ordered).mappings()]
+        )
 
     async def record_vault_memories(
         self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
