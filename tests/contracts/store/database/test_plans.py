@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, and_, event
 
-from openbrain.adapters.sql.engine import raw_cursor
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
@@ -86,20 +85,6 @@ async def many(many_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-class _Noting:
-    """The driver's cursor that `direct.run` uses, which SQLAlchemy's events know nothing of."""
-
-    def __init__(self, cursor: Any, said: list[tuple[str, Any]]) -> None:
-        self._cursor, self._said = cursor, said
-
-    def execute(self, statement: str, given: Any = ()) -> Any:
-        self._said.append((statement, given))
-        return self._cursor.execute(statement, given)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cursor, name)
-
-
 def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
     """Query plans of every statement on `table` that `work` runs. The work is rolled back."""
     said: list[tuple[str, Any]] = []
@@ -107,11 +92,9 @@ def _plans(connection: Connection, work: Callable[[Connection], object], table: 
     def listen(*call: Any) -> None:
         said.append((call[2], call[3]))
 
-    connection.info[raw_cursor.CURSOR] = _Noting(connection.connection.cursor(), said)
     event.listen(connection, "before_cursor_execute", listen)
     work(connection)
     event.remove(connection, "before_cursor_execute", listen)
-    del connection.info[raw_cursor.CURSOR]
     explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
     found = [
         str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])

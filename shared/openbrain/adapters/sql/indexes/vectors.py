@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, exists, func, select
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
 from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages
@@ -167,7 +166,7 @@ def _for_each_chunk(
     rows: list[Any] = []
     for some in chunks(these):
         filled = statement.format(slot=slot(connection), these=slots(connection, len(some)))
-        rows.extend(run(connection, filled, (model, *some, *behind)).fetchall())
+        rows.extend(connection.exec_driver_sql(filled, (model, *some, *behind)).fetchall())
     return rows
 
 
@@ -215,7 +214,7 @@ def _require(connection: Connection, hashes: Collection[str], model: str, now: i
     if marked:
         one = slot(connection)
         unmark = f"UPDATE embeddings SET created_at = {one} WHERE model = {one} AND input_hash = {one}"  # noqa: S608 - values are bound
-        run(connection, unmark, marked)
+        connection.exec_driver_sql(unmark, marked)
 
 
 def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) -> None:
@@ -243,8 +242,8 @@ def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mappi
     statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
     return {
         memory_id: high
-        for memory_id, revision, high, deleted, archived, reason in run(
-            connection, statement, tuple(revisions)
+        for memory_id, revision, high, deleted, archived, reason in connection.exec_driver_sql(
+            statement, tuple(revisions)
         ).fetchall()
         if revision == revisions[memory_id] and (deleted, archived, reason) == (None, None, None)
     }

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.domain.memory import Memory
@@ -55,7 +54,9 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
         statement = _STANDING.format(these=slots(connection, len(some)))
-        for memory_id, revision, version, updated_at, high in run(connection, statement, tuple(some)).fetchall():
+        for memory_id, revision, version, updated_at, high in connection.exec_driver_sql(
+            statement, tuple(some)
+        ).fetchall():
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
                 fresh[memory_id] = row if row.passages_high == high else replace(row, passages_high=high)

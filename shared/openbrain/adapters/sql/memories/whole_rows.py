@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, func
 
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories
@@ -46,7 +45,7 @@ def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False
         # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
         known = f"id IN ({slots(connection, len(some))})"
         statement = f"SELECT {columns} FROM memories WHERE {known}{among}"  # noqa: S608 - our own names
-        memories.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
+        memories.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
     return memories
 
 

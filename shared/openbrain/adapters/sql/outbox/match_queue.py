@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import is_sqlite, slots
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.subscriptions import QueuedMemory
@@ -25,7 +24,7 @@ def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) 
     if not named:
         return
     query = _LISTENING.format(these=slots(connection, len(named)))
-    listening = {row[0] for row in run(connection, query, named).fetchall()}
+    listening = {row[0] for row in connection.exec_driver_sql(query, named).fetchall()}
     rows = [
         (*memory, now + EVENT_GRACE if memory.model else now) for memory in memories if memory.workspace_id in listening
     ]
@@ -38,4 +37,4 @@ def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) 
     else:
         kept = "revision = VALUES(revision), model = VALUES(model), due_at = VALUES(due_at)"
         insert = f"{insert} ON DUPLICATE KEY UPDATE {kept}"
-    run(connection, insert, rows)
+    connection.exec_driver_sql(insert, rows)

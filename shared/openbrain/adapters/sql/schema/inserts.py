@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, exists, select
 
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import insert_missing, is_sqlite
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS
 from openbrain.adapters.sql.schema.tables import memories, memory_history
@@ -56,13 +55,13 @@ def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
     for some in _slices(rows):
         statement = f"{before}{', '.join([values] * len(some))}{after} RETURNING {_NEW_TEXT}"
         flat = tuple(value for row in some for value in row)
-        inserted.update(row[0] for row in run(connection, statement, flat).fetchall())
+        inserted.update(row[0] for row in connection.exec_driver_sql(statement, flat).fetchall())
     return inserted & ids
 
 
 def _insert(connection: Connection, text: str, rows: Sequence[Row]) -> int:
     # One row as it is: the drivers take a slower way for a list.
-    return run(connection, text, rows[0] if len(rows) == 1 else list(rows)).rowcount
+    return connection.exec_driver_sql(text, rows[0] if len(rows) == 1 else list(rows)).rowcount
 
 
 def _slices(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import Connection, and_, delete, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
@@ -74,7 +73,7 @@ def _replace(
         mine = and_(table.c.workspace_id == workspace_id, tuple_(table.c.arc, table.c.marker).in_(some))
         connection.execute(delete(table).where(mine))
     for part in chunks(new):
-        run(connection, _REPLACE.format(slots(connection, len(table.columns))), part)
+        connection.exec_driver_sql(_REPLACE.format(slots(connection, len(table.columns))), part)
 
 
 def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,6 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.engine.database import SQLITE, Database
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.sqlite.errors import translated
 from openbrain.adapters.sql.engine.sqlite.threads import Threads
 from openbrain.adapters.sql.engine.statements import CRC32, LOWER
@@ -83,7 +82,7 @@ def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
 
     @event.listens_for(made, "begin")
     def _begin(connection: Connection) -> None:
-        run(connection, begin)
+        connection.exec_driver_sql(begin)
 
     @event.listens_for(made, "do_connect")
     def _folder(_dialect: Any, _record: Any, arguments: Any, _named: Any) -> None:

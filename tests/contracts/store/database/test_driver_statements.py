@@ -1,4 +1,4 @@
-"""The driver's own cursor fails as SQLAlchemy's execution does: same errors, lost connections given up."""
+"""Statements in the driver's own words: one row or many, errors, lost connections."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import slots
 from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
@@ -19,11 +18,11 @@ from tests.support.waiting import PATIENCE_S
 def add(connection: Connection, *names: str, holder: str = "x") -> int:
     rows = [(name, holder) for name in names]
     statement = f"INSERT INTO leases (name, holder, expires_at) VALUES ({slots(connection, 2)}, 0)"
-    return run(connection, statement, rows if len(rows) > 1 else rows[0]).rowcount
+    return connection.exec_driver_sql(statement, rows if len(rows) > 1 else rows[0]).rowcount
 
 
 def names(connection: Connection) -> Sequence[str]:
-    return [row[0] for row in run(connection, "SELECT name FROM leases ORDER BY name").fetchall()]
+    return [row[0] for row in connection.exec_driver_sql("SELECT name FROM leases ORDER BY name").fetchall()]
 
 
 async def test_one_row_and_many_in_one_transaction(database: Database) -> None:
@@ -59,7 +58,7 @@ async def test_a_savepoint_undoes_a_part(database: Database) -> None:
 
 async def test_missing_tables_say_what_to_run(database: Database) -> None:
     with pytest.raises(SetupError, match="openbrain db upgrade"):
-        await database.write(lambda connection: run(connection, "DELETE FROM no_such_table"))
+        await database.write(lambda connection: connection.exec_driver_sql("DELETE FROM no_such_table"))
     assert await database.write(lambda connection: add(connection, "a")) == 1
 
 
@@ -71,10 +70,10 @@ async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> 
         nonlocal attempts
         attempts += 1
         if attempts == 1:
-            run(connection, "SELECT 1").fetchall()
+            connection.exec_driver_sql("SELECT 1").fetchall()
             own = connection.scalar(text("SELECT CONNECTION_ID()"))
             connection.execute(text(f"KILL {own}"))
-        return run(connection, "SELECT 2").fetchall()
+        return connection.exec_driver_sql("SELECT 2").fetchall()
 
     assert [tuple(row) for row in await opened.write(loses)] == [(2,)]
     assert attempts == 2
@@ -83,8 +82,10 @@ async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> 
 
 async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mariadb_url: str) -> None:
     opened = open_database(mariadb_url, pool=1, lock_wait_s=PATIENCE_S)
-    await opened.write(lambda connection: run(connection, "SELECT 1").fetchall())
-    waiting = asyncio.create_task(opened.write(lambda connection: run(connection, "SELECT SLEEP(30)").fetchall()))
+    await opened.write(lambda connection: connection.exec_driver_sql("SELECT 1").fetchall())
+    waiting = asyncio.create_task(
+        opened.write(lambda connection: connection.exec_driver_sql("SELECT SLEEP(30)").fetchall())
+    )
     running = text("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'")
     async with asyncio.timeout(PATIENCE_S):
         while not await opened.read(lambda connection: connection.scalar(running)):
@@ -92,7 +93,7 @@ async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mari
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 
-    found = await opened.write(lambda connection: run(connection, "SELECT 2").fetchall())
+    found = await opened.write(lambda connection: connection.exec_driver_sql("SELECT 2").fetchall())
     assert [tuple(row) for row in found] == [(2,)]
     await opened.close()
 
@@ -103,7 +104,7 @@ async def test_mariadb_that_was_away_is_used_again(private_server: Starter) -> N
     opened = open_database(mariadb.url, pool=4, lock_wait_s=1)
 
     def one(connection: Connection) -> int:
-        return len(run(connection, "SELECT 1").fetchall())
+        return len(connection.exec_driver_sql("SELECT 1").fetchall())
 
     async def all_at_once() -> list[int]:
         return await asyncio.gather(*[opened.write(one) for _ in range(4)])
