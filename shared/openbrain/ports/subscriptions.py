@@ -195,6 +195,3 @@ class Matches(Protocol):
 
     async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
         """Due ones, the longest due first."""
-
-    async def count_queued(self, now: int, limit: int) -> int:
-        """The number of due ones; `limit` stands for more."""

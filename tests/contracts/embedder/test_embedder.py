@@ -8,6 +8,7 @@ from array import array
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from openbrain.adapters.embedding import bge
 from openbrain.adapters.embedding.minilm import MiniLM
@@ -137,13 +138,14 @@ async def test_every_passage_of_a_long_text_is_embedded_whole(embedder: Embedder
     text = "Nothing happens here, and nothing will. " * 150 + "The launch code is kept in the blue safe."
 
     passages = embedder.passages(text, HEADER)
-    vectors = await embedder.embed(passages)
+    with capture_logs() as logs:
+        vectors = await embedder.embed(passages)
     query = await embedder.embed_query("Where is the launch code kept?")
 
     scores = [cosine(query, vector) for vector in vectors]
     assert len(passages) > 3
     assert scores.index(max(scores)) == len(passages) - 1, "the end of the text is found by what it says"
-    assert getattr(embedder, "halved", 0) == 0, "no passage is longer than the model takes"
+    assert [line["event"] for line in logs if line["event"] == "embedder.input_halved"] == [], "no passage is too long"
 
 
 async def test_an_input_beyond_the_window_is_embedded_with_all_its_parts(embedder: Embedder) -> None:

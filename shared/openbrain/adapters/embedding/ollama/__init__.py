@@ -39,8 +39,6 @@ class Ollama:
         self._batch = batch
         self._keep_alive = keep_alive
         self._identity: ModelIdentity | None = None
-        self.halved = 0
-        """The number of inputs that were longer than the model's window, and embedded in parts."""
 
     async def identity(self) -> ModelIdentity:
         if self._identity is None:
@@ -98,7 +96,6 @@ class Ollama:
             return self._vectors(await self._ask(texts), dimensions)
         except TooLong:
             if len(texts) == 1:
-                self.halved += 1
                 _log.warning("embedder.input_halved", model=self._name, characters=len(texts[0]))
                 return [await self._embed_halves(texts[0], dimensions)]
         middle = len(texts) // 2

@@ -47,12 +47,6 @@ class SqlMatches:
         query = query.where(table.due_at <= now).order_by(table.due_at).limit(limit)
         return await self._database.read(lambda connection: [QueuedMemory(*row) for row in connection.execute(query)])
 
-    async def count_queued(self, now: int, limit: int) -> int:
-        due = select(match_queue.c.memory_id).where(match_queue.c.due_at <= now).limit(limit).subquery()
-        return await self._database.read(
-            lambda connection: connection.scalar(select(func.count()).select_from(due)) or 0
-        )
-
 
 def _deliver(
     connection: Connection,
