@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.support.texts import texts
 from openbrain.adapters.embedding.minilm import IDENTITY, MiniLM
 from openbrain.ports.index import Checked
-from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding
+from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding, TokenSimilarity
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 
@@ -74,11 +74,8 @@ class ZeroCostStates(ZeroCost):
 
     def similarities(
         self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
-    ) -> Sequence[float | None]:
+    ) -> Sequence[TokenSimilarity | None]:
         return self._real.similarities(question, documents, beside)
-
-    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        return self._real.closeness(question, documents)
 
 
 def zero_cost_parts(settings: Settings, embedder: ZeroCost | None = None) -> Container:

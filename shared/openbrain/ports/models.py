@@ -77,6 +77,16 @@ class QueryEncoding(NamedTuple):
     states: "array[float]"
 
 
+class TokenSimilarity(NamedTuple):
+    """How similar a document is to a question, by words in their context; 1 at most."""
+
+    among: float
+    """Among the documents compared with it: a word counts the less the more they share it, and words of documents
+    beside it count for it too."""
+    alone: float
+    """By itself, all words alike: comparable between questions."""
+
+
 Beside = tuple[int, int, float]
 """Numbers of two documents, and the share by which a word of the second counts for the first, in 0..1."""
 
@@ -97,13 +107,8 @@ class TokenEncoder(Protocol):
 
     def similarities(
         self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
-    ) -> Sequence[float | None]:
-        """The similarity of each document (the states of its passages) to a question, by words in context: 1 at most.
-        None where it has no states. A word counts the less the more these documents share it; those of documents
-        beside one count for it too."""
-
-    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        """`similarities` with equal weights of all words: of each document alone, comparable between questions."""
+    ) -> Sequence[TokenSimilarity | None]:
+        """Of each document (the states of its passages), that of its best passage. None where it has no states."""
 
     async def close(self) -> None:
         """Release the model."""

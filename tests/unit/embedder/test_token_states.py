@@ -12,6 +12,7 @@ from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.token_states.states import DIMENSIONS, VERSION, content_tokens, pack, similarities
 from openbrain.adapters.embedding.wordpiece import ids
 from openbrain.domain.errors import SetupError
+from openbrain.ports.models import TokenSimilarity
 
 TEXT = "The otters of Lake Tahoe, in the rain!"
 
@@ -57,26 +58,33 @@ async def test_a_word_is_compared_in_its_context(model: MiniLM) -> None:
     documents = ["She took the cheque to the bank", "They sat on the bank of the river", "The soup was cold"]
     found = similarities(question.states, [[each.states] for each in await model.encode(documents)])
 
-    told = [each for each in found if each is not None]
-    assert told[0] == max(told)
+    assert None not in found
+    assert among(found)[0] == max(among(found))
+
+
+def among(found: Sequence[TokenSimilarity | None]) -> list[float]:
+    """Of those that have states."""
+    return [each.among for each in found if each is not None]
 
 
 def test_the_best_passage_counts_and_what_has_no_states_is_told_apart() -> None:
     found = similarities(asked(1, 2), [[pack(unit(9)), pack(unit(1, 2))], [pack(unit(1))], [], [VERSION], [b"\xff12"]])
 
     assert found[2:] == [None] * 3
-    assert found[0] == pytest.approx(1, abs=0.01)
-    assert found[1] == pytest.approx(0.27, abs=0.01), "half of the words, and that one the more common"
+    assert found[0] == pytest.approx((1, 1), abs=0.01)
+    assert found[1] == pytest.approx((0.27, 0.5), abs=0.01), "half of the words, and that one the more common"
     assert similarities(array("f"), [[pack(unit(1))]]) == [None]
 
 
 def test_a_name_that_all_documents_bear_tells_nothing() -> None:
     documents = [[pack(unit(1, 2))], [pack(unit(1, 3))], [pack(unit(1, 4))]]
-    first, second, third = similarities(asked(1, 3), documents)
+    found = similarities(asked(1, 3), documents)
+    first, second, third = among(found)
 
     assert first == third
     assert first == pytest.approx(0, abs=0.05)
     assert second == pytest.approx(1, abs=0.05)
+    assert [each and each.alone for each in found] == pytest.approx([0.5, 1, 0.5], abs=0.01), "by itself it does"
 
 
 def test_words_of_a_document_beside_count_for_it_by_their_share() -> None:
@@ -85,11 +93,9 @@ def test_words_of_a_document_beside_count_for_it_by_their_share() -> None:
     whole = similarities(asked(1, 3), documents, [(0, 1, 1.0)])
     half = similarities(asked(1, 3), documents, [(0, 1, 0.5), (2, 3, 1.0), (3, 0, 1.0)])
 
-    assert alone[0] is not None
-    assert whole[0] is not None
-    assert half[0] is not None
-    assert alone[0] < half[0] < whole[0]
-    assert whole[0] == pytest.approx((alone[0] + 1) / 2, abs=0.01), "half of it is what it says by itself"
+    assert among(alone)[0] < among(half)[0] < among(whole)[0]
+    assert among(whole)[0] == pytest.approx((among(alone)[0] + 1) / 2, abs=0.01), "half of it is what it says by itself"
+    assert {each[0] and each[0].alone for each in (alone, half, whole)} == {alone[0] and alone[0].alone}
     assert whole[1:] == half[1:] == alone[1:], "lending is no gain; what says nothing neither lends nor gains"
 
 
@@ -102,8 +108,8 @@ def test_who_stands_beside_changes_no_comparison_within(size: int) -> None:
         return [pack(states / np.linalg.norm(states, axis=1, keepdims=True))]
 
     documents = [document() for _ in range(5)]
-    there = [each or None for each in similarities(asked(1, 2, 3), documents)]
-    back = similarities(asked(1, 2, 3), documents[::-1])[::-1]
+    there = among(similarities(asked(1, 2, 3), documents))
+    back = among(similarities(asked(1, 2, 3), documents[::-1])[::-1])
     assert there == pytest.approx(back, abs=1e-5)
 
 

@@ -18,7 +18,7 @@ from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.context import context, looked_at
-from openbrain_api.recall.comparing.late import Comparison, LateInteraction, mixed
+from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, among, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
@@ -46,8 +46,7 @@ class _Judged:
 
     hits: IndexHits
     fused: Scores
-    late: Scores
-    """Similarities of token states; of what has none it is absent."""
+    late: Similarities
     neighbours: Scores
     names: Sequence[Hit] | None
     times: tuple[TimeSpan, ...]
@@ -121,7 +120,7 @@ class Recaller:
         with RECALL_SECONDS.labels("compare").time():
             late = await self._similarities(hits, fused, questions, queries)
             mixes = {
-                number: mixed(fused[number], late[number], self._late_weight(question))
+                number: mixed(fused[number], among(late[number]), self._late_weight(question))
                 for number, question in questions.items()
             }
             neighbours = await self._neighbours(mixes, questions, queries)
@@ -204,10 +203,10 @@ class Recaller:
         fused: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-    ) -> Mapping[int, Scores]:
-        scores: dict[int, Scores] = {number: {} for number in questions}
+    ) -> Mapping[int, Similarities]:
+        nothing: dict[int, Similarities] = {number: {} for number in questions}
         if self._late is None:
-            return scores
+            return nothing
         comparisons = {
             number: tokens
             for number, question in questions.items()
@@ -224,7 +223,7 @@ class Recaller:
             number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
             for number, tokens in comparisons.items()
         }
-        return scores | dict(await self._late.similarities(compared))
+        return nothing | dict(await self._late.similarities(compared))
 
     def _counts_neighbours(self, question: Question) -> bool:
         on = self._settings.neighbours if question.neighbours is None else question.neighbours
@@ -248,17 +247,18 @@ class Recaller:
         return list(chosen[: max(question.top_k, JUDGED)])
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
-        """By question, of the memories of its answer that have token states."""
-        scores: list[Scores] = [{} for _ in judged]
+        """By question, of the memories of its answer that have token states. Most were compared before."""
+        known = [dict(item.late) for item in judged]
         if self._late is not None:
-            wanted = {
-                number: (item.hits.tokens, [hit.memory.id for hit in best[number]])
+            lacking = {
+                number: Comparison(item.hits.tokens, others)
                 for number, item in enumerate(judged)
-                if item.hits.tokens is not None and best[number]
+                if item.hits.tokens is not None
+                and (others := [hit.memory.id for hit in best[number] if hit.memory.id not in item.late])
             }
-            for number, near in zip(wanted, await self._late.closeness(list(wanted.values())), strict=True):
-                scores[number] = near
-        return scores
+            for number, similarities in (await self._late.similarities(lacking)).items():
+                known[number] |= similarities
+        return [{memory_id: similarity.alone for memory_id, similarity in some.items()} for some in known]
 
     def _answer(
         self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
@@ -313,7 +313,7 @@ class Recaller:
             text=hits.text,
             vectors=hits.vectors,
             fused=judged.fused,
-            late=judged.late,
+            late=among(judged.late),
             late_weight=self._late_weight(question),
             neighbours=judged.neighbours,
             named=frozenset(hit.memory_id for hit in judged.names or ()),

