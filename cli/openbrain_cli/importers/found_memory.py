@@ -132,9 +132,7 @@ class Scan:
     """(client, portable path) of what could not be read: nothing of it has vanished."""
 
 
-def together(
-    scans: "Iterable[Scan]", put_away: "Callable[[FoundMemory], FoundMemory]" = lambda memories: memories
-) -> Scan:
+def together(scans: "Iterable[Scan]", put_away: "Callable[[FoundMemory], FoundMemory]" = lambda memory: memory) -> Scan:
     """All as one, read one after the other; `put_away` may take the text of each out of memory."""
     memories: list[FoundMemory] = []
     notes: list[Note] = []

@@ -56,7 +56,7 @@ def _named(path: Path, wanted: Wanted) -> Iterable[Source]:
 def gather(
     places: Iterable[Source],
     client: Client = Client.AUTO,
-    put_away: Callable[[FoundMemory], FoundMemory] = lambda found: found,
+    put_away: Callable[[FoundMemory], FoundMemory] = lambda memory: memory,
     seen: Callable[[Seen], None] | None = None,
 ) -> Scan:
     """All that the places hold of that client, read one file after the other; `seen` hears of each place once."""
