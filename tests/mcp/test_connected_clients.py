@@ -41,6 +41,7 @@ class Person:
 
 
 @pytest.mark.servers("claude-code")
+@pytest.mark.slow("the real client starts several times")
 async def test_claude_code_is_connected_wakes_up_knowing_and_is_left_without_a_trace(
     brain: Brain, tmp_path: Path
 ) -> None:
@@ -114,8 +115,9 @@ def fake_provider(url: str) -> dict[str, Any]:
 
 @pytest.mark.servers("node", "openclaw")
 @pytest.mark.timeout(900)
+@pytest.mark.slow("the real client takes a quarter of a minute to start")
 async def test_openclaw_recalls_and_is_left_without_a_trace(brain: Brain, tmp_path: Path) -> None:
-    """It offers a model three tools by which it finds the others. It takes a quarter of a minute to start."""
+    """It offers a model three tools by which it finds the others."""
     need("node")
     need("openclaw")
     recall = {"id": "openbrain__brain_recall", "args": {"query": "when do we deploy?"}}
