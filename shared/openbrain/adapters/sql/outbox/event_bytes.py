@@ -1,17 +1,13 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from openbrain.domain.events.data import AgentSessionStarted, EventData, MemoryRecalled, MemorySuperseded, RecalledHit
-from openbrain.domain.events.envelope import SOURCE, encode, event_type
+from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import EMBEDDED, RECALLED, REINDEX, SESSION_STARTED, STORED, SUPERSEDED, StreamSpec
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.domain.times import to_iso
 from openbrain.ports.agents import Session
 from openbrain.ports.store.index_entries import Embedded
 from openbrain.ports.store.memories import RecallRecord
@@ -23,11 +19,14 @@ Announcement = tuple[str, bytes]
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
     """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
-    data = (
-        f'"memory_id":"{memory.id}","workspace_id":{_quoted(memory.workspace_id)},"version":{memory.version},'
-        f'"revision":{memory.revision},"change":"{change.value}"'
-    )
-    return _frequent(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
+    data = {
+        "memory_id": memory.id,
+        "workspace_id": memory.workspace_id,
+        "version": memory.version,
+        "revision": memory.revision,
+        "change": change,
+    }
+    return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
 
 
 def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
@@ -65,11 +64,13 @@ def embedded(passages: Embedded, model: str, at: int) -> Announcement:
     if passages.bulk:
         row = passages.memory_id, passages.workspace_id, passages.version, passages.revision
         return again(row, None, at, model=model)
-    data = (
-        f'"memory_id":"{passages.memory_id}","workspace_id":{_quoted(passages.workspace_id)},'
-        f'"revision":{passages.revision},"model":{_quoted(model)}'
-    )
-    return _frequent(EMBEDDED, data, passages.memory_id, passages, at)
+    data = {
+        "memory_id": passages.memory_id,
+        "workspace_id": passages.workspace_id,
+        "revision": passages.revision,
+        "model": model,
+    }
+    return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
 
 
 def recalled(recall: RecallRecord) -> Announcement:
@@ -100,7 +101,7 @@ def session_started(session: Session, agent_id: str, at: int, traceparent: str |
 
 
 def _announcement(
-    stream: StreamSpec, data: EventData, subject: str, origin: Origin | Embedded, at: int
+    stream: StreamSpec, data: EventData | Mapping[str, object], subject: str, origin: Origin | Embedded, at: int
 ) -> Announcement:
     body = encode(
         stream.name,
@@ -112,25 +113,3 @@ def _announcement(
         traceparent=origin.traceparent,
     )
     return stream.name, body
-
-
-def _frequent(stream: StreamSpec, data: str, subject: str, origin: Origin | Embedded, at: int) -> Announcement:
-    """Put the bytes of `encode` together: two of these events are made for every memory."""
-    cause = f',"causationid":{_quoted(origin.causation_id)}' if origin.causation_id else ""
-    trace = f',"traceparent":{_quoted(origin.traceparent)}' if origin.traceparent else ""
-    head = f'{{"specversion":"1.0","id":"{uuid7(at)}",{_head(stream.name, at)}'
-    return stream.name, f'{head},"data":{{{data}}},"subject":"{subject}"{cause}{trace}}}'.encode()
-
-
-# One batch is of one moment.
-@lru_cache(maxsize=64)
-def _head(stream: str, at: int) -> str:
-    return (
-        f'"source":{_quoted(SOURCE)},"type":"{event_type(stream)}","time":"{to_iso(at)}",'
-        '"datacontenttype":"application/json"'
-    )
-
-
-@lru_cache(maxsize=1024)
-def _quoted(text: str) -> str:
-    return orjson.dumps(text).decode()
