@@ -59,6 +59,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
         ).fetchall():
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
-                fresh[memory_id] = row if row.passages_high == high else replace(row, passages_high=high)
+                # With one passage there is nothing beyond it to remove, as with none: the row is as good as it was.
+                fresh[memory_id] = row if high <= 1 else replace(row, passages_high=high)
     rest = [id_ for id_ in ids if id_ not in fresh]
     return fresh | {row.id: row for row in read_rows(connection, rest)} if rest else fresh

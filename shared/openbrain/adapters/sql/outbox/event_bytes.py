@@ -24,7 +24,7 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
         "workspace_id": memory.workspace_id,
         "version": memory.version,
         "revision": memory.revision,
-        "change": change,
+        "change": change.value,
     }
     return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
 
