@@ -162,16 +162,10 @@ class _Run:
 
 
 def _by_file(items: Sequence[pytest.Item]) -> Iterable[deque[int]]:
-    """Each file's tests, of all suites mixed evenly: some suites work while others wait for what they start."""
     files: dict[str, deque[int]] = {}
     for number, item in enumerate(items):
         files.setdefault(item.nodeid.partition("::")[0], deque()).append(number)
-    suites: dict[str, list[str]] = {}
-    for file in files:
-        suites.setdefault("/".join(file.split("/")[:2]), []).append(file)
-    # A suite of many small files is the one that goes on to the end.
-    shares = {file: number / len(suite) for suite in suites.values() for number, file in enumerate(suite)}
-    return [files[file] for file in sorted(files, key=shares.__getitem__)]
+    return files.values()
 
 
 class _Sending:
