@@ -167,10 +167,13 @@ async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> Non
     came, gone = asyncio.Event(), asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        came.set()
+        head = await reader.readuntil(b"\r\n\r\n")
+        of_call = b"/v1/whoami" not in head  # the outbox asks that for itself
+        if of_call:
+            came.set()
         await reader.read()
-        gone.set()
+        if of_call:
+            gone.set()
         writer.close()
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
