@@ -21,6 +21,7 @@ from benchmarks.support.system import running, wait_until_indexed
 
 NAME = "tripled"
 LOSS, LIVE = -0.01, 0.4
+LIMITS = {"OPENBRAIN_SERVER__RATE_PER_MINUTE": "1000000"}
 THRESHOLD = 0.95
 _SPELLED = {
     "i'm": "I am",
@@ -74,14 +75,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Import, ask, merge, ask again."""
+    """Import, ask, merge, ask again. The clean import has a system of its own: how rare a word is depends on all that is
+    in the text index."""
     if not options.locomo:
         return Report(NAME, (), ("left out: give --locomo FILE",))
     conversations = list(locomo(options.locomo))
-    with running({"OPENBRAIN_SERVER__RATE_PER_MINUTE": "1000000"}) as system, system.client() as client:
+    with running(LIMITS) as system, system.client() as client:
         clean = [_stored(client, each, "clean", [_plain]) for each in conversations]
-        tripled = [_stored(client, each, "tripled", [_plain, spelled_out, otherwise]) for each in conversations]
         found = {"clean": _found(client, conversations, clean, "clean")}
+    with running(LIMITS) as system, system.client() as client:
+        tripled = [_stored(client, each, "tripled", [_plain, spelled_out, otherwise]) for each in conversations]
         found["tripled"] = _found(client, conversations, tripled, "tripled")
         reports = [
             _ended(client, "dedupe", {}),
