@@ -75,8 +75,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Import, ask, merge, ask again. The clean import has a system of its own: how rare a word is depends on all that is
-    in the text index."""
+    """Import, ask, merge, ask again. The clean import has a system of its own: how rare a word is depends on all that
+    is in the text index."""
     if not options.locomo:
         return Report(NAME, (), ("left out: give --locomo FILE",))
     conversations = list(locomo(options.locomo))
