@@ -95,6 +95,16 @@ async def test_a_cancelled_write_is_whole_or_nothing_and_the_next_goes_on(databa
     assert all(pairs.count(pair) == 2 for pair in pairs)
 
 
+async def test_closing_waits_for_what_runs_and_refuses_what_comes_later(database: Database) -> None:
+    running = [asyncio.create_task(database.write(add(f"{number:02}"))) for number in range(8)]
+    await asyncio.sleep(0)
+    await database.close()
+
+    assert all(task.done() and task.exception() is None for task in running)
+    with pytest.raises(RuntimeError, match="open it anew"):
+        await database.read(names)
+
+
 async def test_text_compares_byte_for_byte(database: Database) -> None:
     spellings = ["a", "A", "a ", "á", "a\N{COMBINING ACUTE ACCENT}", "ａ", "\N{BRAIN}"]  # noqa: RUF001 - a wide a
     for spelling in spellings:

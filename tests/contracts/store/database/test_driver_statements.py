@@ -98,6 +98,27 @@ async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mari
     await opened.close()
 
 
+async def test_mariadb_closing_leaves_no_connection_of_a_running_statement(mariadb_url: str) -> None:
+    closing, other = (open_database(mariadb_url, pool=1, lock_wait_s=PATIENCE_S) for _ in range(2))
+    sleeps = "SELECT CONNECTION_ID(), SLEEP(0.5)"
+    running = asyncio.create_task(closing.read(lambda connection: connection.exec_driver_sql(sleeps).fetchone()))
+    processes = "SELECT id FROM information_schema.processlist"
+
+    def begun(connection: Connection) -> bool:
+        return bool(connection.scalar(text(f"SELECT COUNT(*) FROM ({processes} WHERE info LIKE '{sleeps}%') AS p")))
+
+    async with asyncio.timeout(PATIENCE_S):
+        while not await other.read(begun):
+            await asyncio.sleep(0)
+        await closing.close()
+        assert running.done()
+        row = await running
+        assert row is not None
+        while row[0] in await other.read(lambda connection: connection.scalars(text(processes)).all()):
+            await asyncio.sleep(0)
+    await other.close()
+
+
 @pytest.mark.servers("mariadb")
 async def test_mariadb_that_was_away_is_used_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")

@@ -18,6 +18,8 @@ T = TypeVar("T")
 SQLITE = "sqlite"
 MARIADB = "mysql"
 """Dialect names as SQLAlchemy has them; MariaDB goes by the name of its protocol."""
+CLOSED = "the database is closed: open it anew"
+"""Of the `RuntimeError` that a call gets then."""
 
 
 class Database(ABC):

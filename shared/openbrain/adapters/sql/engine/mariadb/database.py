@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
@@ -12,7 +13,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
-from openbrain.adapters.sql.engine.database import MARIADB, Database
+from openbrain.adapters.sql.engine.database import CLOSED, MARIADB, Database
 from openbrain.adapters.sql.engine.mariadb.errors import BUSY, leads_elsewhere, repeatable, translated
 from openbrain.adapters.sql.engine.mariadb.files import kept
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB
@@ -40,15 +41,23 @@ class MariaDatabase(Database):
         self._clock = clock
         self._lock_wait = lock_wait_s
         self._patience = lock_wait_s + _ANSWER_S
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
         self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
         # Without a transaction around it a read needs no round trip to end one, and never stands in the way of DDL.
         self._reading = _engine(address, pool, lock_wait_s, "AUTOCOMMIT")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, self._timed(fn)))
+        with self._call():
+            return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, self._timed(fn)))
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn)))
+        with self._call():
+            return await self._repeated(
+                lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn))
+            )
 
     def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
         """The function, which also asks for the server's time where that is due again."""
@@ -72,8 +81,26 @@ class MariaDatabase(Database):
         return await self.read(kept)
 
     async def close(self) -> None:
+        self._closed = True
+        # A connection that comes back to a closed pool would stay open.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                await self._idle.wait()
         await self._reading.dispose()
         await self._writing.dispose()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        if self._closed:
+            raise RuntimeError(CLOSED)
+        self._running += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
         clock = asyncio.get_running_loop().time

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from openbrain.adapters.sql.engine.database import CLOSED
 from openbrain.adapters.sql.engine.sqlite.errors import translated
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ class Threads:
     async def run(self, fn: Callable[[Connection], T]) -> T:
         """The function's result, once its transaction is committed."""
         if self._closed:
-            raise RuntimeError("the database is closed: open it anew")
+            raise RuntimeError(CLOSED)
         job = _Job(fn, self._finished)
         self._unfinished += 1
         if self._unfinished > len(self._threads) < self._count:
