@@ -40,6 +40,16 @@ async def test_a_tick_is_asked_for_once_a_key(kept: Brain) -> None:
     assert [each.stream for each in await kept.store.outbox.take(9)] == ["tick.requested", "tick.requested"]
 
 
+async def test_keys_of_any_allowed_length_are_told_apart(kept: Brain) -> None:
+    async with await client(kept) as asked:
+        keys = ["x" * 200, "x" * 201, "x" * 254, "x" * 255, "x" * 255]
+        answers = [await asked.post("/tick", headers={"Idempotency-Key": key}) for key in keys]
+
+    assert [answer.status_code for answer in answers] == [202] * 5
+    ids = [answer.json()["job_id"] for answer in answers]
+    assert (len(set(ids)), ids[3]) == (4, ids[4])
+
+
 async def test_a_tick_is_watched_until_it_ends(kept: Brain) -> None:
     async with await client(kept) as asked:
         job_id = (await asked.post("/tick", params={"dry_run": "true"})).json()["job_id"]

@@ -1,6 +1,7 @@
 """Ticks are run by the tick service; here they are requested and watched."""
 
 import asyncio
+from hashlib import sha256
 
 from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, TickStateQuery
 from openbrain.domain.access.permissions import Permission
@@ -14,6 +15,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults.writes import vault_of
 
 _PAUSE_S = 0.25
+_SLOT_KEY_CHARS = 200
 
 
 @Route(
@@ -30,7 +32,7 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
     job = TickJob(
         id=job_id,
         workspace_id=call.actor.workspace_id,
-        slot=None if query.dry_run else f"key:{call.actor.key_id}:{key}" if key else f"job:{job_id}",
+        slot=None if query.dry_run else _slot(call.actor.key_id, key) if key else f"job:{job_id}",
         actor=query.source or call.actor.label,
         extract=query.extract,
         ai=not query.no_ai,
@@ -82,3 +84,9 @@ async def _ended(call: Call[Nothing, TickStateQuery], row: Tick) -> Tick:
         except TryLater:
             continue
     return row
+
+
+def _slot(key_id: str, key: str) -> str:
+    """A long key by its hash: a slot has 255 characters."""
+    named = key if len(key) <= _SLOT_KEY_CHARS else sha256(key.encode()).hexdigest()
+    return f"key:{key_id}:{named}"
