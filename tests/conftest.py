@@ -41,7 +41,6 @@ _HEAVY = (
     "tests/properties",
     "tests/mcp/test_connected_clients.py",
     "tests/mcp/test_inspector.py",
-    "tests/mcp/test_outbox.py",
     "tests/mcp/test_start.py",
     "tests/mcp/test_surfaces.py",
     "tests/openclaw",

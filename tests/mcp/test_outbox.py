@@ -2,15 +2,11 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import httpx
-import orjson
 import pytest
 
 from openbrain.client import OpenBrain
@@ -20,13 +16,8 @@ from openbrain.client.outbox_wire import FAILURES, OutboxWire
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from tests.mcp.support import on, text
-from tests.mcp.test_prepared import OPENING, READY, line
 from tests.support.api.brain import Brain
-from tests.support.cli.terminal import PROGRAM, Terminal, up
-from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
-
-WRITES = 500 if long_form() else 45
 
 
 class Cut(httpx.AsyncBaseTransport):
@@ -180,105 +171,3 @@ async def test_a_tool_says_that_a_write_waits(brain: Brain, tmp_path: Path) -> N
     assert kept.structured_content == {"success": True, "pending": True}
     assert text(kept).startswith("Kept on this machine, and sent once")
     assert asking.is_error
-
-
-class Way:
-    """A port before the brain's, which can be cut."""
-
-    def __init__(self, port: int) -> None:
-        self._to = port
-        self._server: asyncio.Server | None = None
-        self._open: set[asyncio.StreamWriter] = set()
-        self.port = 0
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._carry, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def cut(self) -> None:
-        assert self._server
-        self._server.close()
-        for writer in self._open:
-            writer.transport.abort()
-        self._open.clear()
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        self._open |= {writer, back}
-        await asyncio.gather(_copy(reader, back), _copy(there, writer))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-
-
-@contextlib.asynccontextmanager
-async def bridge(environment: dict[str, str]) -> AsyncIterator[Any]:
-    """A function that remembers and returns the answer; None where the process is gone."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
-    )
-    put, out = process.stdin, process.stdout
-    assert put
-    assert out
-    put.write(f"{OPENING}\n{READY}\n".encode())
-    await out.readline()
-
-    async def remember(number: int, *, kill: bool = False) -> Any:
-        said = {"name": "brain_remember", "arguments": {"content": f"write {number}", "type": "fact"}}
-        put.write(line("tools/call", said, number + 10).encode() + b"\n")
-        await put.drain()
-        if kill:
-            os.kill(process.pid, signal.SIGKILL)
-        answered = await out.readline()
-        return orjson.loads(answered)["result"]["structuredContent"] if answered else None
-
-    try:
-        yield remember
-    finally:
-        put.close()
-        await process.wait()
-
-
-async def test_the_bridge_cut_off_in_the_middle_killed_and_started_again_stores_each_write_once(tmp_path: Path) -> None:
-    with up(Terminal(tmp_path, tmp_path / "data")) as terminal:
-        way = Way(int((terminal.data / "url").read_text().strip().rpartition(":")[2]))
-        await way.open()
-        away = Terminal(tmp_path, tmp_path / "agent")
-        key = {"OPENBRAIN_API_KEY": (terminal.data / "key").read_text().strip()}
-        environment = away.env({"OPENBRAIN_URL": f"http://127.0.0.1:{way.port}", **key})
-        answers: list[Any] = []
-        async with bridge(environment) as remember:
-            for number in range(WRITES):
-                if number == WRITES // 3:
-                    cutting = asyncio.create_task(way.cut())
-                answers.append(await remember(number, kill=number == 2 * WRITES // 3))
-                if answers[-1] is None:
-                    break
-        await cutting
-        await way.open()
-        async with bridge(environment) as again:
-            answers += [await again(number) for number in range(len(answers) - 1, WRITES)]
-            (file,) = (away.data / "outbox").glob("*.sqlite3")
-            async with asyncio.timeout(PATIENCE_S):
-                while Outbox(file).waiting():
-                    await asyncio.sleep(0.05)
-        found: list[str] = []
-        async with OpenBrain(f"http://127.0.0.1:{way.port}", key["OPENBRAIN_API_KEY"]) as client:
-            cursor = None
-            while True:
-                page = await client.memories(limit=100, cursor=cursor)
-                found += [memory.content for memory in page.memories]
-                if (cursor := page.next_cursor) is None:
-                    break
-        await way.cut()
-
-    assert any(answer and answer.get("pending") for answer in answers)
-    assert any(answer and answer.get("id") for answer in answers)
-    assert sorted(found) == sorted(f"write {number}" for number in range(WRITES))
-    assert Outbox(file).refused() == 0

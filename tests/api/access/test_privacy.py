@@ -19,6 +19,7 @@ from openbrain.ports.store.tenants import Rates, WorkspaceChange
 from openbrain_api.handlers import ROUTES, system
 from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.routes.marked_requests import Request, of_every_kind, well_formed
+from tests.support.forms import long_form
 from tests.support.processes.overhearing import Ear, listening
 
 pytestmark = pytest.mark.timeout(300)
@@ -159,8 +160,17 @@ async def test_every_route_field_and_header(
     assert {f"{route.method} {route.path}" for route in ROUTES} <= ear.spans()
 
 
-@pytest.mark.parametrize("foreseen", [True, False], ids=["down", "broken"])
-@pytest.mark.parametrize("parts", [["store"], ["text"], ["vectors"], ["embedder"], ["text", "vectors"], ["rates"]])
+PARTS = [["store"], ["text"], ["vectors"], ["embedder"], ["text", "vectors"], ["rates"]]
+# The store both ways, the others in one of them: in both in the long form.
+WAYS = [
+    pytest.param(parts, foreseen, id=f"{'-'.join(parts)}-{'down' if foreseen else 'broken'}")
+    for number, parts in enumerate(PARTS)
+    for foreseen in (True, False)
+    if parts == ["store"] or foreseen is (number % 2 == 1) or long_form()
+]
+
+
+@pytest.mark.parametrize(("parts", "foreseen"), WAYS)
 async def test_every_route_while_a_part_fails(
     brain: Brain, ear: Ear, secret: str, parts: list[str], foreseen: bool
 ) -> None:

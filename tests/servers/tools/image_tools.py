@@ -15,8 +15,9 @@ BASE = f"localhost/openbrain-base-{SUITE}"
 FOLDER = HOME / "image"
 STAMP = FOLDER / "stamp"
 
-# Build steps are kept for the next build; past this many the storage is cleared of those that no image uses.
-_KEPT = 120
+# Build steps are kept for the next build; past this many the storage is cleared of those that no image uses. One of vfs
+# is a copy of the whole tree.
+_KEPT = {"overlay": 400, "vfs": 120}
 
 
 def state() -> State:
@@ -56,7 +57,7 @@ def buildah(*arguments: str, cwd: Path | None = None) -> str:
 
 def build(source: Path, name: str, *options: str) -> None:
     """Build the Dockerfile in `source`; steps whose inputs are as before are not repeated."""
-    if len(buildah("images", "--all", "--quiet").split()) > _KEPT:
+    if len(buildah("images", "--all", "--quiet").split()) > _KEPT[driver()]:
         buildah("rmi", "--prune", "--force")
     buildah(
         "build", "--layers", "--pull-never", "--build-arg", f"BASE={BASE}", *options, "--tag", name, ".", cwd=source

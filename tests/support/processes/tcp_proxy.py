@@ -17,8 +17,8 @@ class TcpProxy:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["TcpProxy"]:
-        """Listen on a free port until the end."""
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        """Listen until the end: on a free port, and when it is opened again on the same."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

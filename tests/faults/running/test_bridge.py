@@ -1,0 +1,89 @@
+"""The bridge between an agent and the server, cut off, killed and started again."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from openbrain.client import OpenBrain
+from openbrain.client.outbox import Outbox
+from tests.mcp.test_prepared import OPENING, READY, line
+from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.forms import long_form
+from tests.support.processes.tcp_proxy import TcpProxy
+from tests.support.waiting import PATIENCE_S
+
+WRITES = 500 if long_form() else 45
+
+
+@asynccontextmanager
+async def bridge(environment: dict[str, str]) -> AsyncIterator[Any]:
+    """A function that remembers and returns the answer; None where the process is gone."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
+    )
+    put, out = process.stdin, process.stdout
+    assert put
+    assert out
+    put.write(f"{OPENING}\n{READY}\n".encode())
+    await out.readline()
+
+    async def remember(number: int, *, kill: bool = False) -> Any:
+        said = {"name": "brain_remember", "arguments": {"content": f"write {number}", "type": "fact"}}
+        put.write(line("tools/call", said, number + 10).encode() + b"\n")
+        await put.drain()
+        if kill:
+            os.kill(process.pid, signal.SIGKILL)
+        answered = await out.readline()
+        return orjson.loads(answered)["result"]["structuredContent"] if answered else None
+
+    try:
+        yield remember
+    finally:
+        put.close()
+        await process.wait()
+
+
+async def test_each_write_is_stored_once(tmp_path: Path) -> None:
+    with up(Terminal(tmp_path, tmp_path / "data")) as terminal:
+        proxy, listening = (
+            TcpProxy(int((terminal.data / "url").read_text().strip().rpartition(":")[2])),
+            AsyncExitStack(),
+        )
+        await listening.enter_async_context(proxy.open())
+        away = Terminal(tmp_path, tmp_path / "agent")
+        url, key = f"http://127.0.0.1:{proxy.port}", (terminal.data / "key").read_text().strip()
+        environment = away.env({"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": key})
+        answers: list[Any] = []
+        async with bridge(environment) as remember:
+            for number in range(WRITES):
+                if number == WRITES // 3:
+                    cutting = asyncio.create_task(listening.aclose())
+                answers.append(await remember(number, kill=number == 2 * WRITES // 3))
+                if answers[-1] is None:
+                    break
+        await cutting
+        async with proxy.open(), bridge(environment) as again, OpenBrain(url, key) as client:
+            answers += [await again(number) for number in range(len(answers) - 1, WRITES)]
+            (file,) = (away.data / "outbox").glob("*.sqlite3")
+            async with asyncio.timeout(PATIENCE_S):
+                while Outbox(file).waiting():
+                    await asyncio.sleep(0.05)
+            found: list[str] = []
+            cursor = None
+            while True:
+                page = await client.memories(limit=100, cursor=cursor)
+                found += [memory.content for memory in page.memories]
+                if (cursor := page.next_cursor) is None:
+                    break
+
+    assert any(answer and answer.get("pending") for answer in answers)
+    assert any(answer and answer.get("id") for answer in answers)
+    assert sorted(found) == sorted(f"write {number}" for number in range(WRITES))
+    assert Outbox(file).refused() == 0
