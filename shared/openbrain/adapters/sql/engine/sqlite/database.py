@@ -104,7 +104,7 @@ def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     # What is removed is overwritten: an erased memory must not be read out of free pages.
     connection.execute("PRAGMA secure_delete = ON")
-    # Pages stay in memory, and readers take them from the mapped file.
+    # Of each connection: 16 MB of pages.
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.create_function(CRC32, -1, crc32, deterministic=True)
