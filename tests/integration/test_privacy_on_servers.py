@@ -134,9 +134,10 @@ def events(log: Path) -> set[str]:
 @pytest.mark.timeout(600)
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
     servers, marks = marked.servers, marked.marks
-    # Titles of processes are read: forks have their parent's.
-    with services(servers.environment, tmp_path, installed=True) as started:
+    with services(servers.environment, tmp_path) as started:
         for service in ROOMS:
+            # Titles of processes are read, and a fork has its parent's.
+            started.installed = service == "api"
             started.start(service)
         await started.all_ready()
         api = started.started[-1]

@@ -26,6 +26,7 @@ LIST = 'CALL {"name": "ls", "args": {"path": "."}}'
 KEY = "agent:main:t1"
 
 
+@pytest.mark.slow("compiler, linter and tests go through the engine, the compiler through the host's types too")
 async def test_the_engine_passes_its_own_checks_and_those_of_the_hosts_types(plugin: Path) -> None:
     await npm(plugin, "run", "check")
     await npm(plugin, "test")

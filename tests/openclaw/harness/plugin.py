@@ -3,8 +3,10 @@
 import os
 import shutil
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 
+from tests.servers.places import HOME
 from tests.servers.plugin import need
 from tests.servers.tools.npm_clients import NODE
 from tests.support.processes.finished import finished
@@ -18,9 +20,26 @@ async def built_plugin(folder: Path) -> Path:
     need("openclaw")
     built = folder / "plugin"
     shutil.copytree(SOURCES, built, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    await npm(built, "ci", "--ignore-scripts", "--omit=peer", "--no-audit", "--no-fund", "--prefer-offline")
+    # A folder of links, so that the host can be put beside them for a while.
+    (built / "node_modules").mkdir()
+    for module in (await _modules()).iterdir():
+        (built / "node_modules" / module.name).symlink_to(module)
     await npm(built, "run", "build")
     return built
+
+
+async def _modules() -> Path:
+    """What the lock file names, installed once."""
+    lock = SOURCES / "package-lock.json"
+    kept = HOME / f"context-engine-{sha256(lock.read_bytes()).hexdigest()[:16]}"
+    if not kept.exists():
+        unfinished = kept.with_name(f".{kept.name}-{os.getpid()}")
+        unfinished.mkdir(parents=True)
+        for name in ("package.json", lock.name):
+            shutil.copy(SOURCES / name, unfinished)
+        await npm(unfinished, "ci", "--ignore-scripts", "--omit=peer", "--no-audit", "--no-fund", "--prefer-offline")
+        unfinished.rename(kept)
+    return kept / "node_modules"
 
 
 async def npm(folder: Path, *words: str) -> str:
