@@ -76,7 +76,7 @@ def test_remember_recall_list_show_forget(terminal: Terminal) -> None:
     assert memory in shown.out
     assert "The cache key must hold the tenant." in shown.out
 
-    assert terminal.run("list", "--type", "bug", "--json").json["count"] == 1
+    assert terminal.run("list", "--type", "bug", "--project", "shop", "--json").json["count"] == 1
     assert memory in terminal.run("list", "--project", "shop").out
     assert "tenant" in terminal.run("show", memory).out
     history = terminal.run("show", memory, "--history", "--json").json["history"]

@@ -1,6 +1,7 @@
 """`openbrain import` as a person types it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,33 +18,42 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield running
 
 
+@pytest.fixture
+def apart(terminal: Terminal, tmp_path: Path) -> Terminal:
+    """The same system, seen from a workspace in which nothing is yet."""
+    file = tmp_path / "key"
+    assert terminal.run("workspaces", "create", "apart").code == 0
+    assert terminal.run("keys", "create", "k", "--workspace", "apart", "--write", str(file)).code == 0
+    return replace(terminal, environment={"OPENBRAIN_API_KEY": file.read_text().strip()})
+
+
 def counts(terminal: Terminal, *words: str) -> dict[str, int]:
     done = terminal.run("import", "--json", *words)
     assert done.code == 0, done.err
     return dict(done.json["counts"])
 
 
-def test_dry_run_import_again_edit_recall(terminal: Terminal) -> None:
+def test_dry_run_import_again_edit_recall(apart: Terminal) -> None:
     paths = [".claude", "src/shop"]
-    dry = terminal.run("import", *paths, "--dry-run")
+    dry = apart.run("import", *paths, "--dry-run")
     assert (dry.code, dry.out.splitlines()[-1]) == (0, "nothing was changed: leave out --dry-run to do it")
     assert "half-written.md: line 4: the frontmatter can't be read" in dry.err
-    assert terminal.run("list", "--json").json["count"] == 0
+    assert apart.run("list", "--json").json["count"] == 0
 
-    first = counts(terminal, *paths)
-    second = counts(terminal, *paths)
+    first = counts(apart, *paths)
+    second = counts(apart, *paths)
     assert first["created"] > 30
     assert second["unchanged"] == first["created"]
     assert (second["created"], second["superseded"], second["already_known"], second["vanished"]) == (0, 0, 0, 0)
 
-    agents = terminal.home / "src" / "shop" / "AGENTS.md"
+    agents = apart.home / "src" / "shop" / "AGENTS.md"
     agents.write_text(agents.read_text().replace("make seed", "make seed ONLY=ledger"))
-    told = terminal.run("import", *paths)
+    told = apart.run("import", *paths)
     assert "1 superseded" in told.out.splitlines()[-1]
 
     def found() -> list[str]:
         question = "how do I set up the shop with seed data?"
-        told = terminal.run("recall", question, "--project", "shop", "--json").json
+        told = apart.run("recall", question, "--project", "shop", "--json").json
         return [each["content"] for each in told["memories"]]
 
     assert not any("then `make seed`\n" in each + "\n" for each in found()), "gone at once"

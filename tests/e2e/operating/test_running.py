@@ -24,7 +24,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("running")
     (home / "vault").mkdir()
     vault = {"OPENBRAIN_VAULTS__FOLDERS": json.dumps({"default": str(home / "vault")})}
-    with up(Terminal(home, home / "data", vault), ends_itself=True) as running:
+    with up(Terminal(home, home / "data", vault)) as running:
         yield running
 
 
@@ -125,23 +125,22 @@ def test_a_start_where_nothing_can_be_kept_says_so(terminal: Terminal) -> None:
     assert "--data" in done.err
 
 
-def test_status_and_stop(terminal: Terminal) -> None:
-    """The last of this file: afterwards nothing runs."""
-    told, data = terminal.run("status"), terminal.run("status", "--json")
-    named = terminal.run("status", "--url", data.json["url"], "--json")
+def test_status_and_stop(tmp_path: Path) -> None:
+    with up(Terminal(tmp_path, tmp_path / "data"), ends_itself=True) as terminal:
+        told, data = terminal.run("status"), terminal.run("status", "--json")
+        named = terminal.run("status", "--url", data.json["url"], "--json")
+        os.kill(data.json["pid"], 0)
+        stopped = terminal.run("stop", "--json")
+        assert not (terminal.data / "url").exists(), "it ended by itself, not by force"
+    again, after = terminal.run("stop"), terminal.run("status")
 
     assert told.code == 0, told.err
     assert re.fullmatch(
         rf"OpenBrain \S+ on {URL}  \(pid \d+, since .* UTC\)\ndata    {terminal.data}\nhealth  ok: .*text.*\n", told.out
     )
     assert (data.json["status"], data.json["data"]) == ("ok", str(terminal.data))
-    os.kill(data.json["pid"], 0)
     assert (named.json["status"], "pid" in named.json) == ("ok", False)
-
-    stopped = terminal.run("stop", "--json")
     assert (stopped.code, stopped.json["stopped"]) == (0, data.json["pid"])
-    assert not (terminal.data / "url").exists(), "it ended by itself, not by force"
-    again, after = terminal.run("stop"), terminal.run("status")
     assert (again.code, again.out) == (0, f"no OpenBrain runs on {terminal.data}: there is nothing to stop\n")
     assert (after.code, after.out) == (3, f"no OpenBrain runs on {terminal.data}: start one with `openbrain up`\n")
 
