@@ -3,6 +3,7 @@
 import io
 from collections.abc import AsyncIterator
 from contextlib import redirect_stderr
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,16 @@ NAME = "Xyzzyqwertzuiop"
 """A word that occurs nowhere else; stemming leaves it as it is, in lower case."""
 MAIL = f"{NAME}@example.com"
 CONTENT = f"The lock of the depot is kept by {MAIL}, ask there."
-PAGE = "clusters/2026-11-20/lock.md"
+TODAY = datetime.now(UTC)
+"""The clock of the pipeline is real, and a tick moves arcs that are older than a week."""
+PAGE = f"clusters/{TODAY:%Y-%m-%d}/lock.md"
 
 
 @pytest.fixture
 async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
     """With a vault in which the address stands."""
     pages = Pages(tmp_path / "data" / "vault")
-    pages.write(PAGE, page("lock", f"Asked {MAIL} about it.", created="2026-11-20T10:00:00Z"))
+    pages.write(PAGE, page("lock", f"Asked {MAIL} about it.", created=TODAY.isoformat()))
     settings = usual(tmp_path / "data").model_copy(update={"vaults": Vaults(folders={"default": pages.root})})
     async with started(settings) as begun:
         yield begun
