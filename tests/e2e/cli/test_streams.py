@@ -34,15 +34,17 @@ def group(running: Terminal, name: str = "embedder") -> dict[str, object]:
     return next(dict(each) for each in stream["groups"] if each["name"] == name)
 
 
-def test_a_replay_is_watched_to_its_end(running: Terminal) -> None:
+def test_a_replay_is_watched_to_its_end(running: Terminal, redis: Any) -> None:
     for number in range(3):
         assert running.run("remember", f"ship {number} carries tea", "--wait", "30").code == 0
+    entries = redis.xlen(STORED.name)
     looked = running.run("replay", STORED.name, "--dry-run")
     done = running.run("replay", STORED.name, "--group", "indexer-text", "--json")
 
-    assert "3 entries would come again to embedder, indexer-text" in looked.out
+    assert entries >= 3
+    assert f"{entries} entries would come again to embedder, indexer-text" in looked.out
     assert "begins at" in looked.err
-    assert (done.code, done.json["operation"]["status"], done.json["operation"]["done"]) == (0, "done", 3)
+    assert (done.code, done.json["operation"]["status"], done.json["operation"]["done"]) == (0, "done", entries)
     assert group(running, "indexer-text")["replaying"] == 0
     assert running.run("replay", "memory.recalled").code == 1
 
