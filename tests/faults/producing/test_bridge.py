@@ -52,10 +52,8 @@ async def bridge(environment: dict[str, str]) -> AsyncIterator[Any]:
 
 async def test_each_write_is_stored_once(tmp_path: Path) -> None:
     with up(Terminal(tmp_path, tmp_path / "data")) as terminal:
-        proxy, listening = (
-            TcpProxy(int((terminal.data / "url").read_text().strip().rpartition(":")[2])),
-            AsyncExitStack(),
-        )
+        proxy = TcpProxy(int((terminal.data / "url").read_text().strip().rpartition(":")[2]))
+        listening = AsyncExitStack()
         await listening.enter_async_context(proxy.open())
         away = Terminal(tmp_path, tmp_path / "agent")
         url, key = f"http://127.0.0.1:{proxy.port}", (terminal.data / "key").read_text().strip()

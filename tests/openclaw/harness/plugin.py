@@ -38,7 +38,10 @@ async def _modules() -> Path:
         for name in ("package.json", lock.name):
             shutil.copy(SOURCES / name, unfinished)
         await npm(unfinished, "ci", "--ignore-scripts", "--omit=peer", "--no-audit", "--no-fund", "--prefer-offline")
-        unfinished.rename(kept)
+        try:
+            unfinished.rename(kept)
+        except OSError:  # another worker was sooner
+            shutil.rmtree(unfinished)
     return kept / "node_modules"
 
 

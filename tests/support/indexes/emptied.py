@@ -49,8 +49,10 @@ async def emptied(
         if left == made:
             await _empty(server, f"{first_part}-*")
             _EMPTY[kind] = first_part, made
-        elif left:
-            await server.indices.delete(index=",".join(left))
+        else:
+            if left:
+                await server.indices.delete(index=",".join(left))
+            await server.indices.delete_index_template(name=f"{first_part}-*")
 
 
 async def _empty(server: AsyncElasticsearch, indexes: str) -> None:
