@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from openbrain.domain.access.permissions import Permission
+from openbrain_api.vaults import arc_meanings
 from tests.support.api.brain import Brain, http
 from tests.support.api.vault import client
+from tests.support.waiting import PATIENCE_S
 
 PAGE = """---
 cluster_id: {name}
@@ -32,7 +34,9 @@ def arc(vault: Path, path: str, **told: object) -> None:
 
 
 @pytest.fixture
-def arcs(vault: Path) -> None:
+def arcs(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine a model takes longer to load than an answer waits for it.
+    monkeypatch.setattr(arc_meanings, "WAIT_S", PATIENCE_S)
     arc(vault, "left/2026-01-02-broker-aaa.md", title="The broker moved", body="The queue of payments fell behind.")
     arc(vault, "clusters/2026-01-03/2026-01-03-queue-bbb.md", title="Queue limits", heat=8, project="depot")
     arc(vault, "clusters/2026-01-03/2026-01-03-cold-ccc.md", title="A cold queue", heat=1)
