@@ -7,10 +7,10 @@ import uuid
 from array import array
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
+from elasticsearch import AsyncElasticsearch
 from qdrant_client import AsyncQdrantClient
 
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
@@ -19,9 +19,9 @@ from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from tests.servers.processes.process import Server
-from tests.support.indexes.emptied import emptied
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.processes import made_once
+from tests.support.waiting import PATIENCE_S
 
 GENERATION = "first"
 DIMENSIONS = 4
@@ -52,10 +52,11 @@ async def engine(
         yield Engine(lambda: QdrantVectors(lambda: AsyncQdrantClient(path=folder), first_part), shared=False)
     else:
         server: Server = request.getfixturevalue("elasticsearch_server")
-
-        open_index = partial(ElasticsearchVectors, server.url, refresh_ms=10, verify_tls=True, timeout_s=60)
-        async with emptied(server.url, open_index, GENERATION, DIMENSIONS) as own_part:
-            yield Engine(partial(open_index, own_part), shared=True)
+        yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)
+        async with AsyncElasticsearch(server.url, request_timeout=PATIENCE_S) as client:
+            ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
+            await client.indices.delete(index=",".join(ours))
+            await client.indices.delete_index_template(name=f"{first_part}-vectors")
 
 
 @pytest.fixture
