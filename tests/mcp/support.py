@@ -1,6 +1,7 @@
 """The tools through the protocol's own client, on a whole brain."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +13,7 @@ from openbrain.client import OpenBrain
 from openbrain.domain.access.toolsets import Toolset
 from openbrain_mcp.server import mcp_server
 from tests.support.api.brain import Brain
+from tests.support.cli.terminal import PROGRAM
 
 
 @asynccontextmanager
@@ -42,3 +44,21 @@ def text(result: CallToolResult) -> str:
 def fields(result: CallToolResult) -> Any:
     assert not result.is_error, text(result)
     return result.structured_content
+
+
+@asynccontextmanager
+async def bridge(
+    environment: Mapping[str, str],
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, asyncio.StreamWriter, asyncio.StreamReader]]:
+    """`openbrain mcp` as an installed program, with its standard input and output; ended by the end of its input."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
+    )
+    assert process.stdin
+    assert process.stdout
+    try:
+        yield process, process.stdin, process.stdout
+    finally:
+        process.stdin.close()
+        await process.wait()

@@ -12,8 +12,9 @@ import pytest
 from openbrain_mcp.app import PATH, with_mcp
 from openbrain_mcp.stdio import prepare, prepared
 from openbrain_mcp.stdio.prepared import HANDSHAKE, Prepared
+from tests.mcp.support import bridge
 from tests.support.api.brain import Brain, http
-from tests.support.cli.terminal import PROGRAM, Terminal
+from tests.support.cli.terminal import Terminal
 
 LISTS = prepare.LISTS
 JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -47,25 +48,15 @@ async def stdio(tmp_path: Path, url: str = "http://127.0.0.1:1") -> AsyncIterato
     environment = Terminal(tmp_path, tmp_path / "data").env(
         {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": "ob_" + "x" * 43}
     )
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
-    )
-    put, out = process.stdin, process.stdout
-    assert put
-    assert out
+    async with bridge(environment) as (_, put, out):
 
-    def say(*lines: str) -> None:
-        put.write("".join(each + "\n" for each in lines).encode())
+        def say(*lines: str) -> None:
+            put.write("".join(each + "\n" for each in lines).encode())
 
-    async def hear(count: int = 1) -> list[bytes]:
-        return [await out.readline() for _ in range(count)]
+        async def hear(count: int = 1) -> list[bytes]:
+            return [await out.readline() for _ in range(count)]
 
-    try:
         yield say, hear
-    finally:
-        put.close()
-        await process.wait()
 
 
 async def test_a_list_is_the_same_over_http_for_all_who_shake_hands(brain: Brain) -> None:

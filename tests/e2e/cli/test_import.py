@@ -20,7 +20,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 @pytest.fixture
 def apart(terminal: Terminal, tmp_path: Path) -> Terminal:
-    """The same system, seen from a workspace in which nothing is yet."""
+    """An empty workspace of the same system."""
     file = tmp_path / "key"
     assert terminal.run("workspaces", "create", "apart").code == 0
     assert terminal.run("keys", "create", "k", "--workspace", "apart", "--write", str(file)).code == 0

@@ -1,8 +1,6 @@
 """The bridge between an agent and the server, cut off, killed and started again."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,8 +10,9 @@ import orjson
 
 from openbrain.client import OpenBrain
 from openbrain.client.outbox import Outbox
+from tests.mcp.support import bridge
 from tests.mcp.test_prepared import OPENING, READY, line
-from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.cli.terminal import Terminal, up
 from tests.support.forms import long_form
 from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_S
@@ -22,32 +21,22 @@ WRITES = 500 if long_form() else 45
 
 
 @asynccontextmanager
-async def bridge(environment: dict[str, str]) -> AsyncIterator[Any]:
+async def remembering(environment: dict[str, str]) -> AsyncIterator[Any]:
     """A function that remembers and returns the answer; None where the process is gone."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
-    )
-    put, out = process.stdin, process.stdout
-    assert put
-    assert out
-    put.write(f"{OPENING}\n{READY}\n".encode())
-    await out.readline()
+    async with bridge(environment) as (process, put, out):
+        put.write(f"{OPENING}\n{READY}\n".encode())
+        await out.readline()
 
-    async def remember(number: int, *, kill: bool = False) -> Any:
-        said = {"name": "brain_remember", "arguments": {"content": f"write {number}", "type": "fact"}}
-        put.write(line("tools/call", said, number + 10).encode() + b"\n")
-        await put.drain()
-        if kill:
-            os.kill(process.pid, signal.SIGKILL)
-        answered = await out.readline()
-        return orjson.loads(answered)["result"]["structuredContent"] if answered else None
+        async def remember(number: int, *, kill: bool = False) -> Any:
+            said = {"name": "brain_remember", "arguments": {"content": f"write {number}", "type": "fact"}}
+            put.write(line("tools/call", said, number + 10).encode() + b"\n")
+            await put.drain()
+            if kill:
+                process.kill()
+            answered = await out.readline()
+            return orjson.loads(answered)["result"]["structuredContent"] if answered else None
 
-    try:
         yield remember
-    finally:
-        put.close()
-        await process.wait()
 
 
 async def test_each_write_is_stored_once(tmp_path: Path) -> None:
@@ -59,7 +48,7 @@ async def test_each_write_is_stored_once(tmp_path: Path) -> None:
         url, key = f"http://127.0.0.1:{proxy.port}", (terminal.data / "key").read_text().strip()
         environment = away.env({"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": key})
         answers: list[Any] = []
-        async with bridge(environment) as remember:
+        async with remembering(environment) as remember:
             for number in range(WRITES):
                 if number == WRITES // 3:
                     cutting = asyncio.create_task(listening.aclose())
@@ -67,7 +56,7 @@ async def test_each_write_is_stored_once(tmp_path: Path) -> None:
                 if answers[-1] is None:
                     break
         await cutting
-        async with proxy.open(), bridge(environment) as again, OpenBrain(url, key) as client:
+        async with proxy.open(), remembering(environment) as again, OpenBrain(url, key) as client:
             answers += [await again(number) for number in range(len(answers) - 1, WRITES)]
             (file,) = (away.data / "outbox").glob("*.sqlite3")
             async with asyncio.timeout(PATIENCE_S):

@@ -29,7 +29,7 @@ async def built_plugin(folder: Path) -> Path:
 
 
 async def _modules() -> Path:
-    """What the lock file names, installed once."""
+    """Install the packages of the lock file, once; return their folder."""
     lock = SOURCES / "package-lock.json"
     kept = HOME / f"context-engine-{sha256(lock.read_bytes()).hexdigest()[:16]}"
     if not kept.exists():
