@@ -13,7 +13,7 @@ from tests.support.forms import long_form
 
 pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
 
-FIXED = range(4, 34) if long_form() else range(4, 6)
+FIXED = range(4, 34) if long_form() else range(4, 5)
 COUNT = 60
 
 

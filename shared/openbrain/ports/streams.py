@@ -282,7 +282,8 @@ class Wake(Protocol):
         """Wake whoever waits. Never raises and never waits long: it is a hint."""
 
     async def wait(self, timeout: float) -> bool:
-        """Return True once notified (at once if notified since the last wait), False after `timeout` seconds."""
+        """Return True once notified (at once if notified since the last wait), False after at most `timeout` seconds,
+        sooner where a hint may have been lost."""
 
 
 @dataclass(frozen=True, slots=True)

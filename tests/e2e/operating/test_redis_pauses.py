@@ -152,7 +152,9 @@ async def a_key(mariadb_url: str, folder: Path) -> str:
 
 @pytest.mark.servers("redis")
 @pytest.mark.slow("four services, and a pause that the reads of each must notice")
-@pytest.mark.parametrize("how", PAUSES)
+@pytest.mark.parametrize(
+    "how", [pytest.param("stopped", marks=pytest.mark.long("all services of one process, above")), "killed"]
+)
 async def test_each_process_tells_a_pause_in_one_line(
     tmp_path: Path, mariadb_url: str, private_server: Callable[[str], ServerProcess], how: str
 ) -> None:

@@ -16,6 +16,7 @@ ANSWERED = {200, 201, 202, 204, 404, 409}
 TO_REPEAT = {0, 503}
 
 
+@pytest.mark.long("test_upgrade.py restarts each process once, the seeds of test_short.py kill them at any time")
 @pytest.mark.slow("each of sixteen processes is ended and started again")
 def test_a_rolling_restart_loses_nothing(servers: World) -> None:
     run = RollingRun(rolling(2, COUNT), servers, ROUNDS)

@@ -6,6 +6,7 @@ from tests.servers.processes.process import Server
 from tests.support.waiting import PATIENCE_S
 
 
+@pytest.mark.long("the server is killed and comes back in tests/contracts/text/test_elasticsearch_text.py")
 @pytest.mark.servers("elasticsearch")
 def test_documents_survive_kill_and_restart(private_server: Starter) -> None:
     server = private_server("elasticsearch")

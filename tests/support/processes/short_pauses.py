@@ -20,7 +20,7 @@ def shorten(change: Callable[[Any, str, Any], object] = setattr) -> None:
     change(container, "WritableIndexes", partial(index_writers.WritableIndexes, lease_s=0.5))
     change(reindex, "LEASE_S", 0.5)
     change(wired, "Closing", partial(close_workspace.Closing, settle_s=0.5))
-    change(housekeeper, "OPERATIONS_POLL_S", 0.05)
+    change(housekeeper, "OPERATIONS_POLL_S", 0.1)
     change(housekeeper, "VAULTS_EVERY_S", 1.0)
     change(operations, "PAUSE", MICROSECONDS // 10)
     change(backpressure, "FRESH_S", 0.2)

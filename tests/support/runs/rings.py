@@ -30,7 +30,7 @@ RINGS = (
     Ring("faults", "make test-faults", "processes and servers to kill"),
     Ring("cluster", "make test-k8s", "a Kubernetes control plane"),
 )
-SECOND = "second"
+SECOND, LONG = "second", "long"
 EMBEDDED = frozenset({"valkey"})
 """A server that comes in a wheel: no installation, no start worth speaking of."""
 STREAM_SERVERS = frozenset({"redis", "valkey"})
@@ -39,6 +39,9 @@ _FAULTS = (
     # Pipelines whose indexes are lost or made anew, whose streams hold anything, whose disks and backlogs fill.
     *("tests/flow/indexes/", "tests/flow/test_back_pressure.py", "tests/flow/test_stream_fuzz.py"),
     *("tests/e2e/operating/test_full_disk.py", "tests/contracts/test_damaged_indexes.py"),
+    # A whole system destroyed and put back, erasing and cleaning to the last byte, values and fields drawn for every route.
+    *("tests/e2e/operating/test_backup_page.py", "tests/flow/test_erase.py", "tests/flow/test_cleaning.py"),
+    *("tests/api/requests/test_any_value.py", "tests/api/access/test_privacy.py"),
     # A disk that is full, servers that are killed or stand still.
     *("tests/contracts/vectors/qdrant/test_edge_full_disk.py", "tests/e2e/operating/test_redis_pauses.py"),
     "tests/contracts/streams/servers/test_embedded_valkey_failing.py",
@@ -86,7 +89,9 @@ def chosen(items: Sequence[pytest.Item], ring: str | None, *, long: bool) -> tup
     taken, left_out = [], Counter[str]()
     for item in items:
         own = ring_of(item)
-        if not long and _is_second_form(item):
+        if not long and item.get_closest_marker("long") is not None:
+            left_out[LONG] += 1
+        elif not long and _is_second_form(item):
             left_out[SECOND] += 1
         elif ring is not None and own != ring:
             left_out[own] += 1
@@ -123,3 +128,5 @@ def told(left_out: Mapping[str, int]) -> Iterable[str]:
             yield f"left out: {count} tests that need {ring.needs}: {ring.command}"
     if count := left_out.get(SECOND):
         yield f"left out: {count} cases that run on the other of Redis and Valkey: make test-long"
+    if count := left_out.get(LONG):
+        yield f"left out: {count} tests of the long form, whose proof is shorter elsewhere: make test-long"

@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "servers(*names): needs these servers, though no fixture or parameter says so")
     config.addinivalue_line("markers", "each_server: depends on which stream server it is, and runs on both")
+    config.addinivalue_line("markers", "long(proof): runs in the long form alone, and what proves it in the short one")
     config.addinivalue_line("markers", "slow(reason): takes more than 20 seconds, and why")
     # For the workers, and for what they start.
     if config.getoption("long"):

@@ -51,8 +51,8 @@ class ConsumerGroup:
         return bool(await scripts.JOIN(self.client, self._keys, self.group))
 
     async def take(self, count: int, *, alone: bool, after: str = "") -> list[Taken]:
-        """Parked entries that are due and abandoned ones, at most so many; `alone`: the one that must be by itself;
-        `after`: only such as came behind this one."""
+        """Parked entries that are due and abandoned ones, at most so many; `alone`: where there are none, one that
+        must be by itself; `after`: only such as came behind this one."""
         since = behind(after) if after else "-"
         if since is None:
             return []

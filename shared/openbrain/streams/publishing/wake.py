@@ -9,6 +9,9 @@ from redis.asyncio.client import PubSub
 from openbrain.settings import Streams
 from openbrain.streams.redis.connection import AWAY, connect, disconnect
 
+_DEAF_S = 0.05
+"""A wait while no hint can be heard."""
+
 
 class RedisWake:
     """`openbrain.ports.streams.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
@@ -26,29 +29,28 @@ class RedisWake:
                 await self._client.publish(self._channel, b"")
 
     async def wait(self, timeout: float) -> bool:
-        """True once notified, also if that was since the last wait; False after `timeout` seconds."""
+        """True once notified, also if that was since the last wait; False after at most `timeout` seconds: at once where
+        hints may have been lost before, soon while none can be heard."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         try:
-            woken = await self._hear(timeout)
+            if self._pubsub is None:
+                self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+                await self._pubsub.subscribe(self._channel)
+                await self._pubsub.get_message(timeout=timeout)  # the answer to that
+                return False
+            return await self._hear(self._pubsub, until)
         except AWAY:
             await self._drop()
-            await asyncio.sleep(max(0.0, until - loop.time()))
+            await asyncio.sleep(max(0.0, min(_DEAF_S, until - loop.time())))
             return False
-        if not woken:
-            await asyncio.sleep(max(0.0, until - loop.time()))
-        return woken
 
-    async def _hear(self, timeout: float) -> bool:
-        if self._pubsub is None:
-            self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
-            await self._pubsub.subscribe(self._channel)
+    async def _hear(self, pubsub: PubSub, until: float) -> bool:
         loop = asyncio.get_running_loop()
-        until = loop.time() + timeout
         heard = False
         while not heard and (left := until - loop.time()) > 0:
-            heard = await self._pubsub.get_message(timeout=left) is not None
-        while heard and await self._pubsub.get_message(timeout=0) is not None:
+            heard = await pubsub.get_message(timeout=left) is not None
+        while heard and await pubsub.get_message(timeout=0) is not None:
             pass  # many hints are one
         return heard
 

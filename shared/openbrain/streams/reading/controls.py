@@ -44,10 +44,14 @@ class Controls:
         except TryLater:
             pass  # as it was: the service's own check of the truth tells it
         try:
-            existing = [await self._client.exists(stream) for stream in self._replays]
+            self._runtime.replaying = await self._existing()
         except AWAY:
             return  # who reads tells it
-        self._runtime.replaying = {stream for stream, there in zip(self._replays, existing, strict=True) if there}
+
+    async def _existing(self) -> set[str]:
+        if not self._replays or not await self._client.exists(*self._replays):
+            return set()  # mostly: one question for all
+        return {stream for stream in self._replays if await self._client.exists(stream)}
 
     def _rest(self, *, paused: bool) -> None:
         if paused and not (self._known and self._runtime.paused):

@@ -92,17 +92,18 @@ class Reaper:
         """Handle all that is due now, a batch at a time."""
         if self.keeper.overdue:
             await self.keeper.renew()
-        while await self._take(alone=False) or await self._take(alone=True):
+        while await self._take():
             self.runtime.heartbeat(self.loop)
         if time.monotonic() > self._tidy_at:
             self._tidy_at = time.monotonic() + _TIDY_S
             await self.group.tidy()
 
-    async def _take(self, *, alone: bool) -> bool:
+    async def _take(self) -> bool:
         deferred = self.consumer.deferred
+        alone = True
         if not deferred.possible:
             await self.runtime.until_dependencies_answer()
-        elif alone and self.runtime.breaker.wait_s() > 0:
-            return False
+        else:
+            alone = self.runtime.breaker.wait_s() <= 0
         capacity = self.consumer.limit.capacity(deferred.capacity(self.consumer.adaptive_batch.size))
         return bool(capacity) and await reclaim(self.consumer, capacity, self.loop, alone=alone)

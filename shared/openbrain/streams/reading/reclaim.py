@@ -22,11 +22,7 @@ async def probe(consumer: Consumer, loop: str) -> bool:
     """Handle one of those, the next behind the one of the last time; whether there was any. Raises what redis-py
     raises."""
     group, limit = consumer.group, consumer.limit
-    taken = (
-        await group.take(1, alone=False, after=limit.probed)
-        or await group.take(1, alone=False)
-        or await group.take(1, alone=True)
-    )
+    taken = await group.take(1, alone=False, after=limit.probed) or await group.take(1, alone=True)
     if taken:
         limit.probed = taken[0].entry.id
     await _handle(consumer, taken, loop)

@@ -103,6 +103,7 @@ async def wakes(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Wake, Wak
 
 async def test_a_wait_ends_at_the_hint_or_after_its_time(wakes: tuple[Wake, Wake]) -> None:
     notifying, waiting = wakes
+    await waiting.wait(0.01)  # the first one begins to hear
     began = time.monotonic()
     assert not await waiting.wait(0.1)
     assert time.monotonic() - began >= 0.09
@@ -127,17 +128,18 @@ async def test_a_hint_between_two_waits_is_not_lost_and_many_are_one(wakes: tupl
     assert not await waiting.wait(0.1)
 
 
-async def test_without_redis_a_hint_is_nothing_and_a_wait_takes_its_time(server: ServerProcess) -> None:
+async def test_without_redis_a_hint_is_nothing_and_a_wait_is_short(server: ServerProcess) -> None:
     settings = scaled(server.url)
     wake = RedisWake(settings)
     assert not await wake.wait(0.05)
     server.stop()
     await wake.notify()
-    began = time.monotonic()
-    assert not await wake.wait(0.2)
-    assert time.monotonic() - began >= 0.19
+    for _ in range(2):
+        began = time.monotonic()
+        assert not await wake.wait(PATIENCE_S)
+        assert 0.04 <= time.monotonic() - began < PATIENCE_S
     server.start()
-    assert not await wake.wait(0.05)
+    assert not await wake.wait(PATIENCE_S), "the first one looks at once: what was hinted before was not heard"
 
     async def heard() -> bool:
         await wake.notify()

@@ -1,5 +1,5 @@
--- ARGV: group, me, parked, ripe (ms), lease (ms), count, crashes after which an entry is handled alone, 1 to take one of those,
--- the id from which on it looks.
+-- ARGV: group, me, parked, ripe (ms), lease (ms), count, crashes after which an entry is handled alone, 1 to take one of those
+-- where there is no other, the id from which on it looks.
 -- Takes parked entries that are due and entries whose holder stopped renewing them, and counts an abandonment for the
 -- latter. Answers {id, fields, failures, abandonments} of each.
 local parked, ripe, lease = ARGV[3], ARGV[4], ARGV[5]
@@ -13,7 +13,7 @@ local function consider(id, abandoned)
   if abandonments >= alone_after then
     -- The one with the fewest crashes goes first: the others may have died beside a poison, not of it.
     if alone and (not fewest or abandonments < fewest[3]) then fewest = item end
-  elseif not alone and #chosen < count then
+  elseif #chosen < count then
     chosen[#chosen + 1] = item
   end
 end
@@ -30,7 +30,7 @@ for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', stream, group)) do
   for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
   if consumer.pending > 0 and consumer.name ~= parked then look(consumer.name, lease, true) end
 end
-if fewest then chosen = {fewest} end
+if #chosen == 0 then chosen = {fewest} end
 
 local taken = {}
 for _, item in ipairs(chosen) do
