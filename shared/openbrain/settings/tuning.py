@@ -67,7 +67,7 @@ class RecallTuning(Group):
 
 class HousekeepingTuning(Group):
     relay_batch: int = Field(500, ge=1, le=5000, description="Events published at once.")
-    relay_poll_ms: int = Field(1000, ge=1, le=5000, description="Longest time between looks at the outbox; commits wake it.")
+    relay_poll_ms: int = Field(1000, ge=1, le=5000, description="Longest pause of the relay where no commit wakes it.")
     lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
     expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")
     mend_every_s: Seconds = Field(1, description="How often broadcast streams are looked at for what the server lost.")

@@ -39,7 +39,7 @@ _FAULTS = (
     # Pipelines whose indexes are lost or made anew, whose streams hold anything, whose disks and backlogs fill.
     *("tests/flow/indexes/", "tests/flow/test_back_pressure.py", "tests/flow/test_stream_fuzz.py"),
     *("tests/e2e/operating/test_full_disk.py", "tests/contracts/test_damaged_indexes.py"),
-    # A whole system destroyed and put back, erasing and cleaning to the last byte, values and fields drawn for every route.
+    # A system destroyed and put back, erasing and cleaning to the last byte, values and fields drawn for all routes.
     *("tests/e2e/operating/test_backup_page.py", "tests/flow/test_erase.py", "tests/flow/test_cleaning.py"),
     *("tests/api/requests/test_any_value.py", "tests/api/access/test_privacy.py"),
     # A disk that is full, servers that are killed or stand still.

@@ -29,8 +29,8 @@ class RedisWake:
                 await self._client.publish(self._channel, b"")
 
     async def wait(self, timeout: float) -> bool:
-        """True once notified, also if that was since the last wait; False after at most `timeout` seconds: at once where
-        hints may have been lost before, soon while none can be heard."""
+        """True once notified, also if that was since the last wait; False after at most `timeout` seconds: at once
+        where hints may have been lost before, soon while none can be heard."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         try:
