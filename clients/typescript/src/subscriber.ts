@@ -1,5 +1,5 @@
 /** Signals and halts by server-sent events: each at least once, in order, across broken connections. */
-import { connect, headersOf, OpenBrainError, refusal, type OpenBrain, type Server } from "./index.js";
+import { connect, headersOf, OpenBrainError, refusal, type OpenBrain, type Server } from "./connection.js";
 import type { components } from "./schema.js";
 import { events, type ServerSentEvent } from "./events.js";
 
