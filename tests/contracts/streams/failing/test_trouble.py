@@ -77,8 +77,10 @@ async def test_a_server_that_refuses_writes_is_asked_seldom_and_read_on_after(se
             await eventually(looks.idle)
             assert await reading.unready() == {}
             await eventually(lambda: _over(logs))
-    told = [line for line in logs if line["event"] == "streams.redis_trouble"]
-    assert 1 <= len(told) <= 2, "told when it changes (unblocked, then refused), not once a loop or a try"
+    # Unblocked, and its connection closed, which a busy server does late; then refused.
+    told = [line["error"] for line in logs if line["event"] == "streams.redis_trouble"]
+    assert told, logs
+    assert len(told) == len({*told}), f"told when it changes, not once a loop or a try: {logs}"
 
 
 async def test_a_disk_that_refuses_makes_the_room_unready_until_it_recovers(server: ServerProcess) -> None:
