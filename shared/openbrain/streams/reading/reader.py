@@ -22,8 +22,9 @@ _TURN_S = 0.05
 _BROUGHT = 200
 """Entries that may be in hand or given back, at least, while most fail and now and then one more is tried."""
 _REST_S = 0.2
-_QUIET_S = 0.02
-"""A read that waits this long found nothing: with an entry there it answers at once."""
+_QUIET_S, _QUIET_AFTER_FULL_S = 0.02, 0.2
+"""A read that waits this long found nothing: with an entry there it answers at once. After a full read, which may have
+left some, a slow machine is given more time."""
 
 Reply = list[list[Any]]
 
@@ -50,7 +51,8 @@ class Reader:
         consumer = self.consumer
         waiting = len(consumer.deferred.waiting) + len(consumer.limit.kept)
         idle = len(consumer.held) == waiting and not consumer.deferred.due
-        return idle and self._since is not None and time.monotonic() - self._since > _QUIET_S
+        found_nothing = _QUIET_S if self.keeps_up else _QUIET_AFTER_FULL_S
+        return idle and self._since is not None and time.monotonic() - self._since > found_nothing
 
     async def join(self) -> None:
         """Make the group if it can be made now; reading will do it otherwise."""
@@ -130,7 +132,7 @@ class Reader:
             return True
 
     async def _rest(self, seconds: float) -> None:
-        self._since = time.monotonic()  # nothing can be read here: others may be
+        self._since = 0.0  # long ago: nothing can be read here, others may be
         await self.runtime.sleep(seconds)
         self._since = None
 
