@@ -1,4 +1,4 @@
-"""A network that can fail: a TCP proxy that passes, swallows what comes back, or cuts."""
+"""A network that can fail: a TCP proxy that passes, at once or late, swallows what comes back, or cuts."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager, suppress
 
 
 class TcpProxy:
-    """Stands before a server on this machine. `silent`: what is sent arrives, no answer comes back."""
+    """Stands before a server on this machine. `silent`: what is sent arrives, no answer comes back. `late_s`: after how
+    many seconds an answer does."""
 
     def __init__(self, port: int) -> None:
         self.target = port
         self.port = 0
         self.silent = False
+        self.late_s = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
         self._pumps: set[asyncio.Task[None]] = set()
 
@@ -43,6 +45,8 @@ class TcpProxy:
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, back: bool) -> None:
         with suppress(ConnectionError):
             while data := await source.read(65536):
+                if back and self.late_s:
+                    await asyncio.sleep(self.late_s)
                 if not (back and self.silent):
                     sink.write(data)
                     await sink.drain()

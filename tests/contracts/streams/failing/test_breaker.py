@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from openbrain.domain.events.streams import REINDEX, STORED, SUPERSEDED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
+from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.streams.consumers import (
     Seen,
     eventually,
@@ -147,7 +149,15 @@ async def test_a_failing_neighbour_does_not_hide_that_a_dependency_is_down(url: 
         assert [value.split(" ")[0] for value in (await looks.state()).values()] == ["1"]
 
 
-async def test_low_priority_is_read_only_while_the_live_streams_are_quiet(url: str) -> None:
+@pytest.mark.parametrize("late_s", [0.0, 0.06], ids=["at once", "late"])
+async def test_low_priority_is_read_only_while_the_live_streams_are_quiet(url: str, late_s: float) -> None:
+    """Answers that come late say nothing of what there is."""
+    async with TcpProxy(urlsplit(url).port or 0).open() as proxy:
+        proxy.late_s = late_s
+        await low_after_live(f"redis://127.0.0.1:{proxy.port}/0")
+
+
+async def low_after_live(url: str) -> None:
     settings = scaled(url, batch=2)
     order: list[str] = []
 
