@@ -104,7 +104,9 @@ async def test_a_prometheus_that_scrapes_us_fires_each_alert_and_none_while_all_
 
             await until(scraped)
             await until(evaluated_for_long)
-            assert await firing() == set()
+            # On a busy machine a scrape may come too late: then it is right that a service counts as down.
+            late = {"OpenBrainServiceDown"} if await asked("min_over_time(up[1m]) == 0") else set()
+            assert await firing() - late == set()
             assert process.stdin is not None
             process.stdin.write("unwell\n")
             process.stdin.flush()
