@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.servers.places import ROOT
@@ -35,8 +36,22 @@ def test_behind_it(): pass
 CONFTEST = "import os\nos.environ['COLLECTED_BY'] = str(os.getpid())\n"
 
 
-def run(folder: Path, *options: str) -> tuple[int, str]:
-    for name, text in {**FILES, "conftest.py": CONFTEST}.items():
+DIES_ALONE = """
+import os, time
+from pathlib import Path
+
+def test_dies_when_no_other_worker_is_left():
+    run = os.getppid()
+    while len(Path(f"/proc/{run}/task/{run}/children").read_text().split()) > 1:
+        time.sleep(0.01)
+    os._exit(7)
+
+def test_behind_it(tmp_path): pass
+"""
+
+
+def run(folder: Path, *options: str, files: Mapping[str, str] = FILES) -> tuple[int, str]:
+    for name, text in {**files, "conftest.py": CONFTEST}.items():
         (folder / name).write_text(text)
     # Nothing but what is looked at: other plugins take longer to load than these tests to run.
     plugin = ("-p", "tests.support.runs.workers", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider")
@@ -59,6 +74,12 @@ def test_workers_report_what_passed_failed_warned_and_died_and_run_the_rest_of_i
     assert "ended with status 7" in text
     assert "said so\nand below Python" in text
     assert "old habits" in text
+
+
+def test_a_worker_that_dies_when_others_have_ended_is_replaced(tmp_path: Path) -> None:
+    status, text = run(tmp_path, "-n", "2", files={"test_a.py": DIES_ALONE, "test_b.py": FILES["test_c.py"]})
+    assert status == 1, text
+    assert "1 failed, 2 passed" in text, text
 
 
 def test_the_first_failure_ends_a_run_that_asked_for_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -77,6 +77,7 @@ class _Run:
         self._config = session.config
         self._workers: dict[Connection, _Worker] = {}
         self._files = deque(_by_file(session.items))
+        self._names = map("w{}".format, count())
         self._deaths = 0
         # Times of commands are those of a worker that started them.
         alone = self._config.pluginmanager.hasplugin("tests.support.runs.run_times")
@@ -109,7 +110,7 @@ class _Run:
 
     def _fork(self) -> None:
         ours, theirs = _FORKS.Pipe()
-        name = f"w{len(self._workers) + self._deaths}"
+        name = next(self._names)
         links = [worker.link for worker in self._workers.values()]
         process = _FORKS.Process(target=_work, args=(self._session, theirs, [ours, *links], name), name=name)
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
