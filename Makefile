@@ -65,7 +65,7 @@ check: $(VENV)/.installed-dev ## lint, format, types, import directions
 
 test-clients: $(VENV)/.installed-dev ## prove it with the real clients: coding agents, OpenClaw, the MCP inspector (cached in .servers)
 	@$(BIN)/python -m tests.servers.install $(CLIENTS:%=--only %)
-	@export OPENBRAIN_REQUIRE_SERVERS=$(subst $(space),$(comma),$(CLIENTS)); $(PYTEST) tests/mcp/test_connected_clients.py \
+	@export OPENBRAIN_REQUIRE_SERVERS=$(subst $(space),$(comma),$(CLIENTS)); $(PYTEST) --long tests/mcp/test_connected_clients.py \
 	  tests/mcp/test_coding_agents.py tests/mcp/test_inspector.py tests/mcp/test_surfaces.py \
 	  tests/integration/test_real_client.py tests/api/clients/test_generated_clients.py \
 	  tests/api/clients/test_typescript_client.py $(ARGS)

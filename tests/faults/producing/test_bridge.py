@@ -39,6 +39,7 @@ async def remembering(environment: dict[str, str]) -> AsyncIterator[Any]:
         yield remember
 
 
+@pytest.mark.slow("a bridge that is cut off and killed again and again")
 async def test_each_write_is_stored_once(tmp_path: Path) -> None:
     with up(Terminal(tmp_path, tmp_path / "data")) as terminal:
         proxy = TcpProxy(int((terminal.data / "url").read_text().strip().rpartition(":")[2]))

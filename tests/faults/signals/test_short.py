@@ -27,6 +27,7 @@ def zygote() -> Iterator[Zygote]:
     made.close()
 
 
+@pytest.mark.slow("a seed is a whole run under faults")
 def test_every_subscriber_hears_every_signal(zygote: Zygote, private_server: Starter, tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     made = plan(seed, 120, kinds=FAULTS)

@@ -168,6 +168,7 @@ async def _by_the_serving_one(brain: Brain) -> bool:
     return current is not None and current.name == name
 
 
+@pytest.mark.slow("everything is embedded three times")
 @pytest.mark.timeout(300)
 async def test_the_model_changes_while_it_serves_and_back(brain: Brain, operator: httpx.AsyncClient) -> None:
     await filled(brain, 40)

@@ -110,6 +110,7 @@ async def busy(brain: Brain) -> AsyncIterator[list[str]]:
             over.set()
 
 
+@pytest.mark.slow("two indexes are made anew, and settle before they are switched")
 async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operator: httpx.AsyncClient) -> None:
     await filled(brain, 60)
     before = {kind: await brain.container.store.generations.serving(kind) for kind in KINDS}

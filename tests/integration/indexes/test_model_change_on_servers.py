@@ -107,6 +107,7 @@ def _start(started: Services) -> None:
         started.start(service)
 
 
+@pytest.mark.long("tests/flow/indexes/test_model_change.py changes models of the running system and has other weights")
 @pytest.mark.slow("an Ollama of its own embeds everything twice")
 @pytest.mark.timeout(600)
 async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weights(

@@ -118,6 +118,7 @@ async def test_a_flush_in_the_middle_of_traffic_loses_nothing(servers: Servers, 
             await until(lambda: equal(admin), 300, 0.5)
 
 
+@pytest.mark.long("clocks an hour off: tests/properties/delivery/test_08_clock_skew.py; a flush: above")
 @pytest.mark.slow("five installed processes start, each with a clock of its own")
 @pytest.mark.servers("faketime")
 async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Servers, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def test_work_longer_than_the_lease_is_done_once(private_server: Starter, 
 
 
 @pytest.mark.parametrize("server", SERVERS)
-@pytest.mark.parametrize("mode", ["down", "hanging"])
+@pytest.mark.parametrize("mode", [pytest.param("down", marks=pytest.mark.long("a model that hangs")), "hanging"])
 async def test_while_it_is_away_little_is_asked_and_little_is_held(
     private_server: Starter, tmp_path: Path, server: str, mode: str
 ) -> None:

@@ -6,10 +6,10 @@ import importlib
 from starlette.applications import Starlette
 from starlette.routing import compile_path
 
-from openbrain.adapters.local.secret_rules import RULES
 from openbrain_api.handlers import ROUTES
 from openbrain_cli.main import COMMANDS
 from openbrain_mcp.app import with_mcp
+from tests.support.runs import loaded_once
 
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
@@ -94,7 +94,7 @@ for _route in ROUTES:
 _api = Starlette()
 _api.state.admit = None
 with_mcp(_api)
-RULES.detector()
+loaded_once.load()
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()
 gc.freeze()

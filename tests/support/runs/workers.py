@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.support.processes import forked
+from tests.support.runs import loaded_once
 
 _FORKS = get_context("fork")
 _A_CORE = 3
@@ -86,6 +87,7 @@ class _Run:
         self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
 
     def run(self) -> None:
+        loaded_once.load()
         try:
             for _ in range(min(workers(self._config), len(self._files))):
                 self._fork()

@@ -5,7 +5,7 @@ import pytest
 
 from openbrain.ports.lifecycle import CLEAN, JOBS
 from tests.support.api.lifecycle.every_job import BODIES, filled, tenant_of
-from tests.support.api.lifecycle.families import EMBEDDED, ON_ELASTICSEARCH, ON_QDRANT, Family, family
+from tests.support.api.lifecycle.families import ELASTICSEARCH, EMBEDDED, ON_QDRANT, ON_SERVERS, Family, family
 
 __all__ = ["family"]
 
@@ -15,7 +15,15 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("family", [EMBEDDED, ON_ELASTICSEARCH, ON_QDRANT], indirect=True, scope="module")
+_KILLED = pytest.mark.long("the same jobs on it by killed housekeepers: tests/faults/running/test_lifecycle.py")
+
+
+@pytest.mark.parametrize(
+    "family",
+    [EMBEDDED, ON_QDRANT, pytest.param(ELASTICSEARCH, marks=[ON_SERVERS, _KILLED])],
+    indirect=True,
+    scope="module",
+)
 @pytest.mark.slow("six jobs, each looked at, done, undone and verified on real indexes")
 async def test_an_undo_gives_back_truth_and_indexes(family: Family) -> None:
     tenant = await tenant_of(family)

@@ -31,8 +31,8 @@ from tests.support.store.mariadb import MariadbTables
 EMBEDDED, QDRANT, ELASTICSEARCH = "embedded", "elasticsearch and qdrant-local", "elasticsearch"
 """Embedded: SQLite, tantivy, qdrant-edge. The others: MariaDB, Elasticsearch, and vectors there or in Qdrant's local
 mode."""
-_ON_SERVERS = pytest.mark.servers("mariadb", "elasticsearch")
-ON_ELASTICSEARCH, ON_QDRANT = (pytest.param(each, marks=_ON_SERVERS) for each in (ELASTICSEARCH, QDRANT))
+ON_SERVERS = pytest.mark.servers("mariadb", "elasticsearch")
+ON_ELASTICSEARCH, ON_QDRANT = (pytest.param(each, marks=ON_SERVERS) for each in (ELASTICSEARCH, QDRANT))
 _KILLED = -9
 
 
