@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.client.outbox import Outbox
