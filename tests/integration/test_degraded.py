@@ -55,6 +55,7 @@ def start_all(started: Services) -> None:
         started.start(service)
 
 
+@pytest.mark.long("seeds of tests/faults/test_short.py kill these servers under the same services at any time")
 @pytest.mark.slow("two servers of its own go and come back under six services")
 @pytest.mark.timeout(600)
 async def test_nothing_stops_writing_and_everything_arrives_unattended(
