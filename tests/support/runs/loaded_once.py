@@ -1,7 +1,7 @@
-"""What is loaded once, by the process that others are forked from: the embedded model and the rules for secrets.
+"""Loads the embedded model and the secret rules once, before test workers and commands are forked.
 
-A model takes 0.3 s of processor and writes to 280 MB of memory. Its session of one thread has no threads of its own, so
-forks may use it. Programs that are really started load both themselves.
+Loading the model takes 0.3 s of processor time and writes to 280 MB of memory. Its session has one thread and starts
+none, so forks may use it. Programs that tests really start load both themselves.
 """
 
 from functools import cache
