@@ -63,10 +63,13 @@ async def test_four_attempts_with_growing_pauses_then_a_dead_letter(url: str) ->
 async def test_what_is_due_again_before_its_first_batch_is_done_waits_for_no_lease(url: str) -> None:
     """One and two are parked and taken again while three of the same batch is handled; two waits behind one until that
     first batch has ended."""
-    settings = scaled(url, lease_s=60, backoff_s=(0.02, 0.02, 0.02))
+    settings = scaled(url, lease_s=600, backoff_s=(60, 60, 60))
     handled: list[tuple[str, int, int]] = []
     await publish(settings, stored(1), stored(2), stored(3))
     async with looking(settings) as looks:
+
+        async def both_are_parked() -> bool:
+            return len(await looks.parked()) == 2
 
         async def taken_again() -> bool:
             waiting = await looks.client.xpending_range(looks.stream, looks.group, "-", "+", 10)
@@ -81,6 +84,8 @@ async def test_what_is_due_again_before_its_first_batch_is_done_waits_for_no_lea
             (delivery,) = batch
             handled.append((delivery.event.id, delivery.failures, delivery.abandonments))
             if delivery.event.id == "3":
+                await eventually(both_are_parked)
+                await _age(looks, [str(each["message_id"], "ascii") for each in await looks.parked()], 60)
                 await eventually(taken_again)
             elif delivery.failures == 0:
                 raise LookupError("the first time")
@@ -175,9 +180,9 @@ async def test_the_defaults_are_10_60_and_300_seconds(url: str) -> None:
         entry = held["message_id"].decode()
         for failures, pause_s in enumerate((10, 60, 300)):
             assert await group.park([(_delivery(entry, failures), LookupError())]) == 1
-            await _age(looks, entry, pause_s - 1.5)
+            await _age(looks, [entry], pause_s - 1.5)
             assert await group.take(64, alone=False) == []
-            await _age(looks, entry, 1.5)
+            await _age(looks, [entry], 1.5)
             (taken,) = await group.take(64, alone=False)
             assert (taken.entry.id, taken.entry.failures, taken.was_abandoned) == (entry, failures + 1, False)
         assert await group.bury(taken.entry, LookupError(), attempted=True)
@@ -196,19 +201,19 @@ async def test_the_default_lease_is_60_seconds(url: str) -> None:
         await client.xreadgroup("embedder", "somebody else", {looks.stream: ">"})
         (held,) = await client.xpending_range(looks.stream, "embedder", "-", "+", 9)
         entry = held["message_id"].decode()
-        await _age(looks, entry, 58.5, holder="somebody else")
+        await _age(looks, [entry], 58.5, holder="somebody else")
         assert await group.take(64, alone=False) == []
-        await _age(looks, entry, 1.5, holder="somebody else")
+        await _age(looks, [entry], 1.5, holder="somebody else")
         taken: list[Taken] = await group.take(64, alone=False)
         assert [(each.entry.id, each.entry.abandonments, each.was_abandoned) for each in taken] == [(entry, 1, True)]
     await client.aclose()
 
 
-async def _age(looks: Looks, entry: str, seconds: float, holder: str = PARKED) -> None:
-    """Let so much time pass for this entry, by the server's own count of how long it lies."""
-    (now,) = await looks.client.xpending_range(looks.stream, looks.group, entry, entry, 1)
+async def _age(looks: Looks, entries: Sequence[str], seconds: float, holder: str = PARKED) -> None:
+    """Let so much time pass for these entries at once, by the server's own count of how long the first lies."""
+    (now,) = await looks.client.xpending_range(looks.stream, looks.group, entries[0], entries[0], 1)
     idle = int(now["time_since_delivered"] + seconds * 1000)
-    await looks.client.xclaim(looks.stream, looks.group, holder, 0, [entry], idle=idle, justid=True)
+    await looks.client.xclaim(looks.stream, looks.group, holder, 0, list(entries), idle=idle, justid=True)
 
 
 def _delivery(entry: str, failures: int) -> Delivery[Any]:
