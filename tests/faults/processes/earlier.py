@@ -42,5 +42,6 @@ def earlier(folder: Path) -> Earlier | None:
     if packed.returncode:
         return None
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        archive.extractall(folder)
     return Earlier(folder)

@@ -27,5 +27,6 @@ KEYS = frozenset({"01a210b2-55c8-700c-913e-d3833dc50073", "01a210b5-f4e9-716d-ab
 def unpack_older_folder(folder: Path) -> Path:
     """The data folder, with the rights it had."""
     with tarfile.open(Path(__file__).with_suffix(".tar.gz")) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        archive.extractall(folder)
     return folder
