@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from tests.support.forms import examples
+from tests.support.runs import loaded_once
 from tests.support.runs.workers import workers
 
 # How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
@@ -83,9 +84,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for name in [*order, *light] for item in files[name]]
 
 
-def pytest_collection_finish() -> None:
-    """Thousands of tests and the modules behind them stay until the end: no collection need look at them, and each that
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What all workers need is there before they are forked.
+
+    Thousands of tests and the modules behind them stay until the end: no collection need look at them, and each that
     looks at all the others is dear, a first one to find what is left of collecting tests too."""
+    if workers(session.config) > 1 and not session.config.option.collectonly:
+        loaded_once.load()
     gc.freeze()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()

@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 
 from tests.support.processes import forked
-from tests.support.runs import loaded_once
 
 _FORKS = get_context("fork")
 _A_CORE = 3
 """Workers: tests wait longer than they work."""
 _DEATHS_MAX = 10
+_COMMANDS = pytest.StashKey[forked.Shared]()
 
 
 @dataclass
@@ -59,6 +59,25 @@ def workers(config: pytest.Config) -> int:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """A whole run needs what commands are forked from: another core makes it while this one collects tests."""
+    config = session.config
+    # Times of commands are those of a worker that started them.
+    alone = config.pluginmanager.hasplugin("tests.support.runs.run_times")
+    if workers(config) < 2 or config.option.collectonly or alone:
+        return
+    config.stash[_COMMANDS] = commands = forked.Shared()
+    asked = config.option.keyword or getattr(config.option, "lf", False)
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not asked:
+        commands.start()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (commands := config.stash.get(_COMMANDS, None)) is not None:
+        commands.close()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config = session.config
     if workers(config) < 2 or config.option.collectonly or session.testsfailed:
@@ -80,14 +99,11 @@ class _Run:
         self._files = deque(_by_file(session.items))
         self._names = map("w{}".format, count())
         self._deaths = 0
-        # Times of commands are those of a worker that started them.
-        alone = self._config.pluginmanager.hasplugin("tests.support.runs.run_times")
-        self._commands = None if alone else forked.Shared()
+        self._commands = self._config.stash.get(_COMMANDS, None)
         # Before there are forks: each has a folder of its own in it.
         self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
 
     def run(self) -> None:
-        loaded_once.load()
         try:
             for _ in range(min(workers(self._config), len(self._files))):
                 self._fork()
@@ -107,8 +123,6 @@ class _Run:
             for worker in self._workers.values():
                 worker.process.terminate()
                 worker.process.join()
-            if self._commands:
-                self._commands.close()
 
     def _fork(self) -> None:
         ours, theirs = _FORKS.Pipe()
