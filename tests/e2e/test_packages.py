@@ -79,6 +79,9 @@ def running(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.wait()
 
 
+@pytest.mark.long(
+    "an image runs what both wheels hold; tests/unit/runtime/test_client_alone.py imports the client without the rest"
+)
 @pytest.mark.slow("both wheels are built and installed, and the system started from them")
 def test_the_client_alone_speaks_to_the_system(running: Path, wheels: list[Path], tmp_path: Path) -> None:
     client = next(wheel for wheel in wheels if wheel.name.startswith("openbrain_client"))

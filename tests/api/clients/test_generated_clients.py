@@ -44,12 +44,15 @@ async def python(folder: Path, url: str, key: str) -> str:
     return await finished([interpreter, "client.py", url, key], folder)
 
 
+_COMPILED = pytest.mark.long("test_typescript_client.py compiles what the same generator makes, and uses more of it")
+
+
 @pytest.mark.slow("generators, and TypeScript's compiler, go through all routes")
 @pytest.mark.parametrize(
     ("name", "client"),
     [
-        pytest.param(name, client, id=name, marks=pytest.mark.servers(name))
-        for name, client in (("openapi-typescript", typescript), ("openapi-python-client", python))
+        pytest.param("openapi-typescript", typescript, marks=[pytest.mark.servers("openapi-typescript"), _COMPILED]),
+        pytest.param("openapi-python-client", python, marks=pytest.mark.servers("openapi-python-client")),
     ],
 )
 async def test_a_generated_client_remembers_and_recalls(
