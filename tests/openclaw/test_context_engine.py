@@ -46,7 +46,7 @@ async def test_the_package_holds_what_is_built_and_nothing_else(plugin: Path) ->
     assert not [path for path in paths if "test" in path or path.endswith("package-lock.json")]
 
 
-@pytest.mark.long("compactions, other processes and an absent server: the engine's own tests, on the host's types, above")
+@pytest.mark.long("compactions, other processes, an absent server: the engine's own tests, on the host's types, above")
 @pytest.mark.slow(SLOW)
 async def test_eight_turns_survive_a_compaction_and_the_end_of_both_processes(plugin: Path, tmp_path: Path) -> None:
     model = Talker()
