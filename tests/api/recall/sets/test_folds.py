@@ -62,7 +62,8 @@ async def test_near_equal_memories_are_one_hit(on_engines: Brain) -> None:
 async def test_echoes_take_no_places_of_what_lies_far_behind_them(brain: Brain) -> None:
     async with http(brain.app(), await brain.key()) as ada:
         for start in range(0, 130, 65):
-            body = [offer(f"{PORT}{'!' * number}", allow_duplicate=True) for number in range(start, start + 65)]
+            ends = [f"{'!' * (number % 13)}{'.' * (number // 13)}" for number in range(start, start + 65)]
+            body = [offer(f"{PORT}{end}", allow_duplicate=True) for end in ends]
             assert (await ada.post("/v1/brain/remember:batch", json={"memories": body})).status_code == 200
         (other,) = await remembered(ada, "Databases are backed up at night")
         await brain.settle()
