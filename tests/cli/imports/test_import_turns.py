@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.lines import parse_header
 from openbrain.usecases.transfer.writing import header_line
-from openbrain_api.memories.bulk import GROUP
+from openbrain_api.memories.committing import BULK_ROWS
 from openbrain_api.memories.transfer.importing import Import
 from openbrain_api.memories.transfer.landing import Numbered, Refused
 
-LINES = 50 * GROUP
+LINES = 50 * BULK_ROWS
 
 
 class Nowhere:
@@ -51,4 +51,4 @@ async def test_others_get_their_turn_while_lines_are_passed_over() -> None:
         await task
 
     assert coming.report()["refused"] == LINES // 2
-    assert turns >= LINES // GROUP - 1
+    assert turns >= LINES // BULK_ROWS - 1

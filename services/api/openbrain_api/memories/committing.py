@@ -10,10 +10,44 @@ from openbrain.domain.errors import TryLater
 from openbrain.ports.store.writes import MemoryWrites, Outcome, Write
 from openbrain.ports.streams import Wake
 from openbrain.usecases.backpressure import Pressure
-from openbrain_api.memories.bulk import GROUP, BulkLane
-from openbrain_api.memories.hinting import Hints
 
 T = TypeVar("T")
+
+BULK_ROWS = 100
+"""Rows of one transaction of many: who comes while it runs waits that long, some milliseconds."""
+SINGLE_FIRST = 4
+"""Commits of single requests that pass before one of many rows, while they keep coming."""
+HINT_PAUSE_S = 0.01
+"""A hint costs as much as a write; what is committed within this time after one shares the next."""
+
+
+class Hints:
+    """To the relay: the first commit after a pause is told at once, and nobody waits for the telling."""
+
+    def __init__(self, wake: Wake) -> None:
+        self._wake = wake
+        self._task: asyncio.Task[None] | None = None
+        self._due = False
+
+    def give(self) -> None:
+        """Something was committed."""
+        self._due = True
+        if self._task is None:
+            self._task = asyncio.create_task(self._tell())
+
+    async def close(self) -> None:
+        """Give what is due."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _tell(self) -> None:
+        try:
+            while self._due:
+                self._due = False
+                await self._wake.notify()
+                await asyncio.sleep(HINT_PAUSE_S)
+        finally:
+            self._task = None
 
 
 class Committer:
@@ -32,7 +66,7 @@ class Committer:
         self._running: set[asyncio.Task[None]] = set()
         self._busy = 0
         self._ended = asyncio.Event()
-        self._bulk = BulkLane(self)
+        self._bulk_turn = asyncio.Lock()
 
     async def remember(self, write: Write) -> Outcome:
         """Stored, or why not. Who stops waiting does not stop the write."""
@@ -48,26 +82,22 @@ class Committer:
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Remember many of one caller, in order, in transactions of their own; single ones come first."""
         outcomes: list[Outcome] = []
-        size = min(self._group, GROUP)
+        size = min(self._group, BULK_ROWS)
         for start in range(0, len(writes), size):
             some = writes[start : start + size]
             outcomes += await self.may_wait(partial(self._writes.remember, some))
         return outcomes
 
     async def may_wait(self, commit: Callable[[], Awaitable[T]]) -> T:
-        """Run a transaction of many rows when single writes leave it its turn."""
-        committed = await self._bulk.run(commit)
+        """Run a transaction of many rows, one at a time, when single writes leave it its turn."""
+        async with self._bulk_turn:
+            passed = 0
+            while self._busy and passed < SINGLE_FIRST:
+                await self._ended.wait()
+                passed += 1
+            committed = await commit()
         self.hint()
         return committed
-
-    @property
-    def pressing(self) -> bool:
-        """Whether a single write waits or is being committed."""
-        return self._busy > 0
-
-    async def next_commit(self) -> None:
-        """Returns when a commit of single writes has ended."""
-        await self._ended.wait()
 
     def hint(self) -> None:
         """Something was committed: tell the relay, without waiting for it."""

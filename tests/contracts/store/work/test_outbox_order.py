@@ -7,8 +7,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.store.transfer import Landed, StoredMemory
 from openbrain.ports.store.writes import Outcome, Write
-from openbrain_api.memories.bulk import LIVE_FIRST
-from openbrain_api.memories.committing import Committer
+from openbrain_api.memories.committing import SINGLE_FIRST, Committer
 from tests.support.store.fixtures import memory, origin, rows, stored, write
 
 
@@ -111,10 +110,10 @@ async def test_single_writes_pass_an_import_but_do_not_stop_it() -> None:
 
     places = [place for place, what in enumerate(store.order) if what == "bulk"]
     assert store.order.count("live") == 12
-    assert places[0] >= LIVE_FIRST
+    assert places[0] >= SINGLE_FIRST
     assert places[0] < 12, store.order
     alone = [later - earlier for earlier, later in pairwise(places) if later < 12]
-    assert all(gap >= LIVE_FIRST for gap in alone), store.order
+    assert all(gap >= SINGLE_FIRST for gap in alone), store.order
 
 
 async def test_an_import_alone_has_every_commit() -> None:

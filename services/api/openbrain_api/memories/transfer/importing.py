@@ -19,7 +19,7 @@ from openbrain.usecases.transfer.lines import (
     parse_line,
 )
 from openbrain_api.http.response import problem_fields
-from openbrain_api.memories.bulk import GROUP
+from openbrain_api.memories.committing import BULK_ROWS
 from openbrain_api.memories.transfer.landing import Importer, Numbered
 from openbrain_api.memories.transfer.lines import lines
 
@@ -68,10 +68,10 @@ class Import:
             if isinstance(line, MemoryLine | HistoryEntryLine | LineageLine):
                 chunk.append((self._lines, line))
                 size += len(raw or b"")
-            if len(chunk) >= GROUP or size >= CHUNK_BYTES:
+            if len(chunk) >= BULK_ROWS or size >= CHUNK_BYTES:
                 yield chunk
                 chunk, size = [], 0
-            elif self._lines % GROUP == 0:
+            elif self._lines % BULK_ROWS == 0:
                 await asyncio.sleep(0)  # nothing waits for lines that store nothing: others have requests too
         if chunk:
             yield chunk

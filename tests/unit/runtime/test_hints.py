@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from openbrain_api.memories.hinting import PAUSE_S, Hints
+from openbrain_api.memories.committing import HINT_PAUSE_S, Hints
 
 
 class Counting:
@@ -31,7 +31,7 @@ async def test_the_first_is_told_at_once_and_a_burst_in_few() -> None:
     await hints.close()
 
     assert wake.told[-1] == 1000
-    assert len(wake.told) <= 2 + (time.monotonic() - began) / PAUSE_S
+    assert len(wake.told) <= 2 + (time.monotonic() - began) / HINT_PAUSE_S
     assert len(wake.told) < 1000
 
 
