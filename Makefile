@@ -43,13 +43,13 @@ PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.runs.roomy_tmp
 	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-test: $(VENV)/.installed-dev ## prove it on embedded parts, in three to four minutes (ARGS="-k recall")
+test: $(VENV)/.installed-dev ## prove it on embedded parts, in about three minutes (ARGS="-k recall")
 	@$(PYTEST) --ring embedded $(ARGS)
 
 test-servers: $(VENV)/.installed-dev ## prove it on real servers: `make servers` installs them once
 	@$(PYTEST) --ring servers $(ARGS)
 
-test-faults: $(VENV)/.installed-dev ## kill processes and servers, cut networks, fill disks: the short form
+test-faults: $(VENV)/.installed-dev ## kill processes and servers, cut networks, fill disks, and what takes long: the short form
 	@$(PYTEST) --ring faults $(ARGS)
 
 test-long: $(VENV)/.installed-dev ## everything in its long form, for the night

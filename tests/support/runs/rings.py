@@ -1,4 +1,4 @@
-"""Which tests a run takes: what needs nothing, what needs real servers, what breaks things on purpose; short or long.
+"""Which tests a run takes: what needs nothing, what needs real servers, what breaks things on purpose or takes long; short or long.
 
 A test belongs to the ring of what it asks for. A case that is made once for each stream server runs on one of them,
 alternating from case to case, unless the run is long or the case is marked `each_server`.
@@ -27,7 +27,7 @@ class Ring:
 RINGS = (
     Ring("embedded", "make test", "embedded parts alone"),
     Ring("servers", "make test-servers", "real servers"),
-    Ring("faults", "make test-faults", "processes and servers to kill"),
+    Ring("faults", "make test-faults", "faults, kills or long work"),
     Ring("cluster", "make test-k8s", "a Kubernetes control plane"),
 )
 SECOND, LONG = "second", "long"
