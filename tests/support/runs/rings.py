@@ -1,4 +1,4 @@
-"""Which tests a run takes: what needs nothing, what needs real servers, what breaks things on purpose or takes long; short or long.
+"""Which tests a run takes: what needs nothing, what needs servers, what breaks things or takes long; short or long.
 
 A test belongs to the ring of what it asks for. A case that is made once for each stream server runs on one of them,
 alternating from case to case, unless the run is long or the case is marked `each_server`.
