@@ -3,8 +3,8 @@ themselves and process titles hold nothing of what passed through, and no passwo
 
 import re
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.catalogue import server
-from tests.servers.plugin import Starter, need
+from tests.servers.plugin import need
 from tests.servers.processes.process import Server, ServerProcess
 from tests.support.api.routes.marked_requests import well_formed
 from tests.support.cli.services import Process, Services, services
@@ -83,22 +83,27 @@ async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> Asyn
     await made.redis.aclose()
 
 
-@pytest.fixture
-async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marked]:
-    """Servers to kill."""
-    async with with_passwords(tmp_path, {name: private_server(name) for name in SERVERS}) as made:
-        yield made
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def lasting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Marked]:
-    """Servers that nobody kills, for all tests that only refuse or mistake their addresses."""
-    with ExitStack() as stack:
-        for name in SERVERS:
-            need(name)
-        mortal = {name: stack.enter_context(server(name)) for name in SERVERS}
-        async with with_passwords(tmp_path_factory.mktemp("lasting"), mortal) as made:
-            yield made
+async def whole(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Callable[[], Awaitable[Marked]]]:
+    """The same servers for each test, and others after one that killed them."""
+    for name in SERVERS:
+        need(name)
+    async with AsyncExitStack() as stack:
+        made: list[Marked] = []
+
+        async def running() -> Marked:
+            if not made or not all(each.alive for each in made[-1].mortal.values()):
+                mortal = {name: stack.enter_context(server(name)) for name in SERVERS}
+                folder = tmp_path_factory.mktemp("servers")
+                made.append(await stack.enter_async_context(with_passwords(folder, mortal)))
+            return made[-1]
+
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def marked(whole: Callable[[], Awaitable[Marked]]) -> Marked:
+    return await whole()
 
 
 async def use(marked: Marked, api: Process) -> None:
@@ -130,8 +135,50 @@ def events(log: Path) -> set[str]:
     return set(re.findall(r'"event": "([\w.]+)"', log.read_text(encoding="utf-8")))
 
 
+READERS = {
+    "TRUTH": "ingest",
+    "TEXT": "indexer-text",
+    "STREAMS": "ingest",
+    "EMBEDDING": "embedder",
+    "VECTORS": "indexer-vector",
+}
+"""A service that reads each URL."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", READERS)
+async def test_an_address_that_can_not_work_is_told_without_its_secret(
+    marked: Marked, tmp_path: Path, part: str
+) -> None:
+    """Nobody there, a login that is refused, and what is no address."""
+    name, wrong = f"OPENBRAIN_{part}__URL", marked.marks
+    right = marked.servers.environment[name]
+    urls = [
+        re.sub(r"//.*@[^/]*", f"//me:{wrong('nobody there')}@127.0.0.1:1", right),
+        with_login(right, "me", wrong("refused")),
+        f"nosuch://me:{wrong('no scheme')}@127.0.0.1/x",
+        f"{right.partition(':')[0]}://me:{wrong('no port')}@127.0.0.1:port/x",
+    ]
+    with services(marked.servers.environment, tmp_path) as started:
+        for url in urls:
+            started.start(READERS[part], **{name: url})
+
+        async def ended_or_said_why() -> bool:
+            impossible = started.started[2]
+            return impossible.popen.poll() is not None and all(each.log.stat().st_size for each in started.started)
+
+        await until(ended_or_said_why, 120, 0.2)
+        code = started.started[2].popen.returncode
+    heard = {str(number): each.log.read_text(encoding="utf-8") for number, each in enumerate(started.started)}
+
+    assert marked.marks.found(heard) == []
+    assert code != 0
+    assert "OPENBRAIN_" in heard["2"] or "://" in heard["2"], heard["2"]
+
+
 @pytest.mark.slow("four servers of its own die one after the other under six services")
 @pytest.mark.timeout(600)
+@pytest.mark.asyncio(loop_scope="module")
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
     servers, marks = marked.servers, marked.marks
     with services(servers.environment, tmp_path) as started:
@@ -164,44 +211,3 @@ async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path)
     assert marks.found(heard) == []
     assert [source for source, words in heard.items() if servers.key in words] == []
     assert "api.index_did_not_answer" in heard["log of api"]
-
-
-READERS = {
-    "TRUTH": "ingest",
-    "TEXT": "indexer-text",
-    "STREAMS": "ingest",
-    "EMBEDDING": "embedder",
-    "VECTORS": "indexer-vector",
-}
-"""A service that reads each URL."""
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", READERS)
-async def test_an_address_that_can_not_work_is_told_without_its_secret(
-    lasting: Marked, tmp_path: Path, part: str
-) -> None:
-    """Nobody there, a login that is refused, and what is no address."""
-    name, wrong = f"OPENBRAIN_{part}__URL", lasting.marks
-    right = lasting.servers.environment[name]
-    urls = [
-        re.sub(r"//.*@[^/]*", f"//me:{wrong('nobody there')}@127.0.0.1:1", right),
-        with_login(right, "me", wrong("refused")),
-        f"nosuch://me:{wrong('no scheme')}@127.0.0.1/x",
-        f"{right.partition(':')[0]}://me:{wrong('no port')}@127.0.0.1:port/x",
-    ]
-    with services(lasting.servers.environment, tmp_path) as started:
-        for url in urls:
-            started.start(READERS[part], **{name: url})
-
-        async def ended_or_said_why() -> bool:
-            impossible = started.started[2]
-            return impossible.popen.poll() is not None and all(each.log.stat().st_size for each in started.started)
-
-        await until(ended_or_said_why, 120, 0.2)
-        code = started.started[2].popen.returncode
-    heard = {str(number): each.log.read_text(encoding="utf-8") for number, each in enumerate(started.started)}
-
-    assert lasting.marks.found(heard) == []
-    assert code != 0
-    assert "OPENBRAIN_" in heard["2"] or "://" in heard["2"], heard["2"]
