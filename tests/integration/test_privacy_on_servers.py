@@ -145,6 +145,7 @@ READERS = {
 """A service that reads each URL."""
 
 
+@pytest.mark.slow("the first starts the four servers of all tests here")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", READERS)
 async def test_an_address_that_can_not_work_is_told_without_its_secret(
@@ -176,7 +177,7 @@ async def test_an_address_that_can_not_work_is_told_without_its_secret(
     assert "OPENBRAIN_" in heard["2"] or "://" in heard["2"], heard["2"]
 
 
-@pytest.mark.slow("four servers of its own die one after the other under six services")
+@pytest.mark.slow("four servers die one after the other under six services")
 @pytest.mark.timeout(600)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
