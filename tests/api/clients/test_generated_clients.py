@@ -54,6 +54,7 @@ _COMPILED = pytest.mark.long("test_typescript_client.py compiles what the same g
         pytest.param("openapi-typescript", typescript, marks=[pytest.mark.servers("openapi-typescript"), _COMPILED]),
         pytest.param("openapi-python-client", python, marks=pytest.mark.servers("openapi-python-client")),
     ],
+    ids=["openapi-typescript", "openapi-python-client"],
 )
 async def test_a_generated_client_remembers_and_recalls(
     brain: Brain, tmp_path: Path, name: str, client: Callable[[Path, str, str], Awaitable[str]]
