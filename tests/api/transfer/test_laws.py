@@ -204,7 +204,7 @@ async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[
     keep_ids(brain)
     await brain.store._database.write(forget_everything)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importing, "GROUP", chunk)
+        patch.setattr(importing, "BULK_ROWS", chunk)
         key = await brain.key(await brain.new_workspace(), "ada", permissions=EVERYTHING)
         async with http(brain.app(), key) as client:
             history = History(brain, client)
