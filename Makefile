@@ -121,11 +121,11 @@ clean: ## remove .venv and caches; leaves .servers and your data alone
 mutants: $(VENV)/.installed-dev ## break product code in seeded places, and see which tests notice (SEED=7 COUNT=30 WORKERS=1, see tests/mutation)
 	@$(BIN)/python -m tests.mutation --seed $(SEED) --count $(COUNT) --workers $(WORKERS) $(if $(JSON),--json $(JSON)) $(ARGS)
 
-# uv installs in a fifth of pip's time, from pip's index if there is one; pip does what uv can't.
+# uv installs in a fifth of the time that pip takes, from its index and with the certificates that it trusts; pip does what uv can't.
 QUIET  := -q --disable-pip-version-check
 define install
 @index=$${PIP_INDEX_URL:-$$($(PIP) config get global.index-url 2>/dev/null)}; \
-	env $${index:+UV_DEFAULT_INDEX="$$index"} $(or $(UV),$(BIN)/uv) pip install -q --compile-bytecode --python $(BIN)/python $(1) \
+	env UV_SYSTEM_CERTS=1 $${index:+UV_DEFAULT_INDEX="$$index"} $(or $(UV),$(BIN)/uv) pip install -q --compile-bytecode --python $(BIN)/python $(1) \
 	|| { echo "uv can't install here: pip does, and takes longer"; $(PIP) install $(QUIET) $(1); }
 endef
 
