@@ -85,12 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What all workers need is there before they are forked.
-
-    Thousands of tests and the modules behind them stay until the end: no collection need look at them, and each that
-    looks at all the others is dear, a first one to find what is left of collecting tests too."""
+    """Load the model for all workers, and keep what was collected out of garbage collection."""
     if workers(session.config) > 1 and not session.config.option.collectonly:
         loaded_once.load()
+    # Thousands of tests and their modules stay until the end: a collection that looks at them is dear and finds nothing.
     gc.freeze()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()

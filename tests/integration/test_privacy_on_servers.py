@@ -85,7 +85,7 @@ async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> Asyn
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def whole(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Callable[[], Awaitable[Marked]]]:
-    """The same servers for each test, and others after one that killed them."""
+    """Start servers for all tests of this file, and new ones where a test has killed them."""
     for name in SERVERS:
         need(name)
     async with AsyncExitStack() as stack:

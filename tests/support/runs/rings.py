@@ -1,4 +1,4 @@
-"""Which tests a run takes: what needs nothing, what needs servers, what breaks things or takes long; short or long.
+"""Choice of the tests of a run, by ring and by form.
 
 A test belongs to the ring of what it asks for. A case that is made once for each stream server runs on one of them,
 alternating from case to case, unless the run is long or the case is marked `each_server`.

@@ -60,7 +60,7 @@ def workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """A whole run needs what commands are forked from: another core makes it while this one collects tests."""
+    """Start the fork server of commands while the tests are collected, if all of them are to run."""
     config = session.config
     # Times of commands are those of a worker that started them.
     alone = config.pluginmanager.hasplugin("tests.support.runs.run_times")
