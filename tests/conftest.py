@@ -88,7 +88,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Load the model for all workers, and keep what was collected out of garbage collection."""
     if workers(session.config) > 1 and not session.config.option.collectonly:
         loaded_once.load()
-    # Thousands of tests and their modules stay until the end: a collection that looks at them is dear and finds nothing.
+    # Tests and their modules stay until the end: a collection that looks at all of them is dear and finds nothing.
     gc.freeze()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()
