@@ -125,7 +125,7 @@ mutants: $(VENV)/.installed-dev ## break product code in seeded places, and see 
 QUIET  := -q --disable-pip-version-check
 define install
 @index=$${PIP_INDEX_URL:-$$($(PIP) config get global.index-url 2>/dev/null)}; \
-	env UV_SYSTEM_CERTS=1 $${index:+UV_DEFAULT_INDEX="$$index"} $(or $(UV),$(BIN)/uv) pip install -q --compile-bytecode --python $(BIN)/python $(1) \
+	env UV_SYSTEM_CERTS=1 $${index:+UV_DEFAULT_INDEX="$$index"} $(or $(UV),$(BIN)/uv) pip install -q --python $(BIN)/python $(1) \
 	|| { echo "uv can't install here: pip does, and takes longer"; $(PIP) install $(QUIET) $(1); }
 endef
 
