@@ -3,7 +3,7 @@
 import os
 
 LONG = "OPENBRAIN_TEST_LONG"
-RING = "OPENBRAIN_TEST_RING"
+RINGS_RUN = "OPENBRAIN_TEST_RINGS"
 _SHARES = {"embedded": 0.25, "servers": 0.1, "faults": 0.1}
 _FEWEST = 5
 
@@ -17,5 +17,5 @@ def examples(usual: int) -> int:
     """How many examples Hypothesis draws: few where each goes to a server, many in the long form."""
     if long_form():
         return usual * 5
-    share = _SHARES.get(os.environ.get(RING, ""), 0.4)
+    share = min(_SHARES.get(ring, 0.4) for ring in os.environ.get(RINGS_RUN, "").split(","))
     return min(usual, max(_FEWEST, round(usual * share)))

@@ -1,4 +1,4 @@
-"""The suites of the Elasticsearch adapters once more with client 8.19: the only one that servers of version 8 take.
+"""Suites of the Elasticsearch adapters once more with client 8.19, all of them in the long form: the only one that servers of version 8 take.
 
 The client is installed once into a folder of its own that stands before the environment's packages.
 """
@@ -13,8 +13,16 @@ from tests.servers.places import ROOT
 from tests.servers.plugin import address, need
 from tests.servers.processes.process import Server
 from tests.servers.tools.python_clients import ELASTICSEARCH_8
+from tests.support.forms import long_form
 
-SUITES = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/discovery/test_elasticsearch.py")
+WHOLE = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/discovery/test_elasticsearch.py")
+EVERY_CALL = (
+    *("tests/contracts/text/test_elasticsearch_text.py", "tests/contracts/text/test_index.py"),
+    *("tests/contracts/text/test_marks.py", "tests/contracts/text/test_names.py"),
+    *("tests/contracts/vectors/test_index.py", "tests/contracts/vectors/test_index_accounts.py"),
+    *("tests/contracts/vectors/test_index_generations.py", "tests/api/discovery/test_elasticsearch.py"),
+)
+"""The files that make every call of the client; the others send other queries in the same calls."""
 
 
 @pytest.mark.slow("the suites of both Elasticsearch adapters once more")
@@ -45,7 +53,7 @@ def test_the_suites_pass_with_client_8(elasticsearch_server: Server, pytestconfi
             "no:cacheprovider",
             "--ring",
             "servers",
-            *SUITES,
+            *(WHOLE if long_form() else EVERY_CALL),
             "-k",
             "elasticsearch and not client_8 and not hangs",
         ],

@@ -9,16 +9,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
 import httpx
 import orjson
 
+from tests.faults.processes import zygote
 from tests.faults.processes.inside import STRUCK
 from tests.servers.places import ROOT, free_port
+from tests.support.processes import forked
 from tests.support.waiting import PATIENCE_S
 
 _START_S = PATIENCE_S
@@ -35,42 +38,50 @@ class Zygote:
     """
 
     def __init__(self, root: Path = ROOT, more: Mapping[str, str] | None = None) -> None:
-        # Threads of numerical libraries don't survive a fork.
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **(more or {})}
-        self._popen = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.processes.zygote"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=root,
-            env=environment,
-        )
+        read, self._asks = os.pipe()
+        answers, write = os.pipe()
+        self._answered = os.fdopen(answers, "rb")
+        self._wait = _forked(read, write) if root == ROOT else _started(root, more or {}, read, write)
+        os.close(read)
+        os.close(write)
         self.ended: dict[int, int] = {}
         """Exit status (negative: the signal) of each process that ended."""
         self._answers: queue.Queue[dict[str, int]] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self._answers.get(timeout=_START_S)
 
     def _listen(self) -> None:
-        assert self._popen.stdout is not None
-        for line in self._popen.stdout:
+        for line in self._answered:
             told = orjson.loads(line)
             if hear(told, self.ended):
                 self._answers.put(told)
 
     def fork(self, asked: Mapping[str, Any]) -> int:
         """The pid of a new process."""
-        assert self._popen.stdin is not None
-        self._popen.stdin.write(orjson.dumps(asked) + b"\n")
-        self._popen.stdin.flush()
+        os.write(self._asks, orjson.dumps(asked) + b"\n")
         return self._answers.get(timeout=_START_S)["pid"]
 
     def close(self) -> None:
         """End it and all its children."""
-        assert self._popen.stdin is not None
-        self._popen.stdin.close()
-        self._popen.wait(timeout=_START_S)
-        assert self._popen.stdout is not None
-        self._popen.stdout.close()
+        os.close(self._asks)
+        self._wait(_START_S)
+        self._listener.join()
+        self._answered.close()
+
+
+def _forked(asks: int, answers: int) -> Callable[[float], object]:
+    """From the process that commands are forked from, which has this checkout's code imported. Returns its wait."""
+    made = forked.context().Process(target=zygote.serve, args=(DupFd(asks), DupFd(answers)), name="zygote", daemon=True)
+    made.start()
+    return made.join
+
+
+def _started(root: Path, more: Mapping[str, str], asks: int, answers: int) -> Callable[[float], object]:
+    # Threads of numerical libraries don't survive a fork.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **more}
+    command = [sys.executable, "-m", "tests.faults.processes.zygote"]
+    return subprocess.Popen(command, stdin=asks, stdout=answers, cwd=root, env=environment).wait
 
 
 def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:

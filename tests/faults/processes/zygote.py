@@ -1,4 +1,4 @@
-"""Forks room processes from one that has everything imported: `python -m tests.faults.processes.zygote`.
+"""Forks room processes from one that has everything imported: a fork, or `python -m tests.faults.processes.zygote`.
 
 Reads one JSON object a line, starts the service it describes as a process of its own, answers with its pid and reports
 the end of each. What runs in the child is the command an operator types (`openbrain run SERVICE` or `openbrain up`),
@@ -38,6 +38,15 @@ _IMPORTED = (
     *("openbrain.adapters.sql.store", "openbrain.adapters.redis.rates", "openbrain.streams.publishing.wake", "uvloop"),
     *("aiomysql", "aiohttp", "uvicorn", "httptools", "tests.faults.processes.inside"),
 )
+
+
+def serve(asks: Any, answers: Any) -> None:
+    """In a fork: hear what is asked there, and answer there."""
+    for number, file in enumerate((asks, answers)):
+        held = file.detach()
+        os.dup2(held, number)
+        os.close(held)
+    main()
 
 
 def main() -> None:

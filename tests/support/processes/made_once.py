@@ -22,8 +22,8 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain_cli.system.embedded import pipeline
 from tests.support.processes.short_pauses import shorten
 
-KEPT = Path(os.environ["OPENBRAIN_TEST_KEPT"])
-"""The run's folder, set before anything is forked: commands get an environment of their own."""
+KEPT = Path(os.environ.get("OPENBRAIN_TEST_KEPT", os.devnull))
+"""The run's folder, set before anything is forked: commands get an environment of their own. Nowhere outside a run."""
 _BLOCK = 65_536
 _EMPTY = bytes(_BLOCK)
 _make = Shard.make

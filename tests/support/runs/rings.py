@@ -7,7 +7,7 @@ alternating from case to case, unless the run is long or the case is marked `eac
 import random
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -94,8 +94,10 @@ def _parameters(item: pytest.Item) -> dict[str, str]:
     }
 
 
-def chosen(items: Sequence[pytest.Item], ring: str | None, *, long: bool) -> tuple[list[pytest.Item], Counter[str]]:
-    """The tests to run, and how many were left out for which reason."""
+def chosen(
+    items: Sequence[pytest.Item], rings: Collection[str], *, long: bool
+) -> tuple[list[pytest.Item], Counter[str]]:
+    """The tests to run, of all rings if none is named, and how many were left out for which reason."""
     taken, left_out = [], Counter[str]()
     for item in items:
         own = ring_of(item)
@@ -103,7 +105,7 @@ def chosen(items: Sequence[pytest.Item], ring: str | None, *, long: bool) -> tup
             left_out[LONG] += 1
         elif not long and _is_second_form(item):
             left_out[SECOND] += 1
-        elif ring is not None and own != ring:
+        elif rings and own not in rings:
             left_out[own] += 1
         else:
             taken.append(item)

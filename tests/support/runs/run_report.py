@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.servers.availability import asked
-from tests.support.forms import LONG, RING, long_form
+from tests.support.forms import LONG, RINGS_RUN, long_form
 from tests.support.runs.rings import EMBEDDED, RINGS, chosen, ring_of, servers_of, shuffled, told
 
 _LEFT_OUT = pytest.StashKey[Mapping[str, int]]()
@@ -19,7 +19,7 @@ _REASON_AFTER_S = 20
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     names = [ring.name for ring in RINGS]
-    parser.addoption("--ring", choices=names, help="run the tests of one ring; without it, those of all")
+    parser.addoption("--ring", choices=names, action="append", help="run the tests of this ring; may be repeated")
     parser.addoption("--long", action="store_true", help="run everything in its long form")
     parser.addoption("--shuffle", metavar="SEED", help="files, and the tests of each, in an order that this seed draws")
 
@@ -32,11 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # For the workers, and for what they start.
     if config.getoption("long"):
         os.environ[LONG] = "1"
-    os.environ[RING] = config.getoption("ring") or ""
+    os.environ[RINGS_RUN] = ",".join(config.getoption("ring") or ())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    taken, left_out = chosen(items, config.getoption("ring"), long=long_form())
+    taken, left_out = chosen(items, config.getoption("ring") or (), long=long_form())
     kept = set(taken)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     seed = config.getoption("shuffle")
