@@ -121,7 +121,7 @@ async def test_many_questions_get_the_vectors_that_each_gets_alone(embedder: Emb
         "Where is it?",
         "",
         beyond_the_window,
-        *(f"question {number}" for number in range(40)),
+        *(f"question {number}" for number in range(20)),
         TEXTS[0],
     ]
 

@@ -15,7 +15,7 @@ from tests.servers.plugin import Starter
 from tests.servers.processes.process import Server
 from tests.support.forms import long_form
 
-ENTRIES = int(os.environ.get("OPENBRAIN_BACKLOG", "100000" if long_form() else "3000"))
+ENTRIES = int(os.environ.get("OPENBRAIN_BACKLOG", "100000" if long_form() else "1500"))
 FLAT_FROM = 50_000
 """Fewer entries are gone before a process has reached its usual size."""
 
