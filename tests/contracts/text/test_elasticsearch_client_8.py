@@ -1,4 +1,4 @@
-"""Suites of the Elasticsearch adapters once more with client 8.19, all of them in the long form: the only one that servers of version 8 take.
+"""Suites of the Elasticsearch adapters once more with client 8.19, the only one that servers of version 8 take.
 
 The client is installed once into a folder of its own that stands before the environment's packages.
 """
