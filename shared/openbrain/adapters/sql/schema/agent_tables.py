@@ -160,9 +160,3 @@ match_queue = Table(
     # From then on it is matched without its event.
     Column("due_at", BigInteger, nullable=False, index=True),
 )
-
-TABLES = (
-    *(mailboxes, messages, sessions, session_agents),
-    *(standing_queries, standing_query_vectors, standing_query_counters, standing_replays),
-    *(standing_webhooks, match_queue),
-)

@@ -40,8 +40,6 @@ lifecycle_policies = Table(
     Column("updated_at", BigInteger, nullable=False),
 )
 
-TABLES = (operation_changes, lifecycle_policies)
-
 
 def without_hold(workspace: ColumnElement[str]) -> ColumnElement[bool]:
     """Whether no legal hold stands in that workspace: of what can't be told whether it bears on one, nothing goes."""

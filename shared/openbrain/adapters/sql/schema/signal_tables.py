@@ -184,16 +184,3 @@ webhook_dead_letters = Table(
     empty("error", name(1000)),
     Column("at", BigInteger, nullable=False, index=True),
 )
-
-TABLES = (
-    signals,
-    signal_keys,
-    signal_history,
-    signal_acks,
-    halts,
-    halt_acks,
-    subscribers,
-    broadcasts,
-    webhooks,
-    webhook_dead_letters,
-)

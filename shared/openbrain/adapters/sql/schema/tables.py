@@ -20,8 +20,9 @@ from openbrain.adapters.sql.schema.column_types import (
 from openbrain.adapters.sql.schema.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
 from openbrain.domain.limits import METADATA_VALUE_CHARS
 
-# The tables of a service of its own, joined to the one set.
-OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES, *agent_tables.TABLES, *lifecycle_tables.TABLES)
+_MODULES = (signal_tables, vault_tables, agent_tables, lifecycle_tables)
+OTHERS = tuple(table for module in _MODULES for table in vars(module).values() if isinstance(table, Table))
+"""The tables of a service of its own, joined to the one set."""
 
 workspaces = Table(
     "workspaces",

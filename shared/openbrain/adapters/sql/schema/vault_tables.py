@@ -54,5 +54,3 @@ vault_writes = Table(
     Column("done", Boolean, nullable=False),
     Index("ix_vault_writes_workspace_id_expires_at", "workspace_id", "expires_at"),
 )
-
-TABLES = (ticks, vault_memories, vault_writes)
