@@ -5,13 +5,14 @@ lost connection), so it has no effect but on the database, and builds its result
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping, Select, UpdateBase
 from sqlalchemy.exc import DBAPIError
 
 from openbrain.domain.errors import OpenBrainError
+from openbrain.ports.clock import Clock
 
 T = TypeVar("T")
 
@@ -55,3 +56,22 @@ class Database(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Wait for running transactions and release every connection."""
+
+
+class Part:
+    """One part of the store: a database, and the clock by which it writes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def _rows(self, query: Select[Any]) -> Sequence[RowMapping]:
+        return await self._database.read(lambda connection: connection.execute(query).mappings().all())
+
+    async def _scalar(self, query: Select[T]) -> T | None:
+        """The first column of the first row; None where there is none."""
+        return await self._database.read(lambda connection: connection.scalar(query))
+
+    async def _change(self, statement: UpdateBase) -> int:
+        """Run one INSERT, UPDATE or DELETE: a transaction of its own. Returns the number of rows."""
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount)

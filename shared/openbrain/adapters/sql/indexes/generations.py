@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, exists, select, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.tables import index_generations as table
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.errors import Conflict, NotFound
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 
 BUILDING, SERVING, KEPT, RETIRED = (
@@ -27,12 +26,8 @@ _COLUMNS = [column for column in table.c if column.name != "serving"]
 _ORDER = (table.c.kind, table.c.serving.is_(None), table.c.created_at.desc(), table.c.name)
 
 
-class SqlGenerations:
+class SqlGenerations(Part):
     """`ports.generations.Generations`, but for the writers."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def serving(self, kind: IndexKind) -> Generation | None:
         """The one that answers."""
@@ -76,16 +71,16 @@ class SqlGenerations:
     async def lost(self, generation: Generation) -> None:
         this = _this(generation.kind, generation.name), table.c.lost_at == 0
         noted = update(table).where(*this).values(lost_at=self._clock.now())
-        await self._database.write(lambda connection: connection.execute(noted).rowcount)
+        await self._change(noted)
 
     async def completed(self, generation: Generation, epoch: int) -> bool:
         this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
         noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
-        return bool(await self._database.write(lambda connection: connection.execute(noted).rowcount))
+        return await self._change(noted) > 0
 
     async def drop(self, kind: IndexKind, name: str) -> None:
         gone = delete(table).where(_this(kind, name), table.c.status == RETIRED)
-        await self._database.write(lambda connection: connection.execute(gone).rowcount)
+        await self._change(gone)
 
 
 def written_of(kind: IndexKind) -> Select[tuple[object, ...]]:
@@ -148,9 +143,7 @@ def _begin(connection: Connection, generation: Generation, now: int) -> Generati
             f"or cancel it, or drop it with `openbrain index drop {building}`"
         )
     connection.execute(table.insert(), _row(generation, BUILDING, now))
-    return from_row(
-        connection.execute(select(*_COLUMNS).where(_this(generation.kind, generation.name))).mappings().one()
-    )
+    return _one(connection, generation.kind, generation.name)
 
 
 def _swap(connection: Connection, kind: IndexKind, name: str, before: str, now: int) -> Generation:

@@ -1,16 +1,15 @@
 """Marks and failures: what the indexers write back to the rows."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, and_, func, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, slot, slots
 from openbrain.adapters.sql.indexes.reindexing import failed, within
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Extent, Mark
 
@@ -29,12 +28,8 @@ _OTHER_HALF_HOLDS = {
 }
 
 
-class SqlIndexMarks:
+class SqlIndexMarks(Part):
     """`ports.index_entries.IndexMarks`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
         """One UPDATE a revision; of several marks of a memory the highest counts. Unknown ids are ignored, as their
@@ -50,20 +45,20 @@ class SqlIndexMarks:
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
         """The message is cut to what the column holds."""
         message = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
-        await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, message))
+        note = {f"{kind}_error": message, f"{kind}_error_revision": memories.c.revision}
+        await self._change(update(memories).where(memories.c.id == memory_id).values(note))
 
     async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
         error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
         noted = update(memories).where(memories.c.id.in_(memory_ids), revision > 0).values({error: "", revision: 0})
-        return await self._database.write(lambda connection: connection.execute(noted).rowcount) if memory_ids else 0
+        return await self._change(noted) if memory_ids else 0
 
     async def count_failed(self, extent: Extent) -> int:
         those = and_(within(extent), failed(extent.kind))
         query = select(func.count()).select_from(memories).where(those)
-        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+        return await self._scalar(query) or 0
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
-
         def read(connection: Connection) -> frozenset[str]:
             return frozenset(
                 memory_id
@@ -75,14 +70,14 @@ class SqlIndexMarks:
 
     async def any_marked(self, kind: IndexKind) -> bool:
         marked = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
-        return await self._database.read(lambda connection: connection.scalar(marked)) is not None
+        return await self._scalar(marked) is not None
 
     async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
         """In one transaction."""
         mark = memories.c[f"{kind}_revision"]
         these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
         taken = update(memories).where(*these).values({mark.name: 0})
-        return await self._database.write(lambda connection: connection.execute(taken).rowcount)
+        return await self._change(taken)
 
     async def lift(self, seen: Mapping[str, int]) -> int:
         """In one transaction."""
@@ -93,7 +88,7 @@ class SqlIndexMarks:
         """In one transaction."""
         low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
         lifted = update(memories).where(*low).values(revision=seen + 1)
-        return await self._database.write(lambda connection: connection.execute(lifted).rowcount)
+        return await self._change(lifted)
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
         behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
@@ -108,13 +103,9 @@ class SqlIndexMarks:
 
 
 def _mark(connection: Connection, kind: IndexKind, highest: Mapping[str, int], now: int) -> frozenset[str]:
-    by_revision: defaultdict[int, list[str]] = defaultdict(list)
-    for memory_id, revision in highest.items():
-        by_revision[revision].append(memory_id)
     moved_on: set[str] = set()
-    for revision, ids in sorted(by_revision.items()):
-        for some in chunks(sorted(ids)):
-            moved_on.update(_mark_revision(connection, kind, revision, some, now))
+    for revision, some in _by_revision(highest):
+        moved_on.update(_mark_revision(connection, kind, revision, some, now))
     return frozenset(moved_on)
 
 
@@ -132,19 +123,20 @@ def _mark_revision(
     return [row[0] for row in connection.exec_driver_sql(moved_on, (*ids, revision))]
 
 
-def _record_failure(connection: Connection, kind: IndexKind, memory_id: str, message: str) -> None:
-    note = {f"{kind}_error": message, f"{kind}_error_revision": memories.c.revision}
-    connection.execute(update(memories).where(memories.c.id == memory_id).values(note))
-
-
 def _lift(connection: Connection, seen: Mapping[str, int], now: int) -> int:
-    by_revision: defaultdict[int, list[str]] = defaultdict(list)
-    for memory_id, revision in seen.items():
-        by_revision[revision].append(memory_id)
     lifted = 0
+    for revision, some in _by_revision(seen):
+        low = memories.c.id.in_(some), memories.c.revision <= revision
+        lifted += connection.execute(update(memories).where(*low).values(revision=revision + 1)).rowcount
+        relay.announce_rows(connection, some, None, now)
+    return lifted
+
+
+def _by_revision(revisions: Mapping[str, int]) -> Iterator[tuple[int, Sequence[str]]]:
+    """The memories of each revision, some at a time, in one order."""
+    by_revision: defaultdict[int, list[str]] = defaultdict(list)
+    for memory_id, revision in revisions.items():
+        by_revision[revision].append(memory_id)
     for revision, ids in sorted(by_revision.items()):
         for some in chunks(sorted(ids)):
-            low = memories.c.id.in_(some), memories.c.revision <= revision
-            lifted += connection.execute(update(memories).where(*low).values(revision=revision + 1)).rowcount
-            relay.announce_rows(connection, some, None, now)
-    return lifted
+            yield revision, some

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
 from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages
@@ -22,7 +22,6 @@ from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.index_entries import Embedded, PassageSet
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import PURGE
@@ -52,12 +51,8 @@ _STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reas
  FROM memories WHERE id IN ({these}) ORDER BY id"""
 
 
-class SqlVectors:
+class SqlVectors(Part):
     """`ports.index_entries.Vectors`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
         """Find the inputs that need no model any more."""
@@ -92,7 +87,7 @@ class SqlVectors:
 
     async def count_inputs(self, model: str) -> int:
         inputs = select(func.count(memory_passages.c.input_hash.distinct())).where(memory_passages.c.model == model)
-        return await self._database.read(lambda connection: connection.scalar(inputs) or 0)
+        return await self._scalar(inputs) or 0
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
         """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""

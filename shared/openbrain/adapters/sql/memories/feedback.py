@@ -6,7 +6,7 @@ from dataclasses import replace
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, insert, or_, select, true, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
@@ -17,16 +17,11 @@ from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage,
 from openbrain.domain.access.visibility import Condition, Criteria, matches, visible
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.memory import FEEDBACK_PERIOD, FeedbackRules, Memory, Moved, Verdict, feedback_step
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.memories import Feedback, Judged
 
 
-class SqlUsage:
+class SqlUsage(Part):
     """`ports.store.memories.Usage`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
         now = self._clock.now()

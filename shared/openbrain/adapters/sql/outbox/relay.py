@@ -7,14 +7,13 @@ from functools import partial
 import orjson
 from sqlalchemy import Connection, bindparam, func, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.outbox.event_bytes import Announcement, again
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import memories, outbox
 from openbrain.domain.events.streams import REINDEX
 from openbrain.domain.times import from_datetime
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.outbox import OutboxEntry
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
@@ -26,14 +25,10 @@ _LATE = 2000
 """Ids behind those that were looked at, among which a late commit may still bring one."""
 
 
-class SqlOutbox:
+class SqlOutbox(Part):
     """`ports.outbox.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
 
     _looked = 0
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
         """The oldest, in order; what may wait comes after all that may not."""
@@ -63,7 +58,7 @@ class SqlOutbox:
     async def unpublished_since(self) -> int | None:
         """Give the time that the oldest event itself holds."""
         oldest = select(outbox.c.body).order_by(outbox.c.id).limit(1)
-        body = await self._database.read(lambda connection: connection.scalar(oldest))
+        body = await self._scalar(oldest)
         return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:

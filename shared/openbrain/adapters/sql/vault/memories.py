@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection, and_, delete, select, tuple_, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
 from openbrain.adapters.sql.vault import writes
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
 _NO_ARC = ""
@@ -19,20 +18,14 @@ _REPLACE = f"REPLACE INTO {table.name} ({', '.join(table.columns.keys())}) VALUE
 """Both databases know this word for it."""
 
 
-class SqlVault:
+class SqlVault(Part):
     """`ports.vault.Vault`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
         columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
         query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
         ordered = query.order_by(table.c.arc, table.c.marker)
-        return await self._database.read(
-            lambda connection: [VaultMemory(**row) for row in connection.execute(ordered).mappings()]
-        )
+        return [VaultMemory(**row) for row in await self._rows(ordered)]
 
     async def record_vault_memories(
         self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
@@ -47,7 +40,7 @@ class SqlVault:
 
     async def vault_digest(self, workspace_id: str) -> str:
         query = select(table.c.content_hash).where(table.c.workspace_id == workspace_id, table.c.arc == _NO_ARC)
-        return await self._database.read(lambda connection: str(connection.scalar(query) or ""))
+        return await self._scalar(query) or ""
 
     async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
         row = VaultMemory(arc=_NO_ARC, marker="", memory_id="", content_hash=digest)
@@ -63,7 +56,7 @@ class SqlVault:
 
     async def finish_vault_write(self, write: VaultWrite) -> None:
         done = update(vault_writes).where(writes.row_of(write)).values(done=True)
-        await self._database.write(lambda connection: connection.execute(done).rowcount)
+        await self._change(done)
 
 
 def _replace(

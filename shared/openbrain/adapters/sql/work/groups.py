@@ -5,19 +5,14 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, and_, delete, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.tables import group_pauses, outside_groups
-from openbrain.ports.clock import Clock
 from openbrain.ports.streams import OutsideGroup, Pause
 
 
-class SqlGroups:
+class SqlGroups(Part):
     """`ports.streams.Groups`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
         row = {"name": name, "actor": actor, "reason": reason, "paused_at": self._clock.now()}
@@ -25,13 +20,11 @@ class SqlGroups:
 
     async def resume_group(self, name: str) -> bool:
         gone = delete(group_pauses).where(group_pauses.c.name == name)
-        return await self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
+        return await self._change(gone) > 0
 
     async def pauses(self) -> Sequence[Pause]:
         query = select(group_pauses).order_by(group_pauses.c.name)
-        return await self._database.read(
-            lambda connection: [Pause(**row) for row in connection.execute(query).mappings()]
-        )
+        return [Pause(**row) for row in await self._rows(query)]
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
         row = {"stream": stream, "name": name, "actor": actor, "reason": reason, "created_at": self._clock.now()}
@@ -40,13 +33,11 @@ class SqlGroups:
     async def unregister_group(self, stream: str, name: str) -> bool:
         this = and_(outside_groups.c.stream == stream, outside_groups.c.name == name)
         gone = delete(outside_groups).where(this)
-        return await self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
+        return await self._change(gone) > 0
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
         query = select(outside_groups).order_by(outside_groups.c.stream, outside_groups.c.name)
-        return await self._database.read(
-            lambda connection: [OutsideGroup(**row) for row in connection.execute(query).mappings()]
-        )
+        return [OutsideGroup(**row) for row in await self._rows(query)]
 
 
 def _standing(connection: Connection, table: Table, row: Mapping[str, Any]) -> RowMapping:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_, select, true, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import database_now, insert_missing
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
@@ -16,7 +16,6 @@ from openbrain.adapters.sql.schema.tables import leases
 from openbrain.adapters.sql.schema.tables import operations as table
 from openbrain.domain.errors import Conflict
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
 from openbrain.ports.store.writes import PURGE
 
@@ -30,12 +29,8 @@ OPEN = table.c.status.in_([status.value for status in OperationStatus if not sta
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
 
 
-class SqlOperations:
+class SqlOperations(Part):
     """`ports.operations.Operations`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def start_operation(self, operation: Operation) -> Operation:
         return await self._database.write(lambda connection: start(connection, operation, self._clock.now()))
@@ -56,9 +51,7 @@ class SqlOperations:
         conditions += [table.c.kind.in_(sorted(kinds))] if kinds else []
         conditions += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
         query = select(*_SHOWN).where(*conditions).order_by(*_NEWEST).limit(limit)
-        return await self._database.read(
-            lambda connection: [_operation(row) for row in connection.execute(query).mappings()]
-        )
+        return [_operation(row) for row in await self._rows(query)]
 
     async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
         now = self._clock.now()
@@ -92,7 +85,7 @@ class SqlOperations:
     async def followed(self, operation: Operation) -> bool:
         queued = table.c.status == OperationStatus.QUEUED.value
         other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)
-        return await self._database.read(lambda connection: connection.scalar(other) is not None)
+        return await self._scalar(other) is not None
 
     async def purge_operations(self, ended_before: int, limit: int, workspace_id: str | None = None) -> int:
         ended = [~OPEN, table.c.finished_at < ended_before, without_hold(table.c.workspace_id)]
