@@ -16,6 +16,8 @@ from openbrain.ports.store.writes import Origin
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""
 
+_OURSELVES = Origin(actor="openbrain")
+
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
     """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
@@ -26,7 +28,7 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
         "revision": memory.revision,
         "change": change.value,
     }
-    return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
+    return announcement(REINDEX if origin.bulk else STORED, data, memory.id, at, origin)
 
 
 def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
@@ -42,8 +44,7 @@ def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | N
         "generation": generation,
         "model": model,
     }
-    body = encode(REINDEX.name, data, event_id=uuid7(at), at=at, subject=memory_id)
-    return REINDEX.name, body
+    return announcement(REINDEX, data, memory_id, at)
 
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
@@ -55,7 +56,7 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
         superseded_by=superseded_by,
         reason=reason,
     )
-    return _announcement(SUPERSEDED, data, memory.id, origin, at)
+    return announcement(SUPERSEDED, data, memory.id, at, origin)
 
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
@@ -70,7 +71,7 @@ def embedded(passages: Embedded, model: str, at: int) -> Announcement:
         "revision": passages.revision,
         "model": model,
     }
-    return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
+    return announcement(EMBEDDED, data, passages.memory_id, at, passages)
 
 
 def recalled(recall: RecallRecord) -> Announcement:
@@ -83,7 +84,7 @@ def recalled(recall: RecallRecord) -> Announcement:
         results=tuple(RecalledHit(memory_id=memory_id, score=score) for memory_id, score in recall.results),
         query=recall.query or None,
     )
-    return RECALLED.name, encode(RECALLED.name, data, event_id=uuid7(recall.at), at=recall.at, subject=recall.id)
+    return announcement(RECALLED, data, recall.id, recall.at)
 
 
 def session_started(session: Session, agent_id: str, at: int, traceparent: str | None) -> Announcement:
@@ -95,14 +96,17 @@ def session_started(session: Session, agent_id: str, at: int, traceparent: str |
         org=session.org or None,
         project=session.project or None,
     )
-    name = SESSION_STARTED.name
-    body = encode(name, data, event_id=uuid7(at), at=at, subject=session.id, traceparent=traceparent)
-    return name, body
+    return announcement(SESSION_STARTED, data, session.id, at, Origin(actor=agent_id, traceparent=traceparent))
 
 
-def _announcement(
-    stream: StreamSpec, data: EventData | Mapping[str, object], subject: str, origin: Origin | Embedded, at: int
+def announcement(
+    stream: StreamSpec,
+    data: EventData | Mapping[str, object],
+    subject: str,
+    at: int,
+    origin: Origin | Embedded = _OURSELVES,
 ) -> Announcement:
+    """A new event, with what caused it."""
     body = encode(
         stream.name,
         data,

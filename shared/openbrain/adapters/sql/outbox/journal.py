@@ -38,9 +38,7 @@ class Journal:
         """A new row."""
         given = {name: value for name, value in zip(PUBLIC, _public(memory), strict=True) if value or value == 0}
         self._line(memory, "created", origin, after=given)
-        self._announcements.append(event_bytes.stored(memory, Change.CREATED, origin, self.now))
-        if not memory.wants_vector:
-            self._match(memory)
+        self._stored(memory, Change.CREATED, origin)
 
     def duplicate(self, existing: Memory, origin: Origin) -> None:
         """Something that is known already: told only to who submitted it by stream."""
@@ -50,24 +48,18 @@ class Journal:
     def edited(self, before: Memory, after: Memory, change: Change, origin: Origin, note: str = "") -> None:
         """A row changed by its users; the audit keeps the fields that differ."""
         names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
-        self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names), note=note)
-        self._announcements.append(event_bytes.stored(after, change, origin, self.now))
-        if not after.wants_vector:
-            self._match(after)
+        self._changed(before, after, names, "updated", origin, note)
+        self._stored(after, change, origin)
 
     def cleaned(self, after: Memory, origin: Origin, note: str) -> None:
         """A cleaned row; its history is cleaned too, and the audit keeps nothing of the former text."""
         self._line(after, "cleaned", origin, note=note)
-        if after.ended:
-            return
-        self._announcements.append(event_bytes.stored(after, Change.CONTENT, origin, self.now))
-        if not after.wants_vector:
-            self._match(after)
+        if not after.ended:
+            self._stored(after, Change.CONTENT, origin)
 
     def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
         """Still true; nothing that is indexed changed."""
-        names = ["confirmed_at"]
-        self._line(after, "confirmed", origin, before=_picked(before, names), after=_picked(after, names))
+        self._changed(before, after, ["confirmed_at"], "confirmed", origin, "")
 
     def judged(self, before: Memory, after: Memory, verdict: str, origin: Origin, note: str) -> None:
         """A recall's result was used or not: its confidence moved by a step."""
@@ -87,10 +79,8 @@ class Journal:
     def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:
         """A row is back in recall."""
         names = ["reason", "expires_at"] if before.expires_at != after.expires_at else ["reason"]
-        self._line(after, "restored", origin, before=_picked(before, names), after=_picked(after, names), note=note)
-        self._announcements.append(event_bytes.stored(after, Change.RESTORED, origin, self.now))
-        if not after.wants_vector:
-            self._match(after)
+        self._changed(before, after, names, "restored", origin, note)
+        self._stored(after, Change.RESTORED, origin)
 
     def write(self, connection: Connection) -> None:
         """Put everything gathered into the transaction."""
@@ -98,9 +88,17 @@ class Journal:
         relay.append(connection, self._announcements)
         match_queue.enqueue(connection, self._unmatched, self.now)
 
+    def _stored(self, memory: Memory, change: Change, origin: Origin) -> None:
+        self._announcements.append(event_bytes.stored(memory, change, origin, self.now))
+        if not memory.wants_vector:
+            self._match(memory)
+
     def _match(self, memory: Memory) -> None:
         """Against standing queries, without an embedding that would have it done."""
         self._unmatched.append(QueuedMemory(memory.id, memory.workspace_id, memory.revision, ""))
+
+    def _changed(self, before: Memory, after: Memory, names: list[str], action: str, origin: Origin, note: str) -> None:
+        self._line(after, action, origin, before=_picked(before, names), after=_picked(after, names), note=note)
 
     def _line(
         self,

@@ -6,20 +6,17 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, RowMapping, and_, delete, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import insert_missing
-from openbrain.adapters.sql.outbox.event_bytes import Announcement
+from openbrain.adapters.sql.outbox.event_bytes import Announcement, announcement
 from openbrain.adapters.sql.outbox.relay import append
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.schema.vault_tables import ticks as table
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.data import TickCompleted, TickRequested
-from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import TICK_COMPLETED, TICK_REQUESTED
-from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import Tick, TickJob, TickState
 
 ERROR_CHARS = 1000
@@ -30,12 +27,8 @@ _PRIVATE = "diff"
 """Part of a report that holds contents: for who asked, not for everyone who hears of the tick."""
 
 
-class SqlTicks:
+class SqlTicks(Part):
     """`ports.vault.Ticks`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def request_tick(self, job: TickJob, *, announce: bool = True) -> Tick:
         now = self._clock.now()
@@ -48,9 +41,7 @@ class SqlTicks:
     async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
         newest = (table.c.requested_at.desc(), table.c.id.desc())
         query = select(*_PLAIN).where(table.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
-        return await self._database.read(
-            lambda connection: [_tick(row) for row in connection.execute(query).mappings()]
-        )
+        return [_tick(row) for row in await self._rows(query)]
 
     async def hold_tick(self, tick_id: str, holder: str, seconds: float) -> Tick | None:
         now = self._clock.now()
@@ -61,7 +52,7 @@ class SqlTicks:
     async def keep_tick(self, tick_id: str, holder: str, seconds: float) -> bool:
         until = self._clock.now() + round(seconds * MICROSECONDS)
         statement = update(table).where(_held(tick_id, holder)).values(held_until=until)
-        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        return await self._change(statement) == 1
 
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
         now = self._clock.now()
@@ -71,7 +62,7 @@ class SqlTicks:
         until = self._clock.now() + round(seconds * MICROSECONDS)
         values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
         statement = update(table).where(_held(tick_id, holder)).values(values)
-        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        return await self._change(statement) == 1
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
         now = self._clock.now()
@@ -154,8 +145,7 @@ def _finish(connection: Connection, tick_id: str, holder: str, report: Mapping[s
         error=error[:ERROR_CHARS] or None,
         report=public,
     )
-    body = encode(TICK_COMPLETED.name, data, event_id=uuid7(now), at=now, subject=tick_id)
-    append(connection, [(TICK_COMPLETED.name, body)])
+    append(connection, [announcement(TICK_COMPLETED, data, tick_id, now)])
     return True
 
 
@@ -182,7 +172,7 @@ def _requested(job: TickJob, now: int) -> Announcement:
         ai=job.ai,
         job_id=job.id,
     )
-    return TICK_REQUESTED.name, encode(TICK_REQUESTED.name, data, event_id=uuid7(now), at=now, subject=job.id)
+    return announcement(TICK_REQUESTED, data, job.id, now)
 
 
 def _held(tick_id: str, holder: str) -> Any:
