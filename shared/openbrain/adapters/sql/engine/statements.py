@@ -43,6 +43,15 @@ def slots(connection: Connection, count: int) -> str:
     return ", ".join([slot(connection)] * count)
 
 
+def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: Sequence[str]) -> str:
+    """An INSERT of one row of these columns; where its key is taken, `changing` are overwritten."""
+    columns = [*fixed, *changing]
+    insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({slots(connection, len(columns))})"  # noqa: S608 - values are bound
+    if is_sqlite(connection):
+        return f"{insert} ON CONFLICT DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in changing)}"
+    return f"{insert} ON DUPLICATE KEY UPDATE {', '.join(f'{name} = VALUES({name})' for name in changing)}"
+
+
 def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots, upsert
 from openbrain.adapters.sql.schema.column_types import to_bytes
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import former_inputs
@@ -71,7 +71,8 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
         for number, input_hash in enumerate(item.input_hashes)
     ]
     if rows:
-        connection.exec_driver_sql(_put(connection), rows)
+        put = upsert(connection, "memory_passages", ("memory_id", "model", "passage"), ("revision", "input_hash"))
+        connection.exec_driver_sql(put, rows)
 
 
 def _note_former(connection: Connection, again: Sequence[Embedded], model: str) -> None:
@@ -84,11 +85,3 @@ def _note_former(connection: Connection, again: Sequence[Embedded], model: str) 
         rows = connection.exec_driver_sql(query, (model, *some))
         former += [(memory_id, input_hash) for memory_id, input_hash in rows if input_hash not in kept[memory_id]]
     insert_rows(connection, former_inputs, sorted(set(former)), missing=True)
-
-
-def _put(connection: Connection) -> str:
-    columns = "memory_id, model, passage, revision, input_hash"
-    insert = f"INSERT INTO memory_passages ({columns}) VALUES ({slots(connection, 5)})"  # noqa: S608 - values are bound
-    if is_sqlite(connection):
-        return f"{insert} ON CONFLICT DO UPDATE SET revision = excluded.revision, input_hash = excluded.input_hash"
-    return f"{insert} ON DUPLICATE KEY UPDATE revision = VALUES(revision), input_hash = VALUES(input_hash)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.engine.statements import is_sqlite, slots
+from openbrain.adapters.sql.engine.statements import slots, upsert
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.subscriptions import QueuedMemory
 
@@ -15,7 +15,6 @@ EVENT_GRACE = 15 * MICROSECONDS
 """So long the event of a memory that was embedded may take."""
 
 _LISTENING = "SELECT workspace_id FROM standing_query_counters WHERE workspace_id IN ({these}) AND queries > 0"
-_COLUMNS = "memory_id, workspace_id, revision, model, due_at"
 
 
 def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) -> None:
@@ -30,11 +29,5 @@ def enqueue(connection: Connection, memories: Sequence[QueuedMemory], now: int) 
     ]
     if not rows:
         return
-    insert = f"INSERT INTO match_queue ({_COLUMNS}) VALUES ({slots(connection, 5)})"  # noqa: S608 - values are bound
-    if is_sqlite(connection):
-        kept = "revision = excluded.revision, model = excluded.model, due_at = excluded.due_at"
-        insert = f"{insert} ON CONFLICT DO UPDATE SET {kept}"
-    else:
-        kept = "revision = VALUES(revision), model = VALUES(model), due_at = VALUES(due_at)"
-        insert = f"{insert} ON DUPLICATE KEY UPDATE {kept}"
+    insert = upsert(connection, "match_queue", ("memory_id", "workspace_id"), ("revision", "model", "due_at"))
     connection.exec_driver_sql(insert, rows)
