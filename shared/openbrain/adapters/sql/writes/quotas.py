@@ -80,17 +80,9 @@ def remember_within(
     if all(quotas[name].refusal(used_by(connection, name, now), offered[name]) is None for name in limited):
         outcomes = remember(connection, writes, now)
         for name in limited:
-            _add(connection, name, total(_created(outcomes, name)))
+            _add_created(connection, name, outcomes)
         return outcomes
     return [_alone(connection, write, now, quotas.get(write.memory.workspace_id), remember) for write in writes]
-
-
-class _Full(Exception):
-    """Takes back what was written behind a savepoint."""
-
-    def __init__(self, refusal: QuotaExceeded) -> None:
-        super().__init__()
-        self.refusal = refusal
 
 
 def _alone(
@@ -108,17 +100,14 @@ def _alone(
     try:
         with connection.begin_nested():
             outcomes = remember(connection, [write], now)
-            _add(connection, name, total(_created(outcomes, name)))
-            _hold(quota, before, used_by(connection, name, now))
-    except _Full as full:
-        return Outcome(Status.REFUSED, error=full.refusal)
+            _add_created(connection, name, outcomes)
+            after = used_by(connection, name, now)
+            added = Usage(after.memories - before.memories, after.bytes - before.bytes)
+            if (refusal := quota.refusal(before, added)) is not None:
+                raise refusal
+    except QuotaExceeded as full:
+        return Outcome(Status.REFUSED, error=full)
     return outcomes[0]
-
-
-def _hold(quota: Quota, before: Usage, after: Usage) -> None:
-    refusal = quota.refusal(before, Usage(after.memories - before.memories, after.bytes - before.bytes))
-    if refusal is not None:
-        raise _Full(refusal)
 
 
 def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> None:
@@ -206,14 +195,9 @@ def total(some: Sequence[Memory]) -> Usage:
     return Usage(len(some), sum(size(item) for item in some))
 
 
-def _created(outcomes: Sequence[Outcome], workspace_id: str) -> list[Memory]:
-    return [
-        outcome.memory
-        for outcome in outcomes
-        if outcome.status is Status.CREATED
-        and outcome.memory is not None
-        and outcome.memory.workspace_id == workspace_id
-    ]
+def _add_created(connection: Connection, workspace_id: str, outcomes: Sequence[Outcome]) -> None:
+    new = [outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory is not None]
+    _add(connection, workspace_id, total([memory for memory in new if memory.workspace_id == workspace_id]))
 
 
 def _add(connection: Connection, workspace_id: str, added: Usage) -> None:

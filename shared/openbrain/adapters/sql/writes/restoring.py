@@ -1,6 +1,7 @@
 """Bringing back what left recall."""
 
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -37,24 +38,22 @@ def restore_memory(
         raise Conflict("this memory was erased: nothing of it is left to restore")
     _only_head(connection, viewer, before, now)
     lapsed = before.expires_at is not None and before.expires_at <= now
-    after = replace(
-        before,
-        reason=None,
-        deleted_at=None,
-        archived_at=None,
-        expires_at=None if lapsed else before.expires_at,
-        version=before.version + 1,
-        revision=before.revision + 1,
-        updated_at=now,
-    )
+    changed: dict[str, Any] = {
+        "reason": None,
+        "deleted_at": None,
+        "archived_at": None,
+        "expires_at": None if lapsed else before.expires_at,
+        "version": before.version + 1,
+        "revision": before.revision + 1,
+        "updated_at": now,
+    }
+    after = replace(before, **changed)
     journal = Journal(now)
     key = dedupe_key(after)
     make_way(connection, journal, after, key)
-    names = ("reason", "deleted_at", "archived_at", "expires_at", "version", "revision", "updated_at")
     if before.reason is not None:  # what is only due has not been let go of yet
         admit(connection, after.workspace_id, total([after]), now)
-    changed = {name: getattr(after, name) for name in names} | {"dedupe_key": key}
-    connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
+    connection.execute(update(memories).where(memories.c.id == after.id).values(**changed, dedupe_key=key))
     journal.restored(before, after, origin, note)
     journal.write(connection)
     return after
