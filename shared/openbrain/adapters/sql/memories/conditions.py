@@ -39,6 +39,7 @@ LIVING = and_(
 )
 """Rows that nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no
 planner prefers its index, by which it would read all that lives for each page of a walk by id."""
+NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
 _KEYWORDS = {name: memories.c[name] for name in (*KEYWORD_FIELDS, "speaker") if name != "tags"}
 _PLAIN = tuple(memories.c[name] for name in ("content", "title", "source", "speaker"))

@@ -9,13 +9,12 @@ import orjson
 from sqlalchemy import Connection, and_, func, select
 
 from openbrain.adapters.sql.engine.statements import chunks
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 
-_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 _HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
 _ENDINGS = frozenset(reason.value for reason in Reason)
 _CHANGES = ("updated", "confirmed", "feedback", "restored")
@@ -29,7 +28,7 @@ Line = tuple[str, Mapping[str, Any]]
 def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
     """Read rows for `Past.past`."""
     known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
-    statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*_NEWEST).limit(limit)
+    statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*NEWEST).limit(limit)
     rows = to_memories(connection, connection.execute(statement))
     later = _lines_after(connection, [row.id for row in rows], at)
     return [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]

@@ -4,17 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select, true
 
 from openbrain.adapters.sql.engine.bulkhead import Bulkhead
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import along
-from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.counting import counted
-from openbrain.adapters.sql.memories.keyword_search import keyword_hits
+from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.memories.past_rows import read_past
 from openbrain.adapters.sql.memories.recalls import purge, record
 from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
+from openbrain.adapters.sql.memories.scans import counted, keyword_hits
 from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage
@@ -25,7 +24,6 @@ from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
-_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 _NARROWING = {"project", "memory_scope", "agent_id", METADATA_PAIRS}
 """Fields that begin other indexes."""
 
@@ -145,7 +143,7 @@ def _listing(
     archived: bool = False,
 ) -> list[Memory]:
     listed = or_(LIVING, memories.c.reason == Reason.ARCHIVED.value) if archived else LIVING
-    order = (memories.c.confidence.desc(), *_NEWEST) if surest else _NEWEST
+    order = (memories.c.confidence.desc(), *NEWEST) if surest else NEWEST
     where = listed, compiled(condition), _following(before)
     statement = select(*memory_columns(connection)).where(*where).order_by(*order).limit(limit)
     if before is not None and not surest and not _narrowed(condition):
@@ -169,37 +167,17 @@ def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
 
 def _history(connection: Connection, memory_id: str, limit: int, after: int) -> Sequence[HistoryEntry]:
     table = memory_history.c
-    of_it = and_(table.memory_id == memory_id, table.id > after)
-    named = "memory_id version revision action actor at before after note id"
+    named = "memory_id version revision action actor at before after"
     columns: list[ColumnElement[Any]] = [table[name] for name in named.split()]
+    columns += [table.note.label("reason"), table.id.label("number")]
+    of_it = and_(table.memory_id == memory_id, table.id > after)
     statement = select(*columns).where(of_it).order_by(table.id).limit(limit)
-    return [_entry(*row) for row in connection.execute(statement)]
+    return [_entry(row) for row in connection.execute(statement).mappings()]
 
 
-def _entry(
-    memory_id: str,
-    version: int,
-    revision: int,
-    action: str,
-    actor: str,
-    at: int,
-    before: str | None,
-    after: str | None,
-    note: str,
-    number: int,
-) -> HistoryEntry:
-    return HistoryEntry(
-        memory_id=memory_id,
-        version=version,
-        revision=revision,
-        action=action,
-        actor=actor,
-        at=at,
-        before=None if before is None else orjson.loads(before),
-        after=None if after is None else orjson.loads(after),
-        reason=note,
-        number=number,
-    )
+def _entry(row: RowMapping) -> HistoryEntry:
+    states = {name: None if row[name] is None else orjson.loads(row[name]) for name in ("before", "after")}
+    return HistoryEntry(**{**row, **states})
 
 
 def _related(connection: Connection, memory_id: str, limit: int, from_column: str, to_column: str) -> tuple[str, ...]:

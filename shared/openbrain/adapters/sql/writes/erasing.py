@@ -8,7 +8,7 @@ from sqlalchemy import Connection, and_, delete, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from openbrain.adapters.sql.engine.statements import chunks
-from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
@@ -35,7 +35,6 @@ from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import PURGE, Bulk, Ended, Erasure, ExpectedVersions, Living, Origin
 
 _COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
-_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 _EVER = 0
 """At this time nothing has expired: what has ended can be erased too."""
 
@@ -192,4 +191,4 @@ def measure_living(connection: Connection, condition: Condition, *, ended: bool)
 
 
 def newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
-    return list(connection.scalars(select(memories.c.id).where(_matched(bulk)).order_by(*_NEWEST).limit(limit)))
+    return list(connection.scalars(select(memories.c.id).where(_matched(bulk)).order_by(*NEWEST).limit(limit)))

@@ -1,0 +1,84 @@
+"""A keyword search and counts of values without an index: the newest memories are looked through."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, case, func, literal, or_, select
+
+from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.limits import KEYWORDS
+from openbrain.ports.index import Count
+
+_Group = tuple[tuple[Sequence[str], ...], int]
+"""The values of rows in each field, and their numbers."""
+
+
+def keyword_hits(words: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int) -> Select[Any]:
+    """Rows of (id, score): score is the share of the words (at most the first KEYWORDS) that stand in the content.
+
+    `words` are lower case.
+    """
+    wanted = [word for word in dict.fromkeys(words) if word][:KEYWORDS]
+    present = sum((case((_holds(word), 1), else_=0) for word in wanted), start=literal(0))
+    # The share is made here and divided by a number that is never 0, because MariaDB makes that a decimal.
+    score = (present * 1.0 / max(1, len(wanted))).label("score")
+    candidate = _looked_at((memories.c.id, memories.c.created_at, score), condition, scan).c
+    return (
+        select(candidate.id, candidate.score)
+        .where(candidate.score > 0)
+        .order_by(candidate.score.desc(), candidate.created_at.desc(), candidate.id.desc())
+        .limit(limit)
+    )
+
+
+def _holds(word: str) -> ColumnElement[bool]:
+    content = func.lower(memories.c.content)
+    return or_(*(func.instr(content, form) > 0 for form in _forms(word)))
+
+
+def _forms(word: str) -> Sequence[str]:
+    """SQLite's lower() leaves all but ASCII as it is: look for an accented word also in capitals or with one first."""
+    capitals = "".join(_capital(letter) for letter in word)
+    return tuple(dict.fromkeys((word, capitals, _capital(word[0]) + word[1:])))
+
+
+def _capital(letter: str) -> str:
+    upper = letter.upper()
+    return letter if letter.isascii() or len(upper) != 1 else upper
+
+
+def counted(
+    connection: Connection, fields: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int
+) -> tuple[Count, ...]:
+    """Count values of the newest `scan` memories that live within the condition."""
+    looked_at = _looked_at([memories.c[name] for name in dict.fromkeys(fields)], condition, scan)
+    columns = [looked_at.c[name] for name in fields]
+    rows = connection.execute(select(*columns, func.count()).group_by(*columns))
+    return _tree([(_values(fields, values), count) for *values, count in rows], limit)
+
+
+def _values(fields: Sequence[str], values: Sequence[str]) -> tuple[Sequence[str], ...]:
+    """A row has one value of a field, or several tags."""
+    several = (orjson.loads(value) if name == "tags" else (value,) for name, value in zip(fields, values, strict=True))
+    return tuple(several)
+
+
+def _tree(groups: Sequence[_Group], limit: int) -> tuple[Count, ...]:
+    counts: Counter[str] = Counter()
+    below: dict[str, list[_Group]] = {}
+    for (values, *rest), count in groups:
+        for value in values:
+            counts[value] += count
+            if rest:
+                below.setdefault(value, []).append((tuple(rest), count))
+    first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    return tuple(Count(value, count, _tree(below.get(value, ()), limit)) for value, count in first)
+
+
+def _looked_at(columns: Sequence[ColumnElement[Any]], condition: ColumnElement[bool], scan: int) -> Subquery:
+    """The newest `scan` memories that live within the condition."""
+    newest = select(*columns).where(LIVING, condition).order_by(*NEWEST).limit(scan)
+    return newest.subquery("looked_at")
