@@ -5,9 +5,11 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from openbrain.domain import limits
+from openbrain.domain.events.submission import Agent
+from openbrain.domain.ids import UUID
 from openbrain.domain.text.instructions import TextLabel
 from openbrain.domain.times import to_datetime
 
@@ -28,7 +30,7 @@ class QueryString(Body):
     objects: ClassVar[frozenset[str]] = frozenset()
 
 
-CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+CURSOR = rf"^[0-9]{{1,18}}\.{UUID}$"
 """created_at and id of the last memory of a page."""
 WorkspaceName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
@@ -46,6 +48,16 @@ TextLabels = Annotated[
     Field(description="`instruction`: the text tries to tell the model that reads it what to do."),
 ]
 PageSize = Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)]
+Asking = Annotated[Agent | None, Field(description="Who asks, where the key may speak for that agent.")]
+StreamSeconds = Annotated[
+    int | None, Field(ge=0, le=86_400, description="End after so long; 0: with what was missed; null: never.")
+]
+
+
+def judged_apart(model: str, most: int) -> WithJsonSchema:
+    """The schema of a list whose items are parsed one by one, so that each may be refused by itself."""
+    items = {"$ref": f"#/components/schemas/{model}"}
+    return WithJsonSchema({"type": "array", "items": items, "minItems": 1, "maxItems": most})
 
 
 class Answer(BaseModel):

@@ -3,25 +3,17 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels
+from openbrain.contract.base import CURSOR, Answer, Asking, Body, PageSize, QueryString, StreamSeconds, TextLabels
 from openbrain.domain import limits
-from openbrain.domain.events.data import MOST, MemoryId
-from openbrain.domain.events.submission import Agent, Content, Org
+from openbrain.domain.events.data import MOST, MemoryId, Seq
+from openbrain.domain.events.submission import Agent, Content, Line, Org
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.control_characters import plain_line
 from openbrain.domain.text.instructions import text_labels
 from openbrain.ports.agents import Message
 
-Subject = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, max_length=limits.SUBJECT_CHARS),
-    AfterValidator(plain_line),
-]
-STREAM_S = 86_400
-Number = Annotated[int, Field(ge=0, le=MOST)]
-Asking = Annotated[Agent | None, Field(description="Who asks, where the key may speak for that agent.")]
+Subject = Annotated[str, Line(min_length=None, max_length=limits.SUBJECT_CHARS)]
 
 
 class SendBody(Body):
@@ -37,7 +29,7 @@ class SendBody(Body):
 class InboxQuery(QueryString):
     """A part of the inbox."""
 
-    after: Annotated[Number, Field(description="Those behind this number.")] = 0
+    after: Annotated[Seq, Field(description="Those behind this number.")] = 0
     unread: Annotated[bool, Field(description="Only what is not marked as read.")] = False
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     agent_id: Asking = None
@@ -47,12 +39,10 @@ class InboxStreamQuery(QueryString):
     """From where, and for how long."""
 
     after: Annotated[
-        Number | None,
+        Seq | None,
         Field(description="The last number that was heard, as Last-Event-ID says too; null: what comes from now on."),
     ] = None
-    seconds: Annotated[
-        int | None, Field(ge=0, le=STREAM_S, description="End after so long; 0: with what was missed; null: never.")
-    ] = None
+    seconds: StreamSeconds = None
     agent_id: Asking = None
 
 

@@ -1,21 +1,12 @@
 """Thoughts: the turns of conversations, as memories of type `context` that an agent keeps for itself."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    RootModel,
-    StringConstraints,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, StringConstraints, model_validator
 
-from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels
-from openbrain.contract.brain.filters import MetadataFilter, MetadataValue, without_empty
+from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels, judged_apart
+from openbrain.contract.brain.filters import MetadataFilter, MetadataValue, without_empty, without_nulls
 from openbrain.domain import limits
 from openbrain.domain.events.data import MemoryId
 from openbrain.domain.events.submission import (
@@ -29,26 +20,21 @@ from openbrain.domain.events.submission import (
     Query,
     Session,
     Source,
+    not_blank,
 )
 from openbrain.domain.memory import Scope
 from openbrain.domain.text.control_characters import escaped
-
-
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must hold more than white space")
-    return value
-
 
 Kept = Literal[Scope.AGENT, Scope.SESSION]
 ThoughtContent = Annotated[
     str,
     StringConstraints(min_length=1, max_length=limits.THOUGHT_CHARS),
-    AfterValidator(_not_blank),
+    AfterValidator(not_blank),
     AfterValidator(escaped),
 ]
 """Kept letter by letter, but for control characters, which are written as \\u001b."""
 InSession = Annotated[Session | None, Field(description="Opens the agent's thoughts that are kept for that session.")]
+ByMetadataId = Annotated[MetadataValue | None, Field(description="The member `id` of the metadata.")]
 ByMetadata = Annotated[MetadataFilter | None, Field(description="Members of the metadata that have these values.")]
 
 
@@ -72,12 +58,7 @@ class ThoughtBody(Body):
     agent_id: Annotated[Agent | None, Field(description="Whose it is, where the key may act as that agent.")] = None
     occurred_at: Moment | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _given(cls, value: object) -> object:
-        if isinstance(value, Mapping):
-            return {name: part for name, part in value.items() if part is not None}
-        return value
+    _nulls = model_validator(mode="before")(without_nulls)
 
     @model_validator(mode="after")
     def _of_a_session(self) -> Self:
@@ -119,14 +100,7 @@ class ThoughtBatchBody(Body):
     thoughts: Annotated[
         list[Any],
         Field(min_length=1, max_length=limits.BATCH_ITEMS),
-        WithJsonSchema(
-            {
-                "type": "array",
-                "items": {"$ref": "#/components/schemas/BatchThoughtBody"},
-                "minItems": 1,
-                "maxItems": limits.BATCH_ITEMS,
-            }
-        ),
+        judged_apart("BatchThoughtBody", limits.BATCH_ITEMS),
     ]
 
 
@@ -166,10 +140,7 @@ class ThoughtsQuery(QueryString):
 
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     source: Source | None = None
-    metadata_id: Annotated[
-        MetadataValue | None,
-        Field(description="The member `id` of the metadata."),
-    ] = None
+    metadata_id: ByMetadataId = None
     metadata: ByMetadata = None
     session_id: InSession = None
     cursor: Annotated[
@@ -196,10 +167,7 @@ class EndThoughtsQuery(QueryString):
     objects = frozenset({"metadata"})
 
     source: Source | None = None
-    metadata_id: Annotated[
-        MetadataValue | None,
-        Field(description="The member `id` of the metadata."),
-    ] = None
+    metadata_id: ByMetadataId = None
     metadata: ByMetadata = None
     session_id: InSession = None
     erase: Annotated[bool, Field(description="Leave nothing of them but the proof that they were erased.")] = False

@@ -12,7 +12,8 @@ BUCKETS = 1024
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 """Behind every id of a time."""
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_UUID = re.compile(UUID)
 
 
 def is_uuid(text: str) -> bool:

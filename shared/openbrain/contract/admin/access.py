@@ -10,15 +10,15 @@ from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString,
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.toolsets import Toolset
+from openbrain.domain.events.data import MOST
 from openbrain.domain.events.submission import Agent, Hours, Moment, Name, Org
 from openbrain.ports.content import Action
 
-QUOTA = 2**53 - 1
 KEY_ORGS = 100
 OVERLAP_S = 24 * 3600
 MOST_OVERLAP_S = 90 * 24 * 3600
-MaxMemories = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of living memories; null for any number.")]
-MaxBytes = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of their contents in UTF-8; null for any.")]
+MaxMemories = Annotated[int, Field(strict=True, ge=0, le=MOST, description="Of living memories; null for any number.")]
+MaxBytes = Annotated[int, Field(strict=True, ge=0, le=MOST, description="Of their contents in UTF-8; null for any.")]
 PersonalData = Annotated[
     Action, Field(description="What becomes of e-mail addresses, telephone numbers and the like in what is stored.")
 ]

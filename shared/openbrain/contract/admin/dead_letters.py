@@ -28,14 +28,9 @@ class _Filtered(Body):
     until: Annotated[Moment | None, Field(description="Died before.")] = None
 
 
-class DeadQuery(QueryString):
+class DeadQuery(_Filtered, QueryString):
     """The filters of a list of dead letters."""
 
-    stream: StreamName | None = None
-    group: GroupName | None = None
-    error: Annotated[ErrorName | None, Field(description="The error's class.")] = None
-    since: Annotated[Moment | None, Field(description="Died then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Died before.")] = None
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[LetterId | None, Field(description="The next_cursor of an answer: list what follows it.")] = None
 

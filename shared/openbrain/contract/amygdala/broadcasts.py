@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from openbrain.contract.amygdala.signals import HaltAnswer, Seq, SignalAnswer, Within
-from openbrain.contract.base import Answer, PageSize, QueryString
+from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer, Within
+from openbrain.contract.base import Answer, PageSize, QueryString, StreamSeconds
 from openbrain.domain import limits
+from openbrain.domain.events.data import Seq
 from openbrain.domain.events.submission import Agent, Org, Project
 from openbrain.domain.signals.values import Severity
-
-STREAM_S = 86_400
 
 
 class Via(StrEnum):
@@ -54,9 +53,7 @@ class StreamQuery(PlaceQuery):
     after: Annotated[
         Seq | None, Field(description="The last number that was heard; the header Last-Event-ID says the same.")
     ] = None
-    seconds: Annotated[
-        int | None, Field(ge=0, le=STREAM_S, description="End after so long; 0: with what was missed; null: never.")
-    ] = None
+    seconds: StreamSeconds = None
 
 
 class BroadcastsQuery(PlaceQuery):

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
 from openbrain.domain import limits
+from openbrain.domain.events.data import MOST
 from openbrain.domain.events.submission import Keyword, Moment, Note, Org, Project, Source
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
 from openbrain.domain.text.control_characters import plain_text
@@ -14,12 +15,10 @@ from openbrain.domain.times import from_datetime
 from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 
 TTL_S = 365 * 86_400
-SEQ = 2**53 - 1
 WITHIN_S = 30 * 86_400
 Title = Annotated[Keyword, Field(description="One line: what burns.")]
 Text = Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
 Ttl = Annotated[int, Field(strict=True, ge=1, le=TTL_S, description="Seconds, after which it expires by itself.")]
-Seq = Annotated[int, Field(ge=0, le=SEQ)]
 Cursor = Annotated[str, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")]
 Within = Annotated[int, Field(ge=1, le=WITHIN_S, description="Seconds; null takes the setting.")]
 
@@ -65,7 +64,9 @@ class AckBody(NoteBody):
 
     seq: Annotated[
         int | None,
-        Field(strict=True, ge=1, le=SEQ, description="Of the broadcast that was heard: what is stronger is not meant."),
+        Field(
+            strict=True, ge=1, le=MOST, description="Of the broadcast that was heard: what is stronger is not meant."
+        ),
     ] = None
 
 

@@ -3,20 +3,20 @@
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field
 
-from openbrain.contract.amygdala.signals import SEQ, Cursor, Seq
+from openbrain.contract.amygdala.signals import Cursor
 from openbrain.contract.base import Answer, Body, PageSize, QueryString
 from openbrain.domain import limits
+from openbrain.domain.events.data import MOST, Seq
+from openbrain.domain.events.submission import Line
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.signals.webhook_rules import URL_CHARS
-from openbrain.domain.text.control_characters import plain_line
 
 SEQS = 500
 Url = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=URL_CHARS),
-    AfterValidator(plain_line),
+    Line(max_length=URL_CHARS),
     Field(description="https:// of a host on the operator's list."),
 ]
 
@@ -37,7 +37,7 @@ class WebhookChangeBody(Body):
 class WebhookReplayBody(Body):
     """The dead letters to post again; all without `seqs`."""
 
-    seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=SEQ)], ...], Field(max_length=SEQS)] | None = None
+    seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=MOST)], ...], Field(max_length=SEQS)] | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell how many.")] = False
 
 

@@ -35,6 +35,12 @@ def listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def without_nulls(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: part for name, part in value.items() if part is not None}
+    return value
+
+
 def without_empty(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: part for name, part in value.items() if part is not None and part not in ("", [])}

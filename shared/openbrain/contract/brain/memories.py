@@ -1,14 +1,13 @@
 """Memories: stored, listed, changed and ended."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
-from openbrain.contract.base import CURSOR, Answer, Body, TextLabels
-from openbrain.contract.brain.filters import BrowseQuery, SessionQuery, SubjectFilters
+from openbrain.contract.base import CURSOR, Answer, Body, TextLabels, judged_apart
+from openbrain.contract.brain.filters import BrowseQuery, SessionQuery, SubjectFilters, without_nulls
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
     Agent,
@@ -30,18 +29,12 @@ from openbrain.domain.events.submission import (
 from openbrain.domain.memory import MemoryType, Reason, Scope, State
 
 
-def _given(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {name: part for name, part in value.items() if part is not None}
-    return value
-
-
 class RememberBody(Submission):
     """One memory. The agent is the key's; `agent_id` counts where the key may act as that agent."""
 
     model_config = ConfigDict(defer_build=True)
 
-    _nulls = model_validator(mode="before")(_given)
+    _nulls = model_validator(mode="before")(without_nulls)
 
 
 class BatchItemBody(RememberBody):
@@ -50,24 +43,14 @@ class BatchItemBody(RememberBody):
     idempotency_key: IdempotencyKey | None = None
 
 
-Items = Annotated[
-    list[Any],
-    Field(min_length=1, max_length=limits.BATCH_ITEMS),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"$ref": "#/components/schemas/BatchItemBody"},
-            "minItems": 1,
-            "maxItems": limits.BATCH_ITEMS,
-        }
-    ),
-]
-
-
 class BatchBody(Body):
     """Up to 500; each is judged on its own."""
 
-    memories: Items
+    memories: Annotated[
+        list[Any],
+        Field(min_length=1, max_length=limits.BATCH_ITEMS),
+        judged_apart("BatchItemBody", limits.BATCH_ITEMS),
+    ]
 
 
 class PatchBody(Body):

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from openbrain.contract.base import Answer, Body
+from openbrain.contract.base import Answer, Body, judged_apart
 from openbrain.contract.brain.filters import (
     CommonFilters,
     FilterBody,
@@ -134,24 +134,14 @@ class RecallBody(Filters):
         return merged.criteria(self.filter.agent_id, only_project=False)
 
 
-Questions = Annotated[
-    list[Any],
-    Field(min_length=1, max_length=limits.BATCH_QUESTIONS),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"$ref": "#/components/schemas/RecallBody"},
-            "minItems": 1,
-            "maxItems": limits.BATCH_QUESTIONS,
-        }
-    ),
-]
-
-
 class RecallBatchBody(Body):
     """Up to 50 questions; each is judged on its own."""
 
-    queries: Questions
+    queries: Annotated[
+        list[Any],
+        Field(min_length=1, max_length=limits.BATCH_QUESTIONS),
+        judged_apart("RecallBody", limits.BATCH_QUESTIONS),
+    ]
 
     @property
     def cost(self) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from openbrain.contract.base import Answer, Body, PageSize, QueryString
+from openbrain.contract.base import Answer, Asking, Body, PageSize, QueryString
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
 from openbrain.domain.events.submission import Agent, Content, Hours, Moment, Org, Project, Speaker, Turn
@@ -19,7 +19,6 @@ SessionId = Annotated[
     StringConstraints(pattern=rf"^{_ID}+$", max_length=limits.SESSION_CHARS),
     Field(description="Letters, digits and . _ : @ - of ASCII."),
 ]
-Asking = Annotated[Agent | None, Field(description="Who asks, where the key may speak for that agent.")]
 Step = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.STEP_CHARS),

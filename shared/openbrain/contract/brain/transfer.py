@@ -6,8 +6,9 @@ from pydantic import Field
 
 from openbrain.contract.base import Answer, QueryString
 from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
+from openbrain.domain.ids import UUID
 
-CURSOR = r"^-?[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+CURSOR = rf"^-?[0-9]{{1,18}}\.{UUID}$"
 """The cursor of an export: created_at, which may be before 1970, and id."""
 
 

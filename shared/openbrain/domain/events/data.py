@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from openbrain.domain import limits
+from openbrain.domain.ids import UUID
 from openbrain.domain.memory import Change, Reason
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
 from openbrain.domain.text.control_characters import plain_line, plain_text
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(plain_text)]
-MemoryId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+MemoryId = Annotated[str, StringConstraints(pattern=f"^{UUID}$")]
 Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
 Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
 WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]

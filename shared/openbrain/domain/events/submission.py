@@ -1,6 +1,8 @@
 """A submission: checked and normalised once, at the boundary."""
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -43,7 +45,7 @@ def _real(value: object) -> object:
     return value
 
 
-def _not_blank(value: str) -> str:
+def not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("must hold more than white space")
     return value
@@ -89,95 +91,54 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+@dataclass(frozen=True)
+class Line(StringConstraints):
+    """Text on one line: white space at its ends is taken off, and something must be left."""
+
+    strip_whitespace: bool | None = True
+    min_length: int | None = 1
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from super().__iter__()
+        yield AfterValidator(plain_line)
+
+
 Content = Annotated[
     str,
     StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS),
-    AfterValidator(_not_blank),
+    AfterValidator(not_blank),
     AfterValidator(plain_text),
 ]
-Org = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
-]
-Project = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS),
-    AfterValidator(plain_line),
-]
-NewOrg = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
-]
-NewProject = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)
-]
+Org = Annotated[str, Line(max_length=limits.ORG_CHARS)]
+Project = Annotated[str, Line(max_length=limits.PROJECT_CHARS)]
+NewOrg = Annotated[str, Line(min_length=None, max_length=limits.ORG_CHARS)]
+NewProject = Annotated[str, Line(min_length=None, max_length=limits.PROJECT_CHARS)]
 """'' takes one away."""
-Agent = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS),
-    AfterValidator(plain_line),
-]
-Session = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SESSION_CHARS),
-    AfterValidator(plain_line),
-]
-Speaker = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS),
-    AfterValidator(plain_line),
-]
-Title = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TITLE_CHARS),
-    AfterValidator(plain_line),
-]
-NewTitle = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, max_length=limits.TITLE_CHARS),
-    AfterValidator(plain_line),
-]
+Agent = Annotated[str, Line(max_length=limits.AGENT_CHARS)]
+Session = Annotated[str, Line(max_length=limits.SESSION_CHARS)]
+Speaker = Annotated[str, Line(max_length=limits.SPEAKER_CHARS)]
+Title = Annotated[str, Line(max_length=limits.TITLE_CHARS)]
+NewTitle = Annotated[str, Line(min_length=None, max_length=limits.TITLE_CHARS)]
 """'' takes one away."""
-Alias = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ALIAS_CHARS),
-    AfterValidator(plain_line),
-]
+Alias = Annotated[str, Line(max_length=limits.ALIAS_CHARS)]
 Aliases = Annotated[tuple[Alias, ...], Field(max_length=limits.ALIASES), AfterValidator(_unique)]
-Source = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS),
-    AfterValidator(plain_line),
-]
-Tag = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TAG_CHARS), AfterValidator(plain_line)
-]
+Source = Annotated[str, Line(max_length=limits.SOURCE_CHARS)]
+Tag = Annotated[str, Line(max_length=limits.TAG_CHARS)]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
 Confidence = Annotated[float, Field(ge=0, le=1), BeforeValidator(_real)]
 Moment = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_zoned)]
 Turn = Annotated[int, Field(strict=True, ge=0, le=limits.TURN)]
 Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]
-IdempotencyKey = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.IDEMPOTENCY_KEY_CHARS),
-    AfterValidator(plain_line),
-]
-
+IdempotencyKey = Annotated[str, Line(max_length=limits.IDEMPOTENCY_KEY_CHARS)]
 Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS),
     AfterValidator(plain_text),
 ]
-Keyword = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS),
-    AfterValidator(plain_line),
-]
+Keyword = Annotated[str, Line(max_length=limits.KEYWORD_CHARS)]
 Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)]
-Name = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS),
-    AfterValidator(plain_line),
-]
+Name = Annotated[str, Line(max_length=limits.NAME_CHARS)]
 
 
 class Submission(BaseModel):
