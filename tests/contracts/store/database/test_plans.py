@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, event
 
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
+from openbrain.adapters.sql.indexes import expected_entries, index_entries, index_marks, unused_vectors, vectors
 from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
@@ -159,9 +159,9 @@ async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Da
 async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database) -> None:
     """Page by page in the order of the ids: no page looks at what is alive in all the others."""
     for work in (
-        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
-        partial(reindexing.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
-        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT, until=2**52), after=IDS[100], limit=1000),
+        partial(index_entries.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
+        partial(index_entries.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
+        partial(index_entries.listed, extent=Extent(kind=IndexKind.TEXT, until=2**52), after=IDS[100], limit=1000),
         partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1000),
     ):
         *_, plan = await plans(many, work)
@@ -182,7 +182,7 @@ async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(ma
         (partial(cleaning._page, selection=selection, limit=20, after=at), BY_AGE),
         (partial(transferring._kept, wanted=and_(condition, transferring._following(at)), limit=20), BY_AGE),
         (partial(closing.erase_all, workspace_id="w1", limit=20, since=at[0], now=START + ROWS), BY_AGE),
-        (partial(reindexing.listed, extent=of_workspace, after=at[1], limit=20), BY_AGE),
+        (partial(index_entries.listed, extent=of_workspace, after=at[1], limit=20), BY_AGE),
         (partial(partitions.members, selection=selection, first=first, last=first, limit=20, after=at), BY_PROJECT),
         (partial(partitions.members, selection=selection, first=first, last=last, limit=20, after=at), BY_PROJECT),
     ):
@@ -215,7 +215,7 @@ async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) ->
     for workspace in ("w1", "w2"):
         extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace, until=2**52)
         for after in ("", IDS[100]):
-            *_, plan = await plans(many, partial(reindexing.listed, extent=extent, after=after, limit=1000))
+            *_, plan = await plans(many, partial(index_entries.listed, extent=extent, after=after, limit=1000))
             assert BY_AGE in plan
             for slow in ("TEMP B-TREE", "filesort", "temporary"):
                 assert slow not in plan

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, RowMapping, Select, UpdateBase
+from sqlalchemy import Connection, RowMapping, Select, Table, UpdateBase, delete
 from sqlalchemy.exc import DBAPIError
 
 from openbrain.domain.errors import OpenBrainError
@@ -75,3 +75,12 @@ class Part:
     async def _change(self, statement: UpdateBase) -> int:
         """Run one INSERT, UPDATE or DELETE: a transaction of its own. Returns the number of rows."""
         return await self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+    async def _remove(self, table: Table, past: Select[str]) -> int:
+        """Remove the rows whose ids a query gives. Returns their number."""
+
+        def remove(connection: Connection) -> int:
+            ids = connection.scalars(past).all()
+            return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
+
+        return await self._database.write(remove)

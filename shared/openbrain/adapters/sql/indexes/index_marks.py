@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, slot, slots
-from openbrain.adapters.sql.indexes.reindexing import failed, within
+from openbrain.adapters.sql.indexes.index_entries import failed, within
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.store.generations import IndexKind

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import orjson
-from sqlalchemy import Connection, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, Delete, Update, and_, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
@@ -28,8 +28,6 @@ AT_ONCE = 5000
 LOOKED = 20_000
 """Passages of one statement."""
 _MARKS = 2**62
-
-
 PURGES = 20
 """Waiting purges whose vectors are looked for together with those of one."""
 
@@ -57,13 +55,14 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
     some = await standing(database, inputs)
     mark = -random.randrange(1, _MARKS)  # noqa: S311 - no secret, a name
     free = set(some)
-    await _in_chunks(database, sorted(free), partial(_mark, mark))
+    await _in_chunks(database, sorted(free), partial(_run, update(embeddings).values(created_at=mark)))
     looked = ""
     while free and (in_use := await database.read(partial(used, inputs=sorted(free), after=looked, of=of))):
         free -= in_use.inputs
         looked = in_use.looked
-    await _in_chunks(database, sorted(some - free), partial(_unmark, mark))
-    removed = await _in_chunks(database, sorted(free), partial(_remove, mark))
+    mine = embeddings.c.created_at == mark
+    await _in_chunks(database, sorted(some - free), partial(_run, update(embeddings).where(mine).values(created_at=0)))
+    removed = await _in_chunks(database, sorted(free), partial(_run, delete(embeddings).where(mine)))
     if await _in_chunks(database, sorted(free), _marked):
         raise TryLater("another purge looks for some of the same vectors: it may be killed, so this one looks again")
     return removed
@@ -99,19 +98,8 @@ def _marked(inputs: Sequence[str], connection: Connection) -> int:
     return connection.scalar(select(func.count()).select_from(embeddings).where(these)) or 0
 
 
-def _mark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
-    these = update(embeddings).where(embeddings.c.input_hash.in_(inputs))
-    return connection.execute(these.values(created_at=mark)).rowcount
-
-
-def _unmark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
-    these = update(embeddings).where(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at == mark)
-    return connection.execute(these.values(created_at=0)).rowcount
-
-
-def _remove(mark: int, inputs: Sequence[str], connection: Connection) -> int:
-    these = delete(embeddings).where(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at == mark)
-    return connection.execute(these).rowcount
+def _run(statement: Update | Delete, inputs: Sequence[str], connection: Connection) -> int:
+    return connection.execute(statement.where(embeddings.c.input_hash.in_(inputs))).rowcount
 
 
 def awaited_inputs(connection: Connection) -> frozenset[str]:

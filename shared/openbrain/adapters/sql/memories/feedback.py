@@ -12,7 +12,7 @@ from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage, recall_feedback, recalls
 from openbrain.domain.access.visibility import Condition, Criteria, matches, visible
 from openbrain.domain.errors import Invalid, NotFound
@@ -78,12 +78,7 @@ def _known(connection: Connection, feedback: Feedback) -> None:
 
 
 def _locked(connection: Connection, ids: Sequence[str]) -> Mapping[str, Memory]:
-    query = (
-        select(*(memories.c[name] for name in MEMORY_COLUMNS))
-        .where(memories.c.id.in_(ids))
-        .order_by(memories.c.id)
-        .with_for_update()
-    )
+    query = select(*WHOLE).where(memories.c.id.in_(ids)).order_by(memories.c.id).with_for_update()
     return {row.id: row for row in map(memory_from_row, connection.execute(query))}
 
 

@@ -7,21 +7,18 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, func
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, memory_from_row
 from openbrain.domain.memory import Memory
 
 _CONFIDENCE = MEMORY_COLUMNS.index("confidence")
-_EACH: Sequence[ColumnElement[Any]] = [memories.c[name] for name in MEMORY_COLUMNS]
 # MariaDB's driver takes a microsecond and more for each column that it reads, and there are many: the server packs them
 # into one (numbers stay exact, strings whole). A third of the time for 256 rows.
-_PACKED: Sequence[ColumnElement[Any]] = [func.json_array(*_EACH)]
+_PACKED: Sequence[ColumnElement[Any]] = [func.json_array(*WHOLE)]
 _NAMES = ", ".join(MEMORY_COLUMNS)
 
 
 def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
-    """The columns to select."""
-    return _EACH if is_sqlite(connection) else _PACKED
+    return WHOLE if is_sqlite(connection) else _PACKED
 
 
 def memory_text(connection: Connection) -> str:

@@ -13,6 +13,9 @@ from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
 """The columns that make up a `Memory`, in the order that `memory_from_row` takes them."""
 
+WHOLE = [memories.c[name] for name in MEMORY_COLUMNS]
+"""The same, to select."""
+
 INSERT_COLUMNS: tuple[str, ...] = tuple(column.name for column in memories.columns if column.computed is None)
 """All columns that are written, in the table's order; audience and dedupe_key are derived, and never read back."""
 

@@ -1,14 +1,19 @@
-"""The memories that stand for markers of a vault."""
+"""The memories that stand for markers of a vault, and clients' writes to it.
+
+Rows of writes that are past their time go with the next request of their workspace.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, delete, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
-from openbrain.adapters.sql.vault import writes
+from openbrain.domain.errors import Conflict
+from openbrain.domain.ids import joined_hash
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
 _NO_ARC = ""
@@ -52,10 +57,10 @@ class SqlVault(Part):
 
     async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
         now = self._clock.now()
-        return await self._database.write(lambda connection: writes.claim(connection, write, now))
+        return await self._database.write(lambda connection: _claim(connection, write, now))
 
     async def finish_vault_write(self, write: VaultWrite) -> None:
-        done = update(vault_writes).where(writes.row_of(write)).values(done=True)
+        done = update(vault_writes).where(_row_of(write)).values(done=True)
         await self._change(done)
 
 
@@ -77,3 +82,28 @@ def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) ->
         for arc, memory_id in connection.execute(query):
             by_arc.setdefault(arc, {})[memory_id] = None
     return {arc: tuple(ids) for arc, ids in by_arc.items()}
+
+
+def _claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
+    connection.execute(
+        delete(vault_writes).where(vault_writes.c.workspace_id == write.workspace_id, vault_writes.c.expires_at <= now)
+    )
+    key_hash = joined_hash(write.key)
+    row = (write.workspace_id, key_hash, write.content_hash, write.path, write.at, write.expires_at, False)
+    insert_rows(connection, vault_writes, [row], missing=True)
+    claimed = connection.execute(select(vault_writes).where(_row_of(write))).one()
+    if claimed.content_hash != write.content_hash:
+        raise Conflict("this idempotency key was used for other content: take a new key for something new")
+    return VaultWrite(
+        workspace_id=write.workspace_id,
+        key=write.key,
+        content_hash=claimed.content_hash,
+        path=claimed.path,
+        at=claimed.at,
+        expires_at=claimed.expires_at,
+        done=bool(claimed.done),
+    )
+
+
+def _row_of(write: VaultWrite) -> ColumnElement[bool]:
+    return and_(vault_writes.c.workspace_id == write.workspace_id, vault_writes.c.key_hash == joined_hash(write.key))

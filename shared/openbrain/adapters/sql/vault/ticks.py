@@ -70,12 +70,7 @@ class SqlTicks(Part):
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
         past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)
-
-        def remove(connection: Connection) -> int:
-            ids = connection.scalars(past).all()
-            return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
-
-        return await self._database.write(remove)
+        return await self._remove(table, past)
 
 
 def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) -> Tick:

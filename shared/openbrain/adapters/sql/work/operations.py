@@ -91,12 +91,7 @@ class SqlOperations(Part):
         ended = [~OPEN, table.c.finished_at < ended_before, without_hold(table.c.workspace_id)]
         ended += [] if workspace_id is None else [table.c.workspace_id == workspace_id]
         past = select(table.c.id).where(*ended).limit(limit)
-
-        def remove(connection: Connection) -> int:
-            ids = connection.scalars(past).all()
-            return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
-
-        return await self._database.write(remove)
+        return await self._remove(table, past)
 
 
 def start(connection: Connection, operation: Operation, now: int) -> Operation:

@@ -20,12 +20,14 @@ from openbrain.domain.memory import Change, Memory, MemoryType, Reason, Scope, w
 from openbrain.ports.store.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
+EVER = 0
+"""At this time nothing has expired: what has ended is found too."""
 
 
 def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     """Apply an edit. What changes nothing writes nothing."""
-    before = locked_reads.locked(connection, edit.memory_id)
-    if before is None or not sees(edit.viewer, before, now) or not before.alive(now):
+    before = found(connection, edit.memory_id, edit.viewer, now)
+    if not before.alive(now):
         raise NotFound(_UNKNOWN)
     as_seen(before, edit.expected_versions)
     journal = Journal(now)
@@ -62,9 +64,7 @@ def forget_memory(
     now: int,
 ) -> Memory:
     """End a memory for good; `Conflict` naming the head where another took its place already."""
-    memory = locked_reads.locked(connection, memory_id)
-    if memory is None or not sees(viewer, memory, now):
-        raise NotFound(_UNKNOWN)
+    memory = found(connection, memory_id, viewer, now)
     as_seen(memory, expected_versions)
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory
@@ -74,6 +74,14 @@ def forget_memory(
     (ended,) = end(connection, journal, [memory], Reason.FORGOTTEN, origin, note=note)
     journal.write(connection)
     return ended
+
+
+def found(connection: Connection, memory_id: str, viewer: Viewer, now: int) -> Memory:
+    """The row, which nobody else changes before this transaction ends; `NotFound` where the viewer sees none."""
+    memory = locked_reads.locked(connection, memory_id)
+    if memory is None or not sees(viewer, memory, now):
+        raise NotFound(_UNKNOWN)
+    return memory
 
 
 def as_seen(memory: Memory, expected_versions: ExpectedVersions) -> None:

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import (
     former_inputs,
     memories,
@@ -23,20 +23,14 @@ from openbrain.adapters.sql.schema.tables import (
 )
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.editing import as_seen
+from openbrain.adapters.sql.writes.editing import EVER, as_seen, found
 from openbrain.adapters.sql.writes.ending import end
 from openbrain.adapters.sql.writes.quotas import release
-from openbrain.adapters.sql.writes.superseding import sees
 from openbrain.domain.access.visibility import Condition, Viewer
-from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import PURGE, Bulk, Ended, Erasure, ExpectedVersions, Living, Origin
-
-_COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
-_EVER = 0
-"""At this time nothing has expired: what has ended can be erased too."""
 
 BLANK = {
     **dict.fromkeys(("content", "project", "source", "speaker", "title", "content_hash"), ""),
@@ -69,9 +63,7 @@ def erase_memory(
     expected_versions: ExpectedVersions,
     now: int,
 ) -> Erasure:
-    memory = locked_reads.locked(connection, memory_id)
-    if memory is None or not sees(viewer, memory, _EVER):
-        raise NotFound("no memory with this id")
+    memory = found(connection, memory_id, viewer, EVER)
     operation_id = purge_id(memory_id)
     if memory.reason is Reason.ERASED:
         return Erasure(memory, operations.one(connection, memory.workspace_id, operation_id))
@@ -129,7 +121,7 @@ def blank(
 
 def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
     """Rows, locked in the order of their ids."""
-    query = select(*_COLUMNS).where(where).order_by(memories.c.id).with_for_update()
+    query = select(*WHOLE).where(where).order_by(memories.c.id).with_for_update()
     return [memory_from_row(row) for row in connection.execute(query)]
 
 
@@ -176,10 +168,6 @@ def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
     return sorted(inputs)
 
 
-def _matched(bulk: Bulk) -> ColumnElement[bool]:
-    return and_(_state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
-
-
 def _state(*, ended: bool) -> ColumnElement[bool]:
     return func.coalesce(memories.c.reason, "") != Reason.ERASED.value if ended else LIVING
 
@@ -191,4 +179,5 @@ def measure_living(connection: Connection, condition: Condition, *, ended: bool)
 
 
 def newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
-    return list(connection.scalars(select(memories.c.id).where(_matched(bulk)).order_by(*NEWEST).limit(limit)))
+    matched = _state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by
+    return list(connection.scalars(select(memories.c.id).where(*matched).order_by(*NEWEST).limit(limit)))

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, and_, delete, select
 
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import session_agents, sessions
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import idempotency_keys, memories
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.domain.memory import DAY, Memory, Reason, Scope
@@ -20,7 +20,7 @@ _Key = tuple[str, str, str]
 
 def expire_due(connection: Connection, limit: int, now: int) -> int:
     due = (
-        select(*[memories.c[name] for name in MEMORY_COLUMNS])
+        select(*WHOLE)
         .where(memories.c.reason.is_(None), memories.c.expires_at <= now)
         .order_by(memories.c.expires_at)
         .limit(limit)

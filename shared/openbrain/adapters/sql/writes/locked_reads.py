@@ -4,22 +4,19 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.domain.memory import Memory
-
-_COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
 
 
 def locked(connection: Connection, memory_id: str) -> Memory | None:
     """The row, which nobody else changes before this transaction ends."""
-    query = select(*_COLUMNS).where(memories.c.id == memory_id).with_for_update()
+    query = select(*WHOLE).where(memories.c.id == memory_id).with_for_update()
     row = connection.execute(query).one_or_none()
     return None if row is None else memory_from_row(row)
 
 
 def by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Memory]:
-    """The rows under these ids."""
     return {memory.id: memory for memory in _all(connection, memories.c.id.in_(ids))} if ids else {}
 
 
@@ -27,7 +24,7 @@ def holders(connection: Connection, keys: Sequence[str]) -> dict[str, Memory]:
     """The memories that hold these duplicate keys."""
     if not keys:
         return {}
-    query = select(memories.c.dedupe_key, *_COLUMNS).where(memories.c.dedupe_key.in_(keys))
+    query = select(memories.c.dedupe_key, *WHOLE).where(memories.c.dedupe_key.in_(keys))
     return {row[0]: memory_from_row(row[1:]) for row in connection.execute(query)}
 
 
@@ -47,4 +44,4 @@ def head(connection: Connection, memory_id: str) -> Memory | None:
 
 
 def _all(connection: Connection, *where: ColumnElement[bool]) -> list[Memory]:
-    return [memory_from_row(row) for row in connection.execute(select(*_COLUMNS).where(*where))]
+    return [memory_from_row(row) for row in connection.execute(select(*WHOLE).where(*where))]

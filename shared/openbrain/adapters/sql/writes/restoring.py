@@ -9,11 +9,11 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.editing import as_seen, make_way
+from openbrain.adapters.sql.writes.editing import EVER, as_seen, found, make_way
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.adapters.sql.writes.superseding import sees
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.errors import Conflict
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.writes import ExpectedVersions, Origin
 
@@ -28,9 +28,7 @@ def restore_memory(
     now: int,
 ) -> Memory:
     """Bring an ended memory back; one that lives is returned as it is."""
-    before = locked_reads.locked(connection, memory_id)
-    if before is None or not sees(viewer, before, 0):  # at 0 nothing has expired: the ended are found by id
-        raise NotFound("no memory with this id")
+    before = found(connection, memory_id, viewer, EVER)
     as_seen(before, expected_versions)
     if before.alive(now):
         return before

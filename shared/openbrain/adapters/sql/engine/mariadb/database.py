@@ -15,8 +15,7 @@ from sqlalchemy.util import greenlet_spawn
 
 from openbrain.adapters.sql.engine.database import CLOSED, MARIADB, Database
 from openbrain.adapters.sql.engine.mariadb.errors import BUSY, leads_elsewhere, repeatable, translated
-from openbrain.adapters.sql.engine.mariadb.files import kept
-from openbrain.adapters.sql.engine.statements import NOW_MARIADB
+from openbrain.adapters.sql.engine.statements import NOW_MARIADB, slots
 from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.ports.clock import Follower
 
@@ -29,6 +28,7 @@ _RECYCLE_S = 1800
 _ANSWER_S = 30.0
 """The time beyond a lock wait after which a transaction's connection counts as dead."""
 _TIME = f"SELECT {NOW_MARIADB}"
+_ASKED = ("log_bin", "binlog_expire_logs_seconds", "innodb_immediate_scrub_data_uncompressed")
 _SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
@@ -78,7 +78,7 @@ class MariaDatabase(Database):
 
     async def scrub(self) -> dict[str, object]:
         """Reports what the server's own files keep, and for how long: cleaning them is up to its operator."""
-        return await self.read(kept)
+        return await self.read(_kept)
 
     async def close(self) -> None:
         self._closed = True
@@ -161,3 +161,21 @@ def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
     seconds = max(1, round(lock_wait_s / _LOCK_WAITS))
     session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {seconds}"
     return {"charset": "utf8mb4", "connect_timeout": _CONNECT_S, "init_command": session}
+
+
+def _kept(connection: Connection) -> dict[str, object]:
+    """Settings by which the server's own files keep deleted rows, and what to change. See docs/how-to/erase.md."""
+    asked = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({slots(connection, len(_ASKED))})"
+    rows = connection.exec_driver_sql(asked, _ASKED)
+    settings = {str(name): str(value) for name, value in rows}
+    advice = []
+    if settings.get("innodb_immediate_scrub_data_uncompressed") != "ON":
+        advice.append(
+            "freed space of InnoDB is overwritten only when it is used again: "
+            "set innodb_immediate_scrub_data_uncompressed=ON, and run OPTIMIZE TABLE on memories and memory_history"
+        )
+    if settings.get("log_bin") == "ON":
+        seconds = int(float(settings.get("binlog_expire_logs_seconds", "0")))
+        until = f"for {seconds} seconds" if seconds else "until PURGE BINARY LOGS, for nothing expires them"
+        advice.append(f"the binary log keeps the statements that stored it {until}")
+    return {"product": "MariaDB", "settings": settings, "left_to_the_operator": advice}
