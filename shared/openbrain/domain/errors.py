@@ -103,9 +103,12 @@ class RateLimited(TryLater):
     """The key has used up its requests."""
 
     code = "rate_limited"
+    words = "this key may make {per_minute} requests a minute: wait {wait_s:.0f} s, then go on"
+    least_wait_s = 0.0
 
     def __init__(self, per_minute: int, retry_after_s: float) -> None:
-        super().__init__(f"this key may make {per_minute} requests a minute: wait {retry_after_s:.0f} s, then go on")
+        wait_s = max(self.least_wait_s, retry_after_s)
+        super().__init__(self.words.format(per_minute=per_minute, wait_s=wait_s))
         self.per_minute = per_minute
         self.retry_after_s = retry_after_s
 
@@ -113,27 +116,20 @@ class RateLimited(TryLater):
 class WrongKeys(RateLimited):
     """Too many wrong keys came from this address: until the limit resets, only keys known to be good are accepted."""
 
-    def __init__(self, per_minute: int, retry_after_s: float) -> None:
-        OpenBrainError.__init__(
-            self,
-            f"more than {per_minute} wrong keys a minute came from this address: wait {max(1.0, retry_after_s):.0f} s, "
-            "then send a valid one",
-        )
-        self.per_minute = per_minute
-        self.retry_after_s = retry_after_s
+    words = (
+        "more than {per_minute} wrong keys a minute came from this address: wait {wait_s:.0f} s, then send a valid one"
+    )
+    least_wait_s = 1.0
 
 
 class VisitsLimited(RateLimited):
     """Too many requests without a key came from this address."""
 
-    def __init__(self, per_minute: int, retry_after_s: float) -> None:
-        OpenBrainError.__init__(
-            self,
-            f"this address may ask {per_minute} times a minute without a key: wait {max(1.0, retry_after_s):.0f} s, "
-            "and keep what you were given",
-        )
-        self.per_minute = per_minute
-        self.retry_after_s = retry_after_s
+    words = (
+        "this address may ask {per_minute} times a minute without a key: wait {wait_s:.0f} s, "
+        "and keep what you were given"
+    )
+    least_wait_s = 1.0
 
 
 class Backlogged(TryLater):

@@ -4,10 +4,11 @@
 `openbrain.toml` says the same in tables (`settings.file`); the environment wins.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -32,8 +33,6 @@ from openbrain.settings.tuning import (
 )
 from openbrain.settings.vectors import Vectors
 from openbrain.settings.webhooks import Webhooks
-
-G = TypeVar("G", bound=Group)
 
 
 class Streams(Group):
@@ -254,32 +253,25 @@ class Settings(BaseSettings):
         description="false stands for the longest `server.wait_s`.",
     )
 
+    def aliases(self) -> dict[str, dict[str, object]]:
+        """What the original names say, by group and name; '' where they say nothing."""
+        checked = "" if self.verify_ssl else False
+        return {
+            "text": {"url": self.elasticsearch_url, "index": self.elastic_index, "verify_tls": checked},
+            "vectors": {"url": self.qdrant_url, "collection": self.collection, "verify_tls": checked},
+            "embedding": {"url": self.ollama_url, "model": self.embedding_model},
+            "server": {"wait_s": "" if self.async_embed else WAIT_SECONDS},
+        }
+
     def with_aliases(self) -> "Settings":
         """The original names folded into their groups; a group's own setting wins."""
-        text, vectors, embedding = self.text, self.vectors, self.embedding
-        checked = "" if self.verify_ssl else False
-        return self.model_copy(
-            update={
-                "text": _fold(text, url=self.elasticsearch_url, index=self.elastic_index, verify_tls=checked),
-                "vectors": _fold(vectors, url=self.qdrant_url, collection=self.collection, verify_tls=checked),
-                "embedding": _fold(embedding, url=self.ollama_url, model=self.embedding_model),
-                "server": _fold(self.server, wait_s="" if self.async_embed else WAIT_SECONDS),
-            }
-        )
+        aliases = self.aliases().items()
+        return self.model_copy(update={name: _fold(getattr(self, name), given) for name, given in aliases})
 
 
-def _fold(group: G, **aliases: object) -> G:
+def _fold(group: Group, aliases: Mapping[str, object]) -> Group:
     given = {name: value for name, value in aliases.items() if value != "" and name not in group.model_fields_set}
     return group.model_copy(update=given)
-
-
-_FOLDED = {
-    "text": ("url", "index", "verify_tls"),
-    "vectors": ("url", "collection", "verify_tls"),
-    "embedding": ("url", "model"),
-    "server": ("wait_s",),
-}
-"""Meanings of original names."""
 
 
 class _FromFile(Settings):
@@ -310,7 +302,7 @@ class Loaded:
     """Members of `Settings` that the file names."""
 
 
-def _over(said: Group, environment: Group, folded: tuple[str, ...]) -> Group:
+def _over(said: Group, environment: Group, folded: Iterable[str]) -> Group:
     """A group with what original names of the environment say in it, which wins over the file too."""
     names_set = [name for name in folded if name in environment.model_fields_set]
     return said.model_copy(update={name: getattr(environment, name) for name in names_set})
@@ -325,7 +317,8 @@ def loaded() -> Loaded:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())
     table = read_settings(file, Settings.model_fields.keys() - {"config"})
     said = _FromFile(**table).with_aliases()
-    groups = {group: _over(getattr(said, group), getattr(environment, group), _FOLDED[group]) for group in _FOLDED}
+    aliases = environment.aliases().items()
+    groups = {name: _over(getattr(said, name), getattr(environment, name), folded) for name, folded in aliases}
     said = said.model_copy(update={**groups, "data_dir": said.data_dir.expanduser()})
     return Loaded(settings=said, environment=environment, file=file, in_file=frozenset(names(table)))
 

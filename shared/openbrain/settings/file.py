@@ -29,9 +29,7 @@ def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:
     are."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"the settings file {path} can't be read: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SetupError(f"the settings file {path} can't be read: {error}") from None
     for name in table:
         if name not in known:

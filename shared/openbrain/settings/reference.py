@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,24 +54,22 @@ def lines() -> Iterator[Line]:
 
 def page() -> str:
     """docs/reference/settings.md."""
-    text = [
-        "# Settings",
-        "",
-        _INTRODUCTION,
-    ]
+    text = ["# Settings", "", _INTRODUCTION]
     group: str | None = None
     for line in lines():
-        heading = line.path[0].capitalize() if len(line.path) > 1 else _ALONE[line.path[0] in ("config", "data_dir")]
+        alone = "Data" if line.path[0] in ("config", "data_dir") else "Original names"
+        heading = line.path[0].capitalize() if len(line.path) > 1 else alone
         if heading != group:
             group = heading
             text += ["", f"## {group}", "", "| name | values | default | meaning |", "|---|---|---|---|"]
-        text.append(f"| {line.name} | {line.kind} | {_code(line.default)} | {line.about} |".replace("  ", " "))
+        default = line.default and f"`{line.default}`"
+        text.append(f"| {line.name} | {line.kind} | {default} | {line.about} |".replace("  ", " "))
     return "\n".join(text) + "\n"
 
 
 def effective(settings: Settings) -> Mapping[str, str]:
     """Name -> the value in use; secrets and passwords of URLs are hidden."""
-    return {line.name: _shown(_value(settings, line.path), secret=line.secret) for line in lines()}
+    return {line.name: _shown(attrgetter(".".join(line.path))(settings), secret=line.secret) for line in lines()}
 
 
 def origins(loaded: Loaded) -> Mapping[str, str]:
@@ -92,13 +91,6 @@ def _is_set(settings: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _value(settings: Settings, path: tuple[str, ...]) -> Any:
-    value: Any = settings
-    for name in path:
-        value = getattr(value, name)
-    return value
-
-
 def _shown(value: Any, *, secret: bool) -> str:
     if secret:
         return HIDDEN if value else ""
@@ -106,7 +98,6 @@ def _shown(value: Any, *, secret: bool) -> str:
 
 
 _INPUT: JsonSchemaMode = "validation"
-_ALONE = {True: "Data", False: "Original names"}
 _HOME = str(Path.home())
 
 
@@ -152,10 +143,6 @@ def _json(value: Any) -> str:
     if isinstance(value, Group):
         return json.dumps(value.model_dump(exclude_unset=True))
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
 
 
 _BOUNDS = (("minimum", ">= {}"), ("exclusiveMinimum", "> {}"), ("maximum", "<= {}"), ("exclusiveMaximum", "< {}"))

@@ -93,6 +93,19 @@ class CommonFilters(Body):
     min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
     max_confidence: Annotated[Confidence | None, Field(description="At most this, before it fades.")] = None
 
+    def common_criteria(self) -> Criteria:
+        """Of these filters alone."""
+        return Criteria(
+            org=self.org or "",
+            project=self.project or "",
+            types=self.type,
+            tags=self.tags,
+            sources=self.source,
+            metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
+            min_confidence=self.min_confidence,
+            max_confidence=self.max_confidence,
+        )
+
 
 class FilterBody(CommonFilters):
     """Upstream's nested form; members of the same name beside it win."""
@@ -112,18 +125,11 @@ class Filters(CommonFilters):
 
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
         """`authors`: the agents that wrote them."""
-        return Criteria(
-            org=self.org or "",
-            project=self.project or "",
+        return replace(
+            self.common_criteria(),
             only_project=only_project,
-            types=self.type,
             scopes=self.include_scopes,
-            tags=self.tags,
             agents=authors,
-            sources=self.source,
-            metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
-            min_confidence=self.min_confidence,
-            max_confidence=self.max_confidence,
             since=None if self.since is None else from_datetime(self.since),
             until=None if self.until is None else from_datetime(self.until),
         )

@@ -1,5 +1,6 @@
 """Subscriptions: recalls that are asked again of each new memory."""
 
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
@@ -10,7 +11,6 @@ from openbrain.contract.amygdala.webhooks import Url
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString
 from openbrain.contract.brain.filters import FilterBody, Scopes
 from openbrain.domain import limits
-from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import Agent, Confidence, Moment, Query
 from openbrain.domain.memory import MemoryType, Scope
@@ -38,18 +38,7 @@ class SubscriptionFilter(FilterBody):
 
     def criteria(self) -> Criteria:
         """The viewer is not part of it."""
-        return Criteria(
-            org=self.org or "",
-            project=self.project or "",
-            types=self.type,
-            scopes=self.include_scopes,
-            tags=self.tags,
-            agents=self.agent_id,
-            sources=self.source,
-            min_confidence=self.min_confidence,
-            max_confidence=self.max_confidence,
-            metadata=tuple(pair(key, value) for key, value in (self.metadata or {}).items()),
-        )
+        return replace(self.common_criteria(), scopes=self.include_scopes, agents=self.agent_id)
 
 
 class SubscriptionBody(Body):
@@ -131,7 +120,7 @@ class SubscriptionWebhook(Answer):
     def shown(cls, webhook: QueryWebhook) -> Self:
         """The webhook as a response."""
         due = to_datetime(webhook.next_attempt_at) if webhook.attempts else None
-        return cls.of(webhook, next_attempt_at=due, error=webhook.error or None)
+        return cls.of(webhook, next_attempt_at=due)
 
 
 class SubscriptionAnswer(Answer):
@@ -161,16 +150,12 @@ class SubscriptionAnswer(Answer):
     ) -> Self:
         """The subscription as a response."""
         criteria = query.criteria
-        given = FilterAnswer(
-            org=criteria.org or None,
-            project=criteria.project or None,
+        given = FilterAnswer.of(
+            criteria,
             type=criteria.types,
             include_scopes=criteria.scopes,
-            tags=criteria.tags,
             agent_id=criteria.agents,
             source=criteria.sources,
-            min_confidence=criteria.min_confidence,
-            metadata=criteria.metadata,
         )
         posted = None if webhook is None else SubscriptionWebhook.shown(webhook)
         return cls.of(
