@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, and_, delete, or_, select, update
+from sqlalchemy import Connection, RowMapping, and_, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import insert_missing

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select, true, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import database_now, insert_missing
