@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, select
+from sqlalchemy import URL, select
 
 from openbrain.adapters.sql.agents.matches import SqlMatches
 from openbrain.adapters.sql.agents.messages import SqlMessages
@@ -114,7 +114,9 @@ class SqlStore:
 
     async def time(self) -> int:
         """The database's clock."""
-        return await self._database.read(_time)
+        return await self._database.read(
+            lambda connection: int(connection.execute(select(database_now(connection))).scalar_one())
+        )
 
     async def scrub(self) -> Mapping[str, object]:
         return await self._database.scrub()
@@ -127,12 +129,7 @@ class SqlStore:
         return await self._database.read(checked)
 
     async def close(self) -> None:
-        """Release connections."""
         await self._database.close()
-
-
-def _time(connection: Connection) -> int:
-    return int(connection.execute(select(database_now(connection))).scalar_one())
 
 
 def open_store(

@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, update
 from sqlalchemy.engine import Engine
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.indexes import unused_vectors
+from openbrain.adapters.sql.schema.tables import embeddings
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import content_hash, uuid7
@@ -30,6 +31,8 @@ STEP = 4
 LONELY = content_hash("lonely")
 """An input that has a vector and no passage."""
 VECTOR = array("f", [0.5, 0.25])
+MARKED = update(embeddings).values(created_at=-5)
+"""By another look."""
 
 
 class KilledError(Exception):
@@ -154,7 +157,7 @@ async def test_one_look_does_not_take_another_s_marks_for_its_own(
 
     async def used_and_marked_again() -> None:
         await store.vectors.save({}, [of(first, LONELY)], MODEL)
-        await database.write(partial(unused_vectors._mark, -5, [LONELY]))
+        await database.write(partial(unused_vectors._run, MARKED, [LONELY]))
 
     beside: Any = Beside(database, used_and_marked_again)
 
@@ -168,7 +171,7 @@ async def test_no_look_relies_on_another_that_may_be_killed(
     store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     assert many
-    beside: Any = Beside(database, lambda: database.write(partial(unused_vectors._mark, -5, [LONELY])))
+    beside: Any = Beside(database, lambda: database.write(partial(unused_vectors._run, MARKED, [LONELY])))
 
     with pytest.raises(TryLater):
         await unused_vectors.drop(beside, [LONELY])

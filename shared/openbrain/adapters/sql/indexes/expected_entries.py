@@ -60,7 +60,6 @@ def sums(connection: Connection, generation: Generation, after: str, until: str)
 
 
 def marks(connection: Connection, generation: Generation, after: str, until: str) -> Sequence[int]:
-    """List the marks one by one."""
     where, span = _expected(generation, after, until)
     if is_sqlite(connection):
         lines = _lines(connection, generation, where, span)
@@ -122,7 +121,6 @@ def behind(connection: Connection, generation: Generation, after: str, until: st
 
 
 def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, ExpectedRow]:
-    """Read these rows."""
     rows: dict[str, ExpectedRow] = {}
     for some in chunks(sorted(ids)):
         for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):
@@ -174,15 +172,10 @@ def _crc32(connection: Connection, parts: str) -> str:
 
 
 def _run(connection: Connection, statement: str, generation: Generation, values: Mapping[str, Any]) -> Sequence[Any]:
-    named = _named(statement, generation, values)
+    given = {"builder": generation.builder, "model": generation.model, **values}
+    named = {name: value for name, value in given.items() if f":{name}" in statement}
     lists: list[BindParameter[Any]] = [
         bindparam(name, expanding=True) for name, value in named.items() if isinstance(value, list)
     ]
     rows: Sequence[Any] = connection.execute(text(statement).bindparams(*lists), named).all()
     return rows
-
-
-def _named(statement: str, generation: Generation, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that the statement names."""
-    given = {"builder": generation.builder, "model": generation.model, **values}
-    return {name: value for name, value in given.items() if f":{name}" in statement}

@@ -49,12 +49,11 @@ class SqlGenerations(Part):
 
     async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
         query = select(*_COLUMNS).order_by(*_ORDER)
-        return await self._database.read(
-            lambda connection: _all(connection, query if kind is None else query.where(table.c.kind == kind.value))
-        )
+        query = query if kind is None else query.where(table.c.kind == kind.value)
+        return await self._database.read(lambda connection: read_all(connection, query))
 
     async def written(self, kind: IndexKind) -> Sequence[Generation]:
-        return await self._database.read(lambda connection: _all(connection, written_of(kind)))
+        return await self._database.read(lambda connection: read_all(connection, written_of(kind)))
 
     async def begin(self, generation: Generation) -> Generation:
         now = self._clock.now()
@@ -88,13 +87,12 @@ def written_of(kind: IndexKind) -> Select[tuple[object, ...]]:
     return select(*_COLUMNS).where(table.c.kind == kind.value, table.c.status != RETIRED).order_by(*_ORDER)
 
 
-def from_row(row: RowMapping) -> Generation:
-    """A generation as its row has it."""
+def _from_row(row: RowMapping) -> Generation:
     return Generation(**{**row, "kind": IndexKind(row["kind"])})
 
 
-def _all(connection: Connection, query: Select[tuple[object, ...]]) -> list[Generation]:
-    return [from_row(row) for row in connection.execute(query).mappings()]
+def read_all(connection: Connection, query: Select[tuple[object, ...]]) -> list[Generation]:
+    return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def _this(kind: IndexKind, name: str) -> ColumnElement[bool]:
@@ -102,18 +100,18 @@ def _this(kind: IndexKind, name: str) -> ColumnElement[bool]:
 
 
 def _one(connection: Connection, kind: IndexKind, name: str) -> Generation:
-    return from_row(connection.execute(select(*_COLUMNS).where(_this(kind, name))).mappings().one())
+    return _from_row(connection.execute(select(*_COLUMNS).where(_this(kind, name))).mappings().one())
 
 
 def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
     row = connection.execute(select(*_COLUMNS).where(table.c.serving == kind.value)).mappings().one_or_none()
-    return None if row is None else from_row(row)
+    return None if row is None else _from_row(row)
 
 
 def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
     """All of a kind, by name, for a change."""
     query = select(*_COLUMNS).where(table.c.kind == kind.value).order_by(table.c.name).with_for_update()
-    return {item.name: item for item in _all(connection, query)}
+    return {item.name: item for item in read_all(connection, query)}
 
 
 def _known(connection: Connection, kind: IndexKind, name: str) -> tuple[Generation, dict[str, Generation]]:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, select, text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, database_now, is_sqlite
-from openbrain.adapters.sql.indexes.generations import from_row, written_of
+from openbrain.adapters.sql.indexes.generations import read_all, written_of
 from openbrain.adapters.sql.schema.tables import index_writers as table
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
@@ -43,8 +43,7 @@ class SqlIndexWriters:
 
 def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
     # Shared with other writers, and never held together with a change of the generations.
-    rows = connection.execute(written_of(kind).with_for_update(read=True)).mappings()
-    written = [from_row(item) for item in rows]
+    written = read_all(connection, written_of(kind).with_for_update(read=True))
     names = orjson.dumps(sorted(item.name for item in written)).decode()
     connection.execute(_CONFIRM_SQLITE if is_sqlite(connection) else _CONFIRM_MARIADB, {**row, "names": names})
     return written

@@ -42,10 +42,8 @@ class RecentRows:
     def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
         """Drop rows that have moved on."""
         for memory_id, row in kept.items():
-            if (current := now.get(memory_id)) is None or (current.revision, current.updated_at) != (
-                row.revision,
-                row.updated_at,
-            ):
+            current = now.get(memory_id)
+            if current is None or (current.revision, current.updated_at) != (row.revision, row.updated_at):
                 self._rows.pop(memory_id, None)
 
 
@@ -54,9 +52,8 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
         statement = _STANDING.format(these=slots(connection, len(some)))
-        for memory_id, revision, version, updated_at, high in connection.exec_driver_sql(
-            statement, tuple(some)
-        ).fetchall():
+        standing = connection.exec_driver_sql(statement, tuple(some)).fetchall()
+        for memory_id, revision, version, updated_at, high in standing:
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
                 # With one passage there is nothing beyond it to remove, as with none: the row is as good as it was.

@@ -56,5 +56,4 @@ def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
 
 
 def json_text(value: object) -> str:
-    """Compact JSON."""
     return orjson.dumps(value).decode()

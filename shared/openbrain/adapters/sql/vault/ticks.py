@@ -104,11 +104,8 @@ def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) 
 def _hold(connection: Connection, tick_id: str, holder: str, now: int, until: int) -> Tick | None:
     pending = table.c.state == TickState.PENDING.value
     free = or_(pending, table.c.held_until <= now, table.c.holder == holder)
-    row = (
-        connection.execute(select(*_WHOLE).where(table.c.id == tick_id, _OPEN, free).with_for_update())
-        .mappings()
-        .first()
-    )
+    query = select(*_WHOLE).where(table.c.id == tick_id, _OPEN, free).with_for_update()
+    row = connection.execute(query).mappings().first()
     if row is None:
         return None
     started = row["started_at"] or now

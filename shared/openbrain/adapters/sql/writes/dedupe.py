@@ -44,7 +44,6 @@ def stands_for(connection: Connection, holder: Memory, offered: Memory, now: int
 
 
 def release(connection: Connection, ids: Sequence[str]) -> None:
-    """Release the keys of these memories."""
     connection.execute(update(memories).where(memories.c.id.in_(ids)).values(dedupe_key=None))
 
 

@@ -1,14 +1,12 @@
 """Idempotency keys: the caller's own word for "this is the same request again"."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.tables import idempotency_keys
 from openbrain.adapters.sql.schema.tables import idempotency_keys as keys
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.domain.errors import Conflict
@@ -53,7 +51,7 @@ class Claims:
                 answered |= _conflict(index) if holder[3] != row[3] else {}
                 repeats |= {index: self._mine[holder[2]]} if holder[3] == row[3] else {}
             elif holder[4] <= self._journal.now or holder[2] not in known:
-                self._move(row, row)
+                self._renew(row)
                 held[row[:2]] = row
             # Of an erased memory nothing is known any more: the key alone says that it is the same.
             elif holder[3] not in ("", row[3]):
@@ -84,11 +82,11 @@ class Claims:
         claimed = self._connection.execute(select(keys).where(or_(*one_workspace)))
         return {(row.workspace_id, row.key_hash): tuple(row) for row in claimed}
 
-    def _move(self, row: _Row, to: _Row) -> None:
+    def _renew(self, row: _Row) -> None:
         """A key past its time, or of a memory that is no more, is free."""
         here = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1])
-        values: dict[str, Any] = {"memory_id": to[2], "content_hash": to[3], "expires_at": to[4]}
-        self._connection.execute(update(keys).where(here).values(values))
+        renewed = update(keys).where(here).values(memory_id=row[2], content_hash=row[3], expires_at=row[4])
+        self._connection.execute(renewed)
 
 
 def _row(write: Write) -> _Row:
@@ -103,13 +101,12 @@ def _conflict(index: int) -> dict[int, Outcome]:
 
 
 def blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
-    keys = idempotency_keys.c
     key_hashes: list[str] = []
     for some in chunks(ids):
-        mine = and_(keys.workspace_id == workspace_id, keys.memory_id.in_(some))
-        key_hashes += connection.scalars(select(keys.key_hash).where(mine))
+        mine = and_(keys.c.workspace_id == workspace_id, keys.c.memory_id.in_(some))
+        key_hashes += connection.scalars(select(keys.c.key_hash).where(mine))
     for some in chunks(sorted(key_hashes)):
         # By the primary key: a walk through the workspace's keys must lock nobody out.
-        those = and_(keys.workspace_id == workspace_id, keys.key_hash.in_(some))
-        connection.execute(update(idempotency_keys).where(those).values(content_hash=""))
+        those = and_(keys.c.workspace_id == workspace_id, keys.c.key_hash.in_(some))
+        connection.execute(update(keys).where(those).values(content_hash=""))
     return key_hashes

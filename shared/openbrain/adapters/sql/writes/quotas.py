@@ -181,12 +181,10 @@ def begin(connection: Connection, workspace_id: str, counted: Usage, now: int) -
 
 
 def stop(connection: Connection, workspace_id: str) -> None:
-    """Remove the quota of a workspace."""
     connection.execute(delete(workspace_usage).where(workspace_usage.c.workspace_id == workspace_id))
 
 
 def size(memory: Memory) -> int:
-    """Bytes of its content."""
     return len(memory.content.encode())
 
 

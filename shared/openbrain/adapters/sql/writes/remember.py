@@ -1,6 +1,6 @@
 """One batch of writes inside one transaction, in order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from sqlalchemy import Connection
@@ -89,8 +89,7 @@ class Additions:
         self._journal.created(write.memory, write.origin)
         return Outcome(Status.CREATED, write.memory)
 
-    def _standing(self, indexes: Iterable[int]) -> dict[int, Outcome]:
-        indexes = list(indexes)
+    def _standing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
         by_key = locked_reads.holders(self._connection, [key for index in indexes if (key := self._keys[index])])
         by_id = locked_reads.by_id(self._connection, [self._writes[index].memory.id for index in indexes])
         done: dict[int, Outcome] = {}

@@ -128,7 +128,6 @@ class _Own:
         return known
 
     def drop(self) -> None:
-        """Close it."""
         if self._connection is not None:
             with contextlib.suppress(SQLAlchemyError):
                 self._connection.close()
