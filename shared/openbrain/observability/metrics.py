@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 from opentelemetry import trace
@@ -35,6 +35,8 @@ REGISTRY = CollectorRegistry()
 PlatformCollector(registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
+_counter, _gauge = partial(Counter, registry=REGISTRY), partial(Gauge, registry=REGISTRY)
+_histogram = partial(Histogram, registry=REGISTRY)
 
 
 def begin_at_zero(counter: Counter, *labels: Iterable[str]) -> None:
@@ -43,202 +45,146 @@ def begin_at_zero(counter: Counter, *labels: Iterable[str]) -> None:
         counter.labels(*values)
 
 
-STREAM_ENTRIES = Counter(
+STREAM_ENTRIES = _counter(
     "openbrain_stream_entries",
     "Entries by what became of them: handled, failed (an attempt), parked, dead, abandoned, taken (again), "
     "released, lost (their lease).",
     ("stream", "group", "outcome"),
-    registry=REGISTRY,
 )
-SIGNALS_RAISED = Counter(
+SIGNALS_RAISED = _counter(
     "openbrain_signals_raised",
     "Raises by severity and by what became of them: created, merged, grouped, duplicate, expired, refused.",
     ("severity", "status"),
-    registry=REGISTRY,
 )
-SIGNALS_MOVED = Counter(
+SIGNALS_MOVED = _counter(
     "openbrain_signals_moved",
     "Signals and halts that time moved: escalated, lowered, resolved, expired, tombstoned, halts_expired.",
     ("step",),
-    registry=REGISTRY,
 )
-WEBHOOK_POSTS = Counter(
+WEBHOOK_POSTS = _counter(
     "openbrain_webhook_posts",
     "Posts to webhooks by what became of them: delivered, failed (an attempt), dead.",
     ("outcome",),
-    registry=REGISTRY,
 )
 begin_at_zero(WEBHOOK_POSTS, ("delivered", "failed", "dead"))
-STANDING_MATCHES = Counter(
+STANDING_MATCHES = _counter(
     "openbrain_standing_matches",
     "Matches of standing queries by what became of them: delivered, withdrawn.",
     ("outcome",),
-    registry=REGISTRY,
 )
-STANDING_SECONDS = Histogram(
+STANDING_SECONDS = _histogram(
     "openbrain_standing_seconds",
     "Seconds from a memory's last change to the delivery of its matches.",
     buckets=(0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300),
-    registry=REGISTRY,
 )
-TICKS = Counter(
+TICKS = _counter(
     "openbrain_ticks",
     "Ticks of vaults by what became of them: completed, dry_run, failed, put_off (and tried again).",
     ("outcome",),
-    registry=REGISTRY,
 )
-TICK_SECONDS = Histogram(
+TICK_SECONDS = _histogram(
     "openbrain_tick_seconds",
     "How long a tick took, its model included.",
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
-    registry=REGISTRY,
 )
-STREAM_HANDLER_SECONDS = Histogram(
+STREAM_HANDLER_SECONDS = _histogram(
     "openbrain_stream_handler_seconds",
     "How long the handler took for a batch.",
     ("stream", "group"),
     buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
-    registry=REGISTRY,
 )
-STREAM_BATCH_ENTRIES = Histogram(
-    "openbrain_stream_batch_entries",
-    "Entries in a batch.",
-    ("stream", "group"),
-    buckets=(1, 4, 16, 64, 256, 1000),
-    registry=REGISTRY,
+STREAM_BATCH_ENTRIES = _histogram(
+    "openbrain_stream_batch_entries", "Entries in a batch.", ("stream", "group"), buckets=(1, 4, 16, 64, 256, 1000)
 )
-STREAM_BREAKER_OPEN = Gauge(
-    "openbrain_stream_breaker_open", "1 while a dependency of the service is down.", ("group",), registry=REGISTRY
+STREAM_BREAKER_OPEN = _gauge(
+    "openbrain_stream_breaker_open", "1 while a dependency of the service is down.", ("group",)
 )
-STREAM_STOPPED = Gauge(
-    "openbrain_stream_stopped",
-    "1 while the reader is stopped because most entries fail.",
-    ("stream", "group"),
-    registry=REGISTRY,
+STREAM_STOPPED = _gauge(
+    "openbrain_stream_stopped", "1 while the reader is stopped because most entries fail.", ("stream", "group")
 )
-STREAM_LAG = Gauge(
-    "openbrain_stream_lag", "Entries that the group was not given yet.", ("stream", "group"), registry=REGISTRY
+STREAM_LAG = _gauge("openbrain_stream_lag", "Entries that the group was not given yet.", ("stream", "group"))
+STREAM_PENDING = _gauge("openbrain_stream_pending", "Entries in hand or parked.", ("stream", "group"))
+STREAM_PARKED = _gauge("openbrain_stream_parked", "Entries that wait for another attempt.", ("stream", "group"))
+STREAM_CONSUMERS = _gauge("openbrain_stream_consumers", "Consumers of the group.", ("stream", "group"))
+STREAM_OLDEST_SECONDS = _gauge(
+    "openbrain_stream_oldest_pending_seconds", "Age of the oldest entry that is not acknowledged.", ("stream", "group")
 )
-STREAM_PENDING = Gauge("openbrain_stream_pending", "Entries in hand or parked.", ("stream", "group"), registry=REGISTRY)
-STREAM_PARKED = Gauge(
-    "openbrain_stream_parked", "Entries that wait for another attempt.", ("stream", "group"), registry=REGISTRY
-)
-STREAM_CONSUMERS = Gauge(
-    "openbrain_stream_consumers", "Consumers of the group.", ("stream", "group"), registry=REGISTRY
-)
-STREAM_OLDEST_SECONDS = Gauge(
-    "openbrain_stream_oldest_pending_seconds",
-    "Age of the oldest entry that is not acknowledged.",
-    ("stream", "group"),
-    registry=REGISTRY,
-)
-STREAM_UNDELIVERED_SECONDS = Gauge(
+STREAM_UNDELIVERED_SECONDS = _gauge(
     "openbrain_stream_oldest_undelivered_seconds",
     "Age of the oldest entry that the group was not given yet.",
     ("stream", "group"),
-    registry=REGISTRY,
 )
-STREAM_DEAD_LETTERS = Gauge(
-    "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
-)
-STREAM_DEAD_LETTERS_FILLED = Gauge(
+STREAM_DEAD_LETTERS = _gauge("openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"))
+STREAM_DEAD_LETTERS_FILLED = _gauge(
     "openbrain_stream_dead_letters_filled",
     "Of the time or space that dead letters have, what is used up: at 0.8 there is an alarm, at 1 the oldest go.",
     ("stream", "group"),
-    registry=REGISTRY,
 )
-STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
-STREAM_MEMORY_SHARE = Gauge(
-    "openbrain_stream_memory_share", "Of the stream server's memory limit, what is used.", registry=REGISTRY
-)
-OUTBOX_WAITING = Gauge(
-    "openbrain_outbox_waiting", "Events that wait to be published; where they are few, at most.", registry=REGISTRY
-)
-OUTBOX_OLDEST_SECONDS = Gauge(
-    "openbrain_outbox_oldest_seconds", "Age of the oldest event that waits to be published.", registry=REGISTRY
-)
-INDEXED_SECONDS = Histogram(
+STREAM_LENGTH = _gauge("openbrain_stream_length", "Entries in the stream.", ("stream",))
+STREAM_MEMORY_SHARE = _gauge("openbrain_stream_memory_share", "Of the stream server's memory limit, what is used.")
+OUTBOX_WAITING = _gauge("openbrain_outbox_waiting", "Events that wait to be published; where they are few, at most.")
+OUTBOX_OLDEST_SECONDS = _gauge("openbrain_outbox_oldest_seconds", "Age of the oldest event that waits to be published.")
+INDEXED_SECONDS = _histogram(
     "openbrain_indexed_seconds",
     "From the commit of a change (index vector: of its vectors) until an index shows it.",
     ("index",),
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
-    registry=REGISTRY,
 )
-EMBEDDER_INPUTS = Counter(
+EMBEDDER_INPUTS = _counter(
     "openbrain_embedder_inputs",
     "Model inputs by where their vectors came from: known (embedded before), model, refused (by the model).",
     ("source",),
-    registry=REGISTRY,
 )
-EMBEDDER_CHARACTERS = Counter(
-    "openbrain_embedder_characters", "Characters that the model was given.", registry=REGISTRY
-)
-RECALL_SECONDS = Histogram(
+EMBEDDER_CHARACTERS = _counter("openbrain_embedder_characters", "Characters that the model was given.")
+RECALL_SECONDS = _histogram(
     "openbrain_recall_phase_seconds",
     "How long a part of a recall took, for all questions of a request: search (both indexes, the question embedded), "
     "compare (token states, neighbours), verify (against the database).",
     ("phase",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3),
-    registry=REGISTRY,
 )
-RECALL_DEGRADED = Counter(
-    "openbrain_recall_degraded",
-    "Recalls that were answered without a part: text, vectors.",
-    ("index",),
-    registry=REGISTRY,
+RECALL_DEGRADED = _counter(
+    "openbrain_recall_degraded", "Recalls that were answered without a part: text, vectors.", ("index",)
 )
 begin_at_zero(RECALL_DEGRADED, ("text", "vectors"))
-SIGNALS_UNACKNOWLEDGED = Gauge(
+SIGNALS_UNACKNOWLEDGED = _gauge(
     "openbrain_signals_unacknowledged",
     "Critical and nuclear signals that nobody acknowledged, of workspaces that have any.",
     ("workspace",),
-    registry=REGISTRY,
 )
-TICK_COMPLETED = Gauge(
+TICK_COMPLETED = _gauge(
     "openbrain_tick_completed_timestamp_seconds",
     "When a tick last completed, by the workspace of a vault, in seconds since 1970.",
     ("workspace",),
-    registry=REGISTRY,
 )
-BACKLOG_FULL = Gauge(
-    "openbrain_backlog_full", "1 while writes are refused because too much waits behind them.", registry=REGISTRY
-)
-RECALLS_UNRECORDED = Counter(
-    "openbrain_recalls_unrecorded", "Answered recalls whose record was given up.", registry=REGISTRY
-)
-API_REQUESTS = Counter(
-    "openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"), registry=REGISTRY
-)
-API_SECONDS = Histogram(
+BACKLOG_FULL = _gauge("openbrain_backlog_full", "1 while writes are refused because too much waits behind them.")
+RECALLS_UNRECORDED = _counter("openbrain_recalls_unrecorded", "Answered recalls whose record was given up.")
+API_REQUESTS = _counter("openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"))
+API_SECONDS = _histogram(
     "openbrain_api_request_seconds",
     "How long an answer took.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
-    registry=REGISTRY,
 )
-HTTP_REFUSED = Counter(
+HTTP_REFUSED = _counter(
     "openbrain_http_refused",
     "Connections ended before a request was whole, by status: 400 no HTTP, 408 too slow, 431 too large a head, "
     "503 too many.",
     ("status",),
-    registry=REGISTRY,
 )
-API_RATES_SHARED = Gauge(
+API_RATES_SHARED = _gauge(
     "openbrain_api_rate_limits_shared",
     "1 while rate limits count for all replicas together, 0 while each counts by itself.",
-    registry=REGISTRY,
 )
 
-RECONCILE_DIFFERENCES = Counter(
+RECONCILE_DIFFERENCES = _counter(
     "openbrain_reconcile_differences",
     "Memories that an index held otherwise than the truth, by how.",
     ("index", "fault"),
-    registry=REGISTRY,
 )
-RECONCILE_COMPLETED = Gauge(
+RECONCILE_COMPLETED = _gauge(
     "openbrain_reconcile_completed_timestamp_seconds",
     "When every index was last held against the truth, in seconds since 1970.",
-    registry=REGISTRY,
 )
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for
