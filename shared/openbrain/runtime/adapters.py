@@ -1,4 +1,4 @@
-"""Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
+"""Settings to adapters, where more than the container asks for them. Nothing connects before it is used."""
 
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
@@ -8,14 +8,10 @@ from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.content import ContentPolicy, Detector, PersonalDataRules
-from openbrain.ports.http import Poster, Prober
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.models import Embedder, Reasoner, TokenEncoder
+from openbrain.ports.models import Embedder, Reasoner
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.tenants import Rates
-from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.settings import Settings
-from openbrain.usecases.backpressure import Pressure
 
 EMBEDDED = "embedded"
 
@@ -159,17 +155,6 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
 
 
-def token_encoder(settings: Settings, first: Embedder) -> TokenEncoder | None:
-    """The embedded MiniLM for token states, which is `first` where that is one."""
-    from openbrain.adapters.embedding.minilm import MiniLM, available
-
-    if not settings.embedding.token_states:
-        return None
-    if isinstance(first, MiniLM):
-        return first
-    return MiniLM(threads=settings.embedding.threads) if available() else None
-
-
 def model_name(settings: Settings, name: str = "") -> str:
     """The name that is kept with a model's vectors, for one that people may write in several ways; '' as above."""
     from openbrain.adapters.embedding.embedded_models import by_full_name, embedded_model
@@ -178,32 +163,6 @@ def model_name(settings: Settings, name: str = "") -> str:
     wanted = name or settings.embedding.model
     embedded = embedded_model(wanted) if settings.embedding.url == EMBEDDED else by_full_name(wanted)
     return server_name(wanted) if embedded is None else embedded.full_name
-
-
-def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
-    """The counter of requests: this process, or Redis for all replicas."""
-    if in_process:
-        from openbrain.adapters.local.rates import LocalRates
-
-        return LocalRates(clock)
-    from openbrain.adapters.redis.rates import RedisRates
-
-    return RedisRates(settings.streams, clock)
-
-
-def pressure(settings: Settings, store: Store) -> Pressure:
-    """Back-pressure: it refuses writes while too much waits behind them."""
-    from openbrain.streams.redis.memory import StreamMemory
-
-    memory = StreamMemory(settings.streams)
-    return Pressure(
-        store.outbox,
-        memory,
-        outbox_limit=settings.housekeeping.outbox_limit,
-        memory_share=settings.streams.memory_share,
-        disk=disk_space(settings).shortage,
-        close=memory.close,
-    )
 
 
 def disk_space(settings: Settings) -> DiskSpace:
@@ -234,20 +193,6 @@ def need_room(settings: Settings) -> Callable[[int], None]:
     return disk_space(settings).for_index
 
 
-def stream_admin(settings: Settings) -> StreamAdmin:
-    """The stream server as operators see it."""
-    from openbrain.streams.operating.administration import RedisStreams
-
-    return RedisStreams(settings.streams)
-
-
-def broadcast_stream(settings: Settings) -> BroadcastStream:
-    """The broadcasts as they come."""
-    from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
-
-    return RedisBroadcastStream(settings.streams)
-
-
 def text_name(settings: Settings) -> str:
     """The first full-text generation."""
     return f"{settings.streams.prefix}{settings.text.index}-text-1"
@@ -256,31 +201,6 @@ def text_name(settings: Settings) -> str:
 def vector_name(settings: Settings) -> str:
     """The first part of a vector generation's name; the model's key follows."""
     return f"{settings.streams.prefix}{settings.vectors.collection}-vectors"
-
-
-def wake(settings: Settings, *, in_process: bool) -> Wake:
-    """The wake-up of the relay by a commit: within this process, or by a hint through Redis."""
-    if in_process:
-        from openbrain.adapters.local.wake import LocalWake
-
-        return LocalWake()
-    from openbrain.streams.publishing.wake import RedisWake
-
-    return RedisWake(settings.streams)
-
-
-def poster(settings: Settings, clock: Clock) -> Poster:
-    """The client that posts to webhooks."""
-    from openbrain.adapters.network.webhook_poster import HttpPoster
-
-    return HttpPoster(settings.webhooks, clock)
-
-
-def reasoner(settings: Settings) -> Reasoner | None:
-    """The model that ticks ask; None where there is none, and ticks are deterministic."""
-    from openbrain.settings.reasoner import NONE
-
-    return None if settings.reasoner.url == NONE else chat_reasoner(settings)
 
 
 def chat_reasoner(settings: Settings) -> Reasoner:
@@ -299,12 +219,3 @@ def chat_reasoner(settings: Settings) -> Reasoner:
         form=chosen.answer,
         verify_tls=chosen.verify_tls,
     )
-
-
-def prober(settings: Settings) -> Prober:
-    """The client for declared probes."""
-    from openbrain.adapters.network.probes import Probes, checked_address
-
-    for address in settings.vaults.probes.values():
-        checked_address(address)
-    return Probes()

@@ -1,4 +1,4 @@
-"""The adapters of one process, made when first asked for and closed together."""
+"""The adapters of one process, made when first asked for and closed together. Nothing connects before it is used."""
 
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -82,39 +82,84 @@ class Container:
     @cached_property
     def token_encoder(self) -> TokenEncoder | None:
         """The embedded model that gives token states; None where they are switched off, or it does not run here."""
-        return adapters.token_encoder(self.settings, self.embedder)
+        from openbrain.adapters.embedding.minilm import MiniLM, available
+
+        first = self.embedder
+        if not self.settings.embedding.token_states:
+            return None
+        if isinstance(first, MiniLM):
+            return first
+        return MiniLM(threads=self.settings.embedding.threads) if available() else None
 
     @cached_property
     def wake(self) -> Wake:
-        return adapters.wake(self.settings, in_process=self.shared)
+        """The wake-up of the relay by a commit: within this process, or by a hint through Redis."""
+        if self.shared:
+            from openbrain.adapters.local.wake import LocalWake
+
+            return LocalWake()
+        from openbrain.streams.publishing.wake import RedisWake
+
+        return RedisWake(self.settings.streams)
 
     @cached_property
     def pressure(self) -> Pressure:
-        return adapters.pressure(self.settings, self.store)
+        from openbrain.streams.redis.memory import StreamMemory
+
+        memory = StreamMemory(self.settings.streams)
+        return Pressure(
+            self.store.outbox,
+            memory,
+            outbox_limit=self.settings.housekeeping.outbox_limit,
+            memory_share=self.settings.streams.memory_share,
+            disk=adapters.disk_space(self.settings).shortage,
+            close=memory.close,
+        )
 
     @cached_property
     def rates(self) -> Rates:
-        return adapters.rates(self.settings, self.clock, in_process=self.shared)
+        """The counter of requests: this process, or Redis for all replicas."""
+        if self.shared:
+            from openbrain.adapters.local.rates import LocalRates
+
+            return LocalRates(self.clock)
+        from openbrain.adapters.redis.rates import RedisRates
+
+        return RedisRates(self.settings.streams, self.clock)
 
     @cached_property
     def streams(self) -> StreamAdmin:
-        return adapters.stream_admin(self.settings)
+        from openbrain.streams.operating.administration import RedisStreams
+
+        return RedisStreams(self.settings.streams)
 
     @cached_property
     def poster(self) -> Poster:
-        return adapters.poster(self.settings, self.clock)
+        from openbrain.adapters.network.webhook_poster import HttpPoster
+
+        return HttpPoster(self.settings.webhooks, self.clock)
 
     @cached_property
     def reasoner(self) -> Reasoner | None:
-        return adapters.reasoner(self.settings)
+        """The model that ticks ask; None where there is none, and ticks are deterministic."""
+        from openbrain.settings.reasoner import NONE
+
+        return None if self.settings.reasoner.url == NONE else adapters.chat_reasoner(self.settings)
 
     @cached_property
     def prober(self) -> Prober:
-        return adapters.prober(self.settings)
+        """The client for declared probes."""
+        from openbrain.adapters.network.probes import Probes, checked_address
+
+        for address in self.settings.vaults.probes.values():
+            checked_address(address)
+        return Probes()
 
     @cached_property
     def broadcast_stream(self) -> BroadcastStream:
-        return adapters.broadcast_stream(self.settings)
+        from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
+
+        return RedisBroadcastStream(self.settings.streams)
 
     @cached_property
     def text_generation(self) -> LazyReady[Generation]:
