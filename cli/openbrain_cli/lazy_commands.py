@@ -28,7 +28,7 @@ class Later(TyperCommand):
     def load(self) -> Any:
         """The command: of a function, or of a typer app with commands of its own."""
         module, _, name = self._target.partition(":")
-        target = getattr(import_module(module), name)
+        target = getattr(import_module(f"openbrain_cli.{module}"), name)
         if not isinstance(target, typer.Typer):
             alone = new_app()
             alone.command(self.name)(target)
@@ -37,7 +37,7 @@ class Later(TyperCommand):
 
 
 def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[TyperGroup]:
-    """A group of these commands: section of the help -> name -> (module:function, what it does)."""
+    """A group of these commands: section of the help -> name -> (module of this package:function, what it does)."""
 
     class Group(SuggestingGroup):
         def __init__(self, **attributes: Any) -> None:
