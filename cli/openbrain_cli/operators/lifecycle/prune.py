@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.operators.lifecycle.selected import Detach, DryRun, Selected, Yes, days, ended, report
+from openbrain_cli.operators.lifecycle.selected import Mode, Selected, carried_out, days, report
 from openbrain_cli.operators.operations import OperationId, failed, followed
-from openbrain_cli.options import AsJson, Connection, given
+from openbrain_cli.options import AsJson, Connection, Org, Project, given
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ UnrecalledFor = Annotated[
 )
 def prune(
     *,
+    mode: Mode,
     to: Connection,
     selected: Selected,
     max_effective_confidence: MaxEffective = None,
@@ -44,10 +45,6 @@ def prune(
     min_confidence: MinConfidence = None,
     min_effective_confidence: MinEffective = None,
     unrecalled_for: UnrecalledFor = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    detach: Detach = False,
-    json: AsJson = False,
 ) -> None:
     """Archive what is not sure enough, old, or of no use: all that meets every limit given.
 
@@ -61,13 +58,8 @@ def prune(
         min_effective_confidence=min_effective_confidence,
         unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for else None,
     )
-    looks = dry_run or not yes
-
-    async def work(brain: "OpenBrain") -> "OperationAnswer":
-        return await ended(brain, await brain.prune(dry_run=looks, **how), wait=not detach)
-
-    operation = to.ask(work)
-    as_json(operation) if json else report(operation, dry_run=looks)
+    operation = carried_out(to, lambda brain: brain.prune(dry_run=mode.looks, **how), detach=mode.detach)
+    as_json(operation) if mode.json else report(operation, dry_run=mode.looks)
 
 
 _UNDONE = {
@@ -95,8 +87,6 @@ def undo(operation_id: OperationId, to: Connection, json: AsJson = False) -> Non
 
 
 Days = Annotated[int, typer.Option("--days", min=1, help="Found by no recall for so many days, and as old.")]
-Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
-Project = Annotated[str | None, typer.Option("--project", help="Project.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 
 
@@ -117,7 +107,7 @@ def review(
     if json:
         as_json(unused)
     elif unused.memories:
-        rendering.listed(unused.memories, scored=False, folded={})
+        rendering.listed(unused.memories)
         say(f"archive what is like these: openbrain prune --unrecalled-for {days}d")
     else:
         say("nothing is old and unused here")

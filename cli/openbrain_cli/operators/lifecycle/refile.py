@@ -1,18 +1,14 @@
 """refile and backfill-org: many memories filed elsewhere."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.operators.lifecycle.selected import Detach, Selected, ended, report
+from openbrain_cli.operators.lifecycle.selected import Detach, Selected, carried_out, report
 from openbrain_cli.options import AsJson, Connection, given
 from openbrain_cli.output import as_json, say
-
-if TYPE_CHECKING:
-    from openbrain.client import OpenBrain
-    from openbrain.contract.admin.operations import OperationAnswer
 
 ToOrg = Annotated[str | None, typer.Option("--to-org", help="The org; '' for none.")]
 ToProject = Annotated[str | None, typer.Option("--to-project", help="The project; '' for none.")]
@@ -52,11 +48,7 @@ def refile(
     place = given(to_org=to_org, to_project=to_project, to_memory_scope=to_scope, to_agent_id=to_agent)
     if not place or not which:
         raise Invalid("", "say which memories (--project, --org, --tag …) and where to (--to-project, --to-org …)")
-
-    async def work(brain: "OpenBrain") -> "OperationAnswer":
-        return await ended(brain, await brain.refile(dry_run=dry_run, **place, **which), wait=not detach)
-
-    operation = to.ask(work)
+    operation = carried_out(to, lambda brain: brain.refile(dry_run=dry_run, **place, **which), detach=detach)
     as_json(operation) if json else report(operation, dry_run=dry_run, words=_MOVED, hint=_HINT)
 
 
@@ -81,11 +73,7 @@ def backfill_org(
     it back. Needs an admin's key.
     """
     which = selected.filters() | given(orgs=dict(_pair(item) for item in mapped or ()) or None, to_org=to_org)
-
-    async def work(brain: "OpenBrain") -> "OperationAnswer":
-        return await ended(brain, await brain.backfill_org(dry_run=dry_run, **which), wait=not detach)
-
-    operation = to.ask(work)
+    operation = carried_out(to, lambda brain: brain.backfill_org(dry_run=dry_run, **which), detach=detach)
     if json:
         as_json(operation)
         return

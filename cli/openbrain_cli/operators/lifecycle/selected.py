@@ -1,15 +1,15 @@
 """Options and report shared by the commands of lifecycle jobs."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import Kinds, Org, Project, Sources, Tags, given
+from openbrain_cli.options import AsJson, Connection, Kinds, Org, Project, Sources, Tags, given
 from openbrain_cli.output import say, show, table
 
 if TYPE_CHECKING:
@@ -35,22 +35,31 @@ class Selected:
     org: Org = None
     project: Project = None
     type: Kinds = None
-    agent: Authors = None
-    tag: Tags = None
+    agent_id: Authors = None
+    tags: Tags = None
     source: Sources = None
     older_than: OlderThan = ""
 
     def filters(self) -> dict[str, Any]:
         """The filters for the client. Never by the org of the environment: what leaves is named."""
-        return given(
-            org=self.org,
-            project=self.project,
-            type=self.type,
-            agent_id=self.agent,
-            tags=self.tag,
-            source=self.source,
-            older_than_days=days("--older-than", self.older_than) if self.older_than else None,
-        )
+        named = asdict(self)
+        span = named.pop("older_than")
+        return given(**named, older_than_days=days("--older-than", span) if span else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """Whether a job only looks, and what is told of it."""
+
+    dry_run: DryRun = False
+    yes: Yes = False
+    detach: Detach = False
+    json: AsJson = False
+
+    @property
+    def looks(self) -> bool:
+        """Whether nothing is to be changed."""
+        return self.dry_run or not self.yes
 
 
 def days(option: str, text: str) -> int:
@@ -61,9 +70,16 @@ def days(option: str, text: str) -> int:
     return int(match["number"]) * _DAYS[match["unit"]]
 
 
-async def ended(brain: "OpenBrain", begun: "LifecycleStarted", *, wait: bool) -> "OperationAnswer":
-    """The operation after its end, unless nobody waits for that."""
-    return await followed(brain, begun.operation.id) if wait else begun.operation
+def carried_out(
+    to: Connection, begin: "Callable[[OpenBrain], Awaitable[LifecycleStarted]]", *, detach: bool
+) -> "OperationAnswer":
+    """Begin a job; its operation after its end, unless nobody waits for that."""
+
+    async def work(brain: "OpenBrain") -> "OperationAnswer":
+        operation = (await begin(brain)).operation
+        return operation if detach else await followed(brain, operation.id)
+
+    return to.ask(work)
 
 
 def report(
@@ -75,8 +91,7 @@ def report(
     hint: str = "nothing was changed: --yes does it",
 ) -> None:
     """Print the counts and the first examples, each with its reason. `words` replaces unclear names of counts."""
-    failed_or_open = operation.status.value != "done"
-    if failed_or_open:
+    if operation.status.value != "done":
         print(f"{operation.id}  {operation.status.value}")
         if operation.finished_at is not None:
             failed(operation)
@@ -91,11 +106,8 @@ def report(
     print(f"{done}, of {operation.done} looked at{stays}")
     examples = result.get("examples") or ()
     if examples:
-        show(
-            table(
-                "memory", "", "why", rows=[(example["id"], example["action"], example["why"]) for example in examples]
-            )
-        )
+        rows = ((example["id"], example["action"], example["why"]) for example in examples)
+        show(table("memory", "", "why", rows=rows))
     if dry_run:
         say(hint)
     elif counts and undoable:
