@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -45,6 +45,8 @@ MinConfidence = Annotated[float | None, typer.Option("--min-confidence", min=0, 
 MaxConfidence = Annotated[
     float | None, typer.Option("--max-confidence", min=0, max=1, help="Only the less sure: at most this.")
 ]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
 
 _FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
@@ -102,17 +104,17 @@ class Speaking(Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowed:
-    """Filters of a recall or a list."""
+    """Filters of a recall or a list, named as the API names them."""
 
     org: Org = None
     project: Project = None
     type: Kinds = None
-    scope: Scopes = None
-    tag: Tags = None
+    include_scopes: Scopes = None
+    tags: Tags = None
     source: Sources = None
     author: Authors = None
     metadata: Metadata = None
-    session: Session = ""
+    session_id: Session = ""
     min_confidence: MinConfidence = None
     max_confidence: MaxConfidence = None
     since: Since = None
@@ -120,21 +122,8 @@ class Narrowed:
 
     def filters(self, default: Profile) -> Any:
         """The filters for the client."""
-        return given(
-            org=self.org or default.org,
-            project=self.project,
-            type=self.type,
-            include_scopes=self.scope,
-            tags=self.tag,
-            source=self.source,
-            author=self.author,
-            metadata=_members(self.metadata or ()),
-            session_id=self.session,
-            min_confidence=self.min_confidence,
-            max_confidence=self.max_confidence,
-            since=self.since,
-            until=self.until,
-        )
+        changed = {"org": self.org or default.org, "metadata": _members(self.metadata or ())}
+        return given(**(asdict(self) | changed))
 
 
 def _members(pairs: Iterable[str]) -> dict[str, str] | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Org, Project, Session, Speaking, given
+from openbrain_cli.options import AsJson, Cursor, Limit, Org, Project, Session, Speaking, given
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ Policy = Annotated[str, typer.Option("--policy", help="Of its memories: expire, 
 Days = Annotated[int | None, typer.Option("--days", min=1, help="After which its memories expire; 7.")]
 Invited = Annotated[list[str] | None, typer.Option("--with", metavar="AGENT", help="May join it; repeatable.")]
 Open = Annotated[bool, typer.Option("--open", help="Only those that have not ended.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
-Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
 Summary = Annotated[str, typer.Option("--summary", help="What was done.")]
 Steps = Annotated[list[str] | None, typer.Option("--next", metavar="STEP", help="To be done next; repeatable.")]
 Blockers = Annotated[list[str] | None, typer.Option("--blocker", help="What is in the way; repeatable.")]

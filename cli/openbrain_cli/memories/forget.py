@@ -54,14 +54,16 @@ def forget(
         return
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
-    memory_id = _whole(to, memory_id, narrowed.session)
+    memory_id = _whole(to, memory_id, narrowed.session_id)
     if erase:
-        _erase(to, memory_id, reason=reason, session=narrowed.session, dry_run=dry_run, yes=yes, wait=wait, json=json)
+        _erase(
+            to, memory_id, reason=reason, session=narrowed.session_id, dry_run=dry_run, yes=yes, wait=wait, json=json
+        )
         return
     if dry_run:
-        _would(to, memory_id, narrowed.session, "forget", json=json)
+        _would(to, memory_id, narrowed.session_id, "forget", json=json)
         return
-    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=narrowed.session, wait=wait))
+    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=narrowed.session_id, wait=wait))
     as_json(ended) if json else print(f"{ended.id}  forgotten")
 
 

@@ -1,7 +1,7 @@
 """remember."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,37 +34,24 @@ Reason = Annotated[str, typer.Option(help="Why, for the history.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filed:
-    """The place of a new memory."""
+    """The place of a new memory, in the fields of the request."""
 
     type: Kind = "observation"
     org: Org = None
     project: Project = None
-    tag: Tags = None
+    tags: Tags = None
     title: Title = None
-    alias: Aliases = None
-    scope: Scope = None
-    session: Session = ""
+    aliases: Aliases = None
+    memory_scope: Scope = None
+    session_id: Session = ""
     confidence: Confidence = None
     expires_in: Hours = None
     supersedes: Supersedes = None
     source: Source = None
 
     def fields(self, default: Profile) -> dict[str, Any]:
-        """The fields of the request."""
-        return given(
-            type=self.type,
-            org=self.org or default.org,
-            project=self.project,
-            tags=self.tag,
-            title=self.title,
-            aliases=self.alias,
-            memory_scope=self.scope,
-            session_id=self.session,
-            confidence=self.confidence,
-            expires_in=self.expires_in,
-            supersedes=self.supersedes,
-            source=self.source,
-        )
+        """Those that were given."""
+        return given(**(asdict(self) | {"org": self.org or default.org}))
 
 
 @command(

@@ -28,9 +28,7 @@ def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None
     """Bring the schema up to date. Several at once are safe: one works, the others wait."""
     from openbrain.adapters.sql.schema import commands
 
-    url = _url(data)
-    if wait:
-        commands.wait(url, wait)
+    url = _url(data, wait)
     before = commands.current(url)
     commands.upgrade(url)
     after = commands.current(url)
@@ -46,9 +44,7 @@ def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
     """Look for what is wrong with the database and its schema; exit code 1 where something is."""
     from openbrain.adapters.sql.schema import commands
 
-    url = _url(data)
-    if wait:
-        commands.wait(url, wait)
+    url = _url(data, wait)
     problems = commands.check(url)
     if json:
         as_json({"revision": commands.current(url), "problems": list(problems)})
@@ -94,7 +90,9 @@ async def _bootstrap_keys(settings: "Settings", *, again: bool) -> dict[str, str
     return made
 
 
-def _url(data: Data) -> str:
+def _url(data: Data, wait: int = 0) -> str:
+    """The database's address, once it answers where `wait` allows seconds for that."""
+    from openbrain.adapters.sql.schema import commands
     from openbrain.adapters.sql.store import EMBEDDED, FILE, store_url
     from openbrain.domain.errors import NotFound
 
@@ -103,4 +101,7 @@ def _url(data: Data) -> str:
         raise NotFound(
             f"there is no database in {settings.data_dir} yet: `openbrain up` makes it, or set OPENBRAIN_TRUTH__URL"
         )
-    return store_url(settings.truth.url, settings.data_dir)
+    url = store_url(settings.truth.url, settings.data_dir)
+    if wait:
+        commands.wait(url, wait)
+    return url

@@ -1,11 +1,12 @@
 """keys: create, list, rotate, revoke."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,15 +39,15 @@ Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Rights of a new key."""
+    """Rights of a new key, in the fields of the request."""
 
-    permission: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
+    permissions: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
     agent_id: KeyAgent = None
-    org: Orgs = None
+    orgs: Orgs = None
     act_as: ActAs = None
     expires_in: Hours = None
     rate_limit: RateLimit = None
-    toolset: Toolsets = None
+    toolsets: Toolsets = None
 
 
 @app.command()
@@ -65,12 +66,10 @@ def create(
     json: AsJson = False,
 ) -> None:
     """Make a key. Its secret is printed once and kept nowhere."""
-    wanted = given(name=name, permissions=grant.permission, agent_id=grant.agent_id, orgs=grant.org)
-    wanted |= given(act_as=grant.act_as, expires_in=grant.expires_in, workspace_id=workspace)
-    wanted |= given(rate_limit=grant.rate_limit, toolsets=_listed(grant.toolset))
-    with _SecretFile(write) as file:
+    wanted = given(name=name, workspace_id=workspace, **(asdict(grant) | {"toolsets": _listed(grant.toolsets)}))
+    with _secret_file(write) as keep:
         made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
-        file.keep(made.key)
+        keep(made.key)
     _tell(made, write, json=json)
 
 
@@ -89,12 +88,12 @@ def rotate(
     json: AsJson = False,
 ) -> None:
     """Replace a key by a new one that may the same. The new secret is printed once and kept nowhere."""
-    with _SecretFile(write) as file:
+    with _secret_file(write) as keep:
         made = to.ask(
             lambda brain: brain.rotate_key(key_id, overlap_s=round(overlap * 3600), workspace_id=workspace),
             admin=bool(workspace),
         )
-        file.keep(made.key)
+        keep(made.key)
     _tell(made, write, json=json)
     if not json:
         say(f"the old key {made.replaces_id} opens until {moment(made.replaced_expires_at)}")
@@ -115,29 +114,23 @@ def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:
     print(f"written to {write}" if write else made.key)
 
 
-class _SecretFile:
-    """A new file for a secret, made before the key is, so that no secret is lost for want of a place."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path.expanduser() if path else None
-        self._kept = False
-
-    def __enter__(self) -> Self:
-        if self._path is not None:
-            try:
-                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            except OSError as error:
-                raise SetupError(f"{self._path} can't be made ({error.strerror}): choose another --write") from None
-        return self
-
-    def keep(self, secret: str) -> None:
-        if self._path is not None:
-            self._path.write_text(f"{secret}\n", encoding="utf-8")
-        self._kept = True
-
-    def __exit__(self, *_: object) -> None:
-        if self._path is not None and not self._kept:
-            self._path.unlink()
+@contextmanager
+def _secret_file(path: Path | None) -> "Iterator[Callable[[str], object]]":
+    """A new file for a secret, made before the key is, so that no secret is lost for want of a place; gone again where
+    none came. Yields what writes it."""
+    if path is None:
+        yield lambda _: None
+        return
+    file = path.expanduser()
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise SetupError(f"{file} can't be made ({error.strerror}): choose another --write") from None
+    try:
+        yield lambda secret: file.write_text(f"{secret}\n", encoding="utf-8")
+    except BaseException:
+        file.unlink()
+        raise
 
 
 @app.command("list")
@@ -180,12 +173,7 @@ def _validity(expires_at: datetime | None) -> str:
 
 @app.command()
 @command("openbrain keys revoke 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
-def revoke(
-    key_id: KeyId,
-    to: Connection,
-    workspace: Workspace = "",
-    json: AsJson = False,
-) -> None:
+def revoke(key_id: KeyId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
     """End a key: within seconds it opens nothing."""
     ended = to.ask(lambda brain: brain.revoke_key(key_id, workspace_id=workspace), admin=bool(workspace))
     as_json(ended) if json else print(f"{ended.id}  revoked")

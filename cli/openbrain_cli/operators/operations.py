@@ -7,7 +7,7 @@ import typer
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Connection, Workspace
+from openbrain_cli.options import AsJson, Connection, Limit, Workspace
 from openbrain_cli.output import as_json, console, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ Kinds = Annotated[list[str] | None, typer.Option("--kind", help="purge, forget .
 Statuses = Annotated[
     list[str] | None, typer.Option("--status", help="queued, running, done, failed, cancelled; repeatable.")
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 
 
 @app.command("list")

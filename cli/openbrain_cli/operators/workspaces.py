@@ -1,6 +1,5 @@
 """workspaces: create, list, change, delete."""
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain.ports.content import Action
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Connection, given
+from openbrain_cli.options import AsJson, Connection, confirmed, given
 from openbrain_cli.output import as_json, day, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -99,9 +98,7 @@ def list_workspaces(to: Connection, json: AsJson = False) -> None:
     """List all workspaces, and what those with a quota hold."""
     workspaces = to.ask(_all, admin=True)
     if json:
-        as_json(
-            {"workspaces": [workspace.model_dump(mode="json") for workspace in workspaces], "count": len(workspaces)}
-        )
+        as_json({"workspaces": workspaces, "count": len(workspaces)})
     elif workspaces:
         show(table("id", "created", "holds", "name", rows=_rows(workspaces)))
     else:
@@ -152,9 +149,7 @@ def delete(
             print(f"{one_line(workspace_id)} holds nothing")
         if dry_run:
             return
-        if not sys.stdin.isatty():
-            raise Invalid("", "this can't be undone and nobody is here to be asked: add --yes")
-        typer.confirm(f"Delete {workspace_id} with all of this?", abort=True, err=True)
+        confirmed(f"Delete {workspace_id} with all of this?")
     ended = to.ask(lambda brain: _deleted(brain, workspace_id), admin=True)
     as_json(ended) if json else print(f"{one_line(workspace_id)}  deleted (operation {ended.id})")
 

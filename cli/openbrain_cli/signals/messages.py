@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Org, Speaking
+from openbrain_cli.options import AsJson, Cursor, Limit, Org, Speaking
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again 
 After = Annotated[int, typer.Option("--after", min=0, help="Those behind this number.")]
 Everything = Annotated[bool, typer.Option("--all", help="Also those that are marked as read.")]
 Mark = Annotated[bool, typer.Option("--mark", help="Mark what is shown as read.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
-Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
 
 
 @app.command()

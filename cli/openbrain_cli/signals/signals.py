@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Org, Project, Since, Speaking, given
+from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, given
 from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
 States = Annotated[list[str] | None, typer.Option("--state", help="active, acknowledged, resolved ...; repeatable.")]
 MinSeverity = Annotated[str | None, typer.Option("--min-severity", help="That one or worse.")]
 FromSource = Annotated[str | None, typer.Option("--source", help="Only from this source.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 After = Annotated[int | None, typer.Option("--after", min=0, help="Also what came behind this number.")]
 Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="End after so long; else with Ctrl-C.")]
 OPEN = ("active", "escalated", "acknowledged")

@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import TryLater
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Speaking, given
+from openbrain_cli.options import AsJson, Limit, Speaking, given
 from openbrain_cli.output import as_json, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again 
 PagePath = Annotated[str, typer.Argument(metavar="PATH", help="In the vault.")]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="All of them must be in the page.")]
 Below = Annotated[str, typer.Option("--path", help="Only below this folder.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.operators.lifecycle.selected import Mode, Selected, carried_out, days, report
 from openbrain_cli.operators.operations import OperationId, failed, followed
-from openbrain_cli.options import AsJson, Connection, Org, Project, given
+from openbrain_cli.options import AsJson, Connection, Limit, Org, Project, given
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ def undo(operation_id: OperationId, to: Connection, json: AsJson = False) -> Non
 
 
 Days = Annotated[int, typer.Option("--days", min=1, help="Found by no recall for so many days, and as old.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 
 
 @command("openbrain review", "openbrain review --days 180 --project shop")

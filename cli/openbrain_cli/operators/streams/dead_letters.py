@@ -11,7 +11,7 @@ import typer
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import AsJson, Connection, confirmed, given
+from openbrain_cli.options import AsJson, Connection, Limit, confirmed, given
 from openbrain_cli.output import as_json, moment, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ Older = Annotated[
     timedelta | None, typer.Option("--older-than", parser=_age, metavar="AGE", help="Such as 15m, 2h, 7d.")
 ]
 Newer = Annotated[timedelta | None, typer.Option("--newer-than", parser=_age, metavar="AGE", help="The same.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
 Cursor = Annotated[str, typer.Option("--cursor", help="The next_cursor of the page before.")]
 Letters = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As `dead list` shows them.")]
 Every = Annotated[bool, typer.Option("--all", help="Every one there is.")]
