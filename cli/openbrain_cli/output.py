@@ -16,17 +16,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def as_json(value: "BaseModel | Any") -> None:
-    """Print JSON with the same care; it reads back as what it was."""
-    _print_json(value, indent=2)
-
-
 def as_json_line(value: "BaseModel | Any") -> None:
     """Print JSON on one line, for output that is read line by line."""
-    _print_json(value)
+    as_json(value, indent=None)
 
 
-def _print_json(value: "BaseModel | Any", indent: int | None = None) -> None:
+def as_json(value: "BaseModel | Any", indent: int | None = 2) -> None:
+    """Print JSON with the same care; it reads back as what it was."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=lambda model: model.model_dump(mode="json"))
     print(escaped(text, _json_escape))
 

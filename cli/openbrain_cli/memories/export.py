@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,7 +100,7 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
     size, export_id = checked.size, checked.header.export_id
     totals = to.ask(lambda brain: _send(brain, path, export_id, size, dry_run=dry_run, quiet=json))
     if json:
-        as_json(totals.as_data())
+        as_json(asdict(totals))
     else:
         for refusal in totals.refusals:
             say(f"refused: line {refusal['line']}: {one_line(refusal['message'])}")

@@ -134,7 +134,7 @@ def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool)
     memory = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
     past = "erased" if what == "erase" else "forgotten"
     text = f"{memory.id}  is {memory.state.value}; would be {past}: {one_line(memory.content)[:200]}"
-    as_json({f"would_{what}": memory.model_dump(mode="json")}) if json else print(text)
+    as_json({f"would_{what}": memory}) if json else print(text)
 
 
 def _forget_matching(

@@ -304,9 +304,4 @@ def _report(planned: "Plan", seen: "Sequence[Seen]", sent: "Sent | None", *, jso
     report.vanished(planned)
     if sent is not None:
         report.refused(sent)
-    _print(report.summary(planned, sent))
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line)
+    print("\n".join(report.summary(planned, sent)))

@@ -10,7 +10,7 @@ from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE
 from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId
-from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
+from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, given
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
@@ -81,16 +81,13 @@ def recall(
     query = " ".join(words or ())
     options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
     options |= {"precision": precision, "min_similarity": min_similarity}
-    if names:
-        options["match"] = "names"
-    if no_fold:
-        options["fold"] = False
-    if around:
-        options["around"] = around
-    if as_of:
-        options["as_of"] = as_of
-    if by_time:
-        options["order"] = "time"
+    options |= given(
+        match="names" if names else None,
+        fold=False if no_fold else None,
+        around=around or None,
+        as_of=as_of,
+        order="time" if by_time else None,
+    )
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
     if from_file is not None:
@@ -103,16 +100,14 @@ def recall(
         say(f"note: {' and '.join(answer.degraded)} did not answer; some of what is there may be missing")
     if json:
         as_json(answer)
-    else:
-        _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True, folded=answer.folded)
-        if answer.around:
-            from openbrain_cli.memories.display import rendering
+        return
+    from openbrain_cli.memories.display import rendering
 
-            rendering.around(answer.around)
-        if answer.explained:
-            from openbrain_cli.memories.display import rendering
-
-            rendering.explained(answer.memories, answer.explained)
+    _print(answer.memories, NOTHING_CLOSE if answer.nothing_close else NOTHING, scored=True, folded=answer.folded)
+    if answer.around:
+        rendering.around(answer.around)
+    if answer.explained:
+        rendering.explained(answer.memories, answer.explained)
 
 
 @command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")
@@ -123,7 +118,7 @@ def list_memories(
     filters = {**narrowed.filters(to.profile), "include_archived": include_archived}
     memories = to.ask(lambda brain: _pages(brain, limit, filters))
     if json:
-        as_json({"memories": [memory.model_dump(mode="json") for memory in memories], "count": len(memories)})
+        as_json({"memories": memories, "count": len(memories)})
     else:
         _print(memories, "there are no memories here yet: openbrain remember ..., or openbrain import")
 
@@ -178,8 +173,7 @@ def show(
 
     memory, links = to.ask(ask_for)
     if json:
-        shown = memory.model_dump(mode="json")
-        as_json({**shown, "related": links.model_dump(mode="json")} if links else memory)
+        as_json({**memory.model_dump(mode="json"), "related": links} if links else memory)
         return
     rendering.detail(memory)
     if memory.history:

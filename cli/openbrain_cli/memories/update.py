@@ -150,8 +150,7 @@ def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJs
     memory = to.ask(ask_for)
     lines = memory.history or ()
     if json:
-        chain = memory.lineage.model_dump(mode="json") if memory.lineage else None
-        as_json({"id": memory.id, "history": [line.model_dump(mode="json") for line in lines], "lineage": chain})
+        as_json({"id": memory.id, "history": lines, "lineage": memory.lineage})
     elif lines:
         rendering.history(lines)
         if memory.lineage:

@@ -139,7 +139,7 @@ def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -
     """List the workspace's keys, without their secrets."""
     response = to.ask(lambda brain: _all(brain, workspace), admin=bool(workspace))
     if json:
-        as_json({"keys": [item.model_dump(mode="json") for item in response], "count": len(response)})
+        as_json({"keys": response, "count": len(response)})
     elif response:
         show(table("created", "state", "key", rows=_rows(response)))
     else:

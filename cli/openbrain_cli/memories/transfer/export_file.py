@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -28,7 +28,6 @@ class Checked:
     """A file that was read through once."""
 
     header: Header
-    lines: int
     size: int
     """Bytes, unpacked."""
     problem: str
@@ -77,9 +76,9 @@ def kind_of(line: bytes) -> str:
     return str(parsed.get("kind", "")) if isinstance(parsed, dict) else ""
 
 
-def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Checked:
+def check(path: Path) -> Checked:
     """Read it through. `Invalid` where it is no export, or of a version that is not known here."""
-    digest, lines, size = hashlib.sha256(), 0, 0
+    digest, size = hashlib.sha256(), 0
     header: Header | None = None
     last = b""
     problem = ""
@@ -89,14 +88,12 @@ def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Check
                 header = header or parse_header(line)
                 digest.update(last)
                 last = line
-                lines += 1
                 size += len(line)
-                progress(len(line))
     except _BROKEN:
         problem = "it can't be unpacked to its end: it was cut off"
     if header is None:
         raise Invalid("", f"{path.name} is empty")
-    return Checked(header, lines, size, problem or _problem(last, digest.hexdigest()))
+    return Checked(header, size, problem or _problem(last, digest.hexdigest()))
 
 
 def _problem(last: bytes, digest: str) -> str:

@@ -66,7 +66,7 @@ def import_table(
                 lambda brain: upload.send(brain, path, checked.header.export_id, dry_run=dry_run, progress=advance)
             )
     if json:
-        as_json({"table": table.name, "from": table.origin, "source": asdict(converted), **totals.as_data()})
+        as_json({"table": table.name, "from": table.origin, "source": asdict(converted), **asdict(totals)})
     else:
         _show(table, converted, totals)
     return converted.refused + totals.refused

@@ -1,7 +1,7 @@
 """An export on its way into the server, a part at a time: stopped anywhere, the same command does the rest."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,6 @@ class Totals:
         self.vectors_problem = self.vectors_problem or answer.vectors_problem
         for refusal in answer.refusals[: REFUSALS - len(self.refusals)]:
             self.refusals.append({**refusal.model_dump(exclude_none=True), "line": refusal.line - 2 + first})
-
-    def as_data(self) -> dict[str, Any]:
-        """For scripts."""
-        return asdict(self)
 
     def summary(self) -> str:
         """In one line."""

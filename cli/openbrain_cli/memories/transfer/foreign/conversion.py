@@ -2,14 +2,18 @@
 
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.memory import MemoryType
 from openbrain.domain.text.control_characters import escaped
+from openbrain.domain.text.thought_parts import MOST_PARTS, PART, PARTS, WHOLE, part_id, split
 from openbrain.domain.times import from_datetime
 from openbrain.usecases.transfer.lines import MemoryLine, parse_line
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line
@@ -18,7 +22,6 @@ from openbrain_cli.memories.transfer.foreign import fields
 from openbrain_cli.memories.transfer.foreign.chains import Chains, chains
 from openbrain_cli.memories.transfer.foreign.formats.format import Format
 from openbrain_cli.memories.transfer.foreign.locations import FORMATS
-from openbrain_cli.memories.transfer.foreign.long_thoughts import in_parts
 from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
 
 REFUSALS = 1000
@@ -165,7 +168,7 @@ def _write(
             done.refuse(number, "has the id of a row before it")
             continue
         try:
-            lines = [_checked(part) for part in in_parts(written)]
+            lines = [_checked(part) for part in _in_parts(written)]
         except Invalid as error:
             done.refuse(number, str(error))
             continue
@@ -186,6 +189,25 @@ def _line(form: Format, agent: str, model: str, row: Row) -> Mapping[str, Any]:
     line = form.line(row, agent)
     numbers = fields.vector(row.get(form.vector_column)) if model else None
     return {**line, "vector": numbers, "vector_model": model} if numbers else line
+
+
+def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The line of a memory, or of a long thought one line a part; what is too long even so is left to be refused."""
+    content = str(line["content"])
+    texts = split(content) if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS else [content]
+    if not 1 < len(texts) <= MOST_PARTS:
+        yield line
+        return
+    line = {name: value for name, value in line.items() if name not in {"vector", "vector_model"}}  # it is of the whole
+    identity = fields.identity_of(line["metadata"])
+    for number, text in enumerate(texts, 1):
+        yield {
+            **line,
+            "id": part_id(str(line["id"]), number),
+            "content": text,
+            "metadata": {**line["metadata"], PART: number, PARTS: len(texts), WHOLE: str(line["id"])},
+            "identity": joined_hash(identity, str(number)) if identity else "",
+        }
 
 
 def _checked(written: Mapping[str, Any]) -> bytes:

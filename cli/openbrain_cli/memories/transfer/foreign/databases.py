@@ -1,14 +1,15 @@
 """The rows of a table in a living database: MariaDB, MySQL, or a file of SQLite. Only ever read."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from openbrain.domain.errors import Invalid, SetupError
-from openbrain_cli.memories.transfer.foreign.rows import Rows, Table
+from openbrain_cli.memories.transfer.foreign.rows import Row, Table
 
 _SERVERS = {"mysql", "mariadb"}
 _MAGIC = b"SQLite format 3\0"
@@ -27,7 +28,7 @@ def sqlite_tables(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-def sqlite_rows(path: Path, query: str) -> Rows:
+def sqlite_rows(path: Path, query: str) -> Iterator[Row]:
     """Rows of a query."""
     with closing(_opened(path)) as connection:
         connection.row_factory = sqlite3.Row
@@ -35,23 +36,21 @@ def sqlite_rows(path: Path, query: str) -> Rows:
             yield dict(row)
 
 
-def table_at(url: str, name: str) -> Table:
-    """A table behind `mysql://user:password@host:port/database` or `sqlite:///path`."""
+def table_at(url: str, table: str, name: str) -> Table:
+    """A store's table behind `mysql://user:password@host:port/database` or `sqlite:///path`."""
     parts = urlsplit(url)
     scheme = parts.scheme.partition("+")[0]
-    query = f"SELECT * FROM {name}"  # noqa: S608 - the name is one of ours
-    rows: Callable[[], Rows]
+    query = f"SELECT * FROM {table}"  # noqa: S608 - the name is one of ours
     if scheme == "sqlite":
         path = Path(unquote(parts.path.removeprefix("/")))
         if not path.is_file() or not is_sqlite(path):
             raise Invalid("--database", "names no file of SQLite: sqlite:///relative/path or sqlite:////absolute/path")
-        return Table(name, path.name, lambda: sqlite_rows(path, query))
+        return Table(name, path.name, partial(sqlite_rows, path, query))
     if scheme not in _SERVERS:
         raise Invalid("--database", "must begin with mysql://, mariadb:// or sqlite://")
     if not parts.hostname or not parts.path.strip("/"):
         raise Invalid("--database", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
-    rows = lambda: _server_rows(url, query)  # noqa: E731 - reads anew each time
-    return Table(name, f"{parts.hostname}{parts.path}", rows)
+    return Table(name, f"{parts.hostname}{parts.path}", partial(_server_rows, url, query))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -61,7 +60,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise SetupError(f"{path} can't be opened: {error}") from None
 
 
-def _server_rows(url: str, query: str) -> Rows:
+def _server_rows(url: str, query: str) -> Iterator[Row]:
     import pymysql
     from pymysql.cursors import SSDictCursor
 

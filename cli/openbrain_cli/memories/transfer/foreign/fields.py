@@ -11,20 +11,7 @@ from openbrain.domain import limits
 from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.json_safe import that_fit
-from openbrain_cli.importers.records.mapping import confidence, when
-
-__all__ = [
-    "as_object",
-    "as_tags",
-    "confidence",
-    "fact",
-    "identity_of",
-    "memory_id",
-    "moment",
-    "text",
-    "thought",
-    "vector",
-]
+from openbrain_cli.importers.records.mapping import when
 
 _NAMESPACE = uuid.UUID("6f1b6e2a-9a52-5b0e-8a4c-3f0f2f1f7d11")
 

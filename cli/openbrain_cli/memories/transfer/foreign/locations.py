@@ -45,5 +45,4 @@ def table_at(url: str, named: str = "") -> Table:
     form = FORMATS[named or brain_memories.FORMAT.name]
     if not form.table:
         raise Invalid("--database", f"is read for {brain_memories.FORMAT.name} only: name a file")
-    table = databases.table_at(url, form.table)
-    return Table(form.name, table.origin, table.rows)
+    return databases.table_at(url, form.table, form.name)

@@ -17,6 +17,11 @@ class BrokenRow:
 Rows = Iterator[Row | BrokenRow]
 
 
+def record(value: Any) -> Row | BrokenRow:
+    """An element of a list as a row."""
+    return value if isinstance(value, dict) else BrokenRow("is no record with named fields")
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One table of a store; `rows` may be read again and again."""

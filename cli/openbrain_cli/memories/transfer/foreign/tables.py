@@ -12,7 +12,7 @@ from openbrain_cli.importers.records.csv_tables import ENDINGS
 from openbrain_cli.importers.records.files import LINES, MAX_RECORD_CHARS, json_file, text_file
 from openbrain_cli.importers.records.scans import opened
 from openbrain_cli.memories.transfer.foreign import databases, sql_dump
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows, record
 
 DATABASES = (".db", ".sqlite", ".sqlite3")
 
@@ -56,8 +56,7 @@ def records(path: Path) -> Rows:
         yield from _lines(path)
         return
     file = opened(path) if path.suffix.lower() in ENDINGS else json_file(path)
-    for row in file.rows():
-        yield row if isinstance(row, dict) else BrokenRow("is no record with named fields")
+    yield from map(record, file.rows())
 
 
 def _lines(path: Path) -> Iterator[Row | BrokenRow]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.memory_types import declared_type
+from openbrain_cli.importers.records.mapping import confidence as certainty
 from openbrain_cli.memories.transfer.foreign import fields
 from openbrain_cli.memories.transfer.foreign.formats.format import Format
 from openbrain_cli.memories.transfer.foreign.rows import Row
@@ -18,11 +19,6 @@ _CONFIDENCE = 0.8
 """Default of the original for a row without a value."""
 
 
-def workspace(row: Row) -> str:
-    """Workspace of a row."""
-    return fields.text(row.get("workspace_id"))
-
-
 def line(row: Row, _agent: str) -> Mapping[str, Any]:
     """A line of an export, but for what its chain says."""
     metadata = fields.as_object(row.get("metadata"))
@@ -30,7 +26,7 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
     kind = declared_type(declared)
     if kind is None and declared:
         metadata["original_type"] = declared
-    confidence = fields.confidence(row.get("confidence"))
+    confidence = certainty(row.get("confidence"))
     created = fields.moment(row.get("created_at"))
     updated = fields.moment(row.get("updated_at")) or created
     return {
@@ -67,6 +63,6 @@ FORMAT = Format(
     name="brain-memories",
     rows_of=partial(rows_of_table, table=STORE, fits=_COLUMNS.issubset),
     line=line,
-    workspace=workspace,
+    workspace=lambda row: fields.text(row.get("workspace_id")),
     table=STORE,
 )

@@ -1,6 +1,6 @@
 """claude-mem: observations and summaries of Claude Code sessions, and the prompts of the person."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType
 from openbrain_cli.memories.transfer.foreign import databases, fields
 from openbrain_cli.memories.transfer.foreign.formats.format import Format, Reader
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows, record
 from openbrain_cli.memories.transfer.foreign.tables import DATABASES, json_object
 
 NAME = "claude-mem"
@@ -42,13 +42,13 @@ def _stored(path: Path, names: set[str]) -> Rows:
     for table, kind in _TABLES.items():
         if table in names:
             for row in databases.sqlite_rows(path, f"SELECT * FROM {table}"):  # noqa: S608 - the name is one of ours
-                yield row if isinstance(row, BrokenRow) else _row(kind, row)
+                yield _row(kind, row)
 
 
-def _exported(whole: Mapping[str, Any]) -> Iterator[Row | BrokenRow]:
+def _exported(whole: Mapping[str, Any]) -> Rows:
     for name, kind in _LISTS.items():
-        for row in whole[name] if isinstance(whole[name], list) else ():
-            yield _row(kind, row) if isinstance(row, dict) else BrokenRow("is no record with named fields")
+        for row in map(record, whole[name] if isinstance(whole[name], list) else ()):
+            yield row if isinstance(row, BrokenRow) else _row(kind, row)
 
 
 def _row(kind: str, row: Row) -> Row:

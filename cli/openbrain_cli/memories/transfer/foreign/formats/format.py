@@ -11,11 +11,6 @@ Reader = Callable[[], Rows]
 """Reads anew each time it is called. A row has `id`, `created_at`, and `supersedes_id` where the store has chains."""
 
 
-def no_workspace(_: Row) -> str:
-    """Of stores that know none."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """One kind of store."""
@@ -26,7 +21,8 @@ class Format:
     """The rows of a file, or None where it is of another kind."""
     line: Callable[[Row, str], Mapping[str, Any]]
     """A row, with the agent that was named, as a memory's line, without what its chain says."""
-    workspace: Callable[[Row], str] = no_workspace
+    workspace: Callable[[Row], str] = lambda _: ""
+    """Of a row; '' of stores that know none."""
     table: str = ""
     """In a database; '' where it is only known as a file."""
     vector_column: str = ""

@@ -1,6 +1,6 @@
 """Facts of Graphiti and Zep: edges between entities, with the time in which each was true, and episodes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +12,7 @@ from openbrain_cli.importers.json_safe import that_fit
 from openbrain_cli.importers.records.mapping import when
 from openbrain_cli.memories.transfer.foreign import fields
 from openbrain_cli.memories.transfer.foreign.formats.format import Format, Reader
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows, record
 from openbrain_cli.memories.transfer.foreign.tables import json_object, rows_of_table
 
 NAME = "graphiti"
@@ -31,18 +31,13 @@ def rows_of(path: Path) -> Reader | None:
     if path.suffix.lower() == ".json" and (whole := json_object(path)):
         rows = [row for name in _LISTS for row in _listed(whole.get(name))]
         fit = rows and _fits(set(rows[0]) if isinstance(rows[0], dict) else set())
-        return partial(_prepared, lambda: iter(_told(rows))) if fit else None
+        return partial(_prepared, lambda: map(record, rows)) if fit else None
     records = rows_of_table(path, "", _fits)
     return None if records is None else partial(_prepared, records)
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _told(rows: list[Any]) -> Iterator[Row | BrokenRow]:
-    for row in rows:
-        yield row if isinstance(row, dict) else BrokenRow("is no record with named fields")
 
 
 def _prepared(records: Reader) -> Rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain_cli.memories.transfer.foreign import databases, fields
 from openbrain_cli.memories.transfer.foreign.formats.format import Format, Reader
-from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
+from openbrain_cli.memories.transfer.foreign.rows import Row, Rows
 from openbrain_cli.memories.transfer.foreign.tables import DATABASES
 
 NAME = "lossless-claw"
@@ -30,16 +30,10 @@ def rows_of(path: Path) -> Reader | None:
 
 
 def _rows(path: Path) -> Rows:
-    conversations = {
-        row["conversation_id"]: row
-        for row in databases.sqlite_rows(path, "SELECT * FROM conversations")
-        if not isinstance(row, BrokenRow)
-    }
+    talks = databases.sqlite_rows(path, "SELECT * FROM conversations")
+    conversations = {row["conversation_id"]: row for row in talks}
     for query, kind in ((_MESSAGES, "message"), (_SUMMARIES, "summary")):
         for row in databases.sqlite_rows(path, query):
-            if isinstance(row, BrokenRow):
-                yield row
-                continue
             talk = conversations[row["conversation_id"]]
             number = row["seq"] if kind == "message" else row["summary_id"]
             own = f"{row['session']}/{row['conversation_id']}/{kind}/{number}"

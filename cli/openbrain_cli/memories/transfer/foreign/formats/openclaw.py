@@ -39,12 +39,9 @@ def rows_of(path: Path) -> Reader | None:
 
 def _stored(path: Path, windows: str) -> Rows:
     for row in databases.sqlite_rows(path, _EVENTS.format(windows=windows)):
-        if isinstance(row, BrokenRow):
-            yield row
-        else:
-            text = row["event_json"]
-            event = _parsed(_unpacked(row.get("event_zstd") or b"") if text is None else text)
-            yield _event(event, row["session_key"] or row["session_id"], row["seq"], path)
+        text = row["event_json"]
+        event = _parsed(_unpacked(row.get("event_zstd") or b"") if text is None else text)
+        yield _event(event, row["session_key"] or row["session_id"], row["seq"], path)
 
 
 def _lines(path: Path) -> Rows:
