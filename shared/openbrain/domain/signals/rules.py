@@ -217,7 +217,8 @@ def swept(signal: Signal, now: int, times: SignalTimes) -> tuple[Step, Signal] |
         return step, _ended(signal, step, TIME, now)
     moved = replace(signal, state=TRANSITIONS[signal.state, step])
     if step is Step.LOWERED:
-        moved = replace(moved, broadcast_severity=signal.broadcast_severity.below, quiet_since=now)
+        below = signal.broadcast_severity.below or Severity.INFO
+        moved = replace(moved, broadcast_severity=below, quiet_since=now)
     return step, moved
 
 

@@ -31,11 +31,13 @@ class Severity(StrEnum):
         return self.rank >= Severity.CRITICAL.rank
 
     @property
-    def below(self) -> "Severity":
-        """One step down; the lowest stays."""
-        return tuple(Severity)[max(0, self.rank - 1)]
+    def below(self) -> "Severity | None":
+        """One step down; None below the lowest."""
+        return None if self is Severity.INFO else SEVERITIES[self.rank - 1]
 
 
+SEVERITIES: tuple[Severity, ...] = tuple(Severity)
+"""By rank."""
 _RANKS: Mapping[Severity, int] = {severity: rank for rank, severity in enumerate(Severity)}
 
 
