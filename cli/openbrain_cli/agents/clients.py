@@ -27,6 +27,17 @@ PERMISSIONS: Final = (
     Permission.VAULT_READ,
 )
 
+_EVENTS: Final = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "PreToolUse": "file",
+    "PreCompact": "compact",
+    "Stop": "stop",
+    "SubagentStart": "subagent-start",
+    "SubagentStop": "subagent-stop",
+}
+"""Events of Claude Code, which Codex has too, by the names of ours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
@@ -81,18 +92,10 @@ def _claude_code(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     here = places.project
     servers = places.claude_json if here is None else here / ".mcp.json"
     settings = places.claude / "settings.json" if here is None else here / ".claude" / "settings.local.json"
-    hooks = {
-        "SessionStart": ("session-start", ""),
-        "UserPromptSubmit": ("prompt", ""),
-        "PreToolUse": ("file", "Read|Edit|MultiEdit|Write|NotebookEdit"),
-        "PreCompact": ("compact", ""),
-        "Stop": ("stop", ""),
-        "SubagentStart": ("subagent-start", ""),
-        "SubagentStop": ("subagent-stop", ""),
-    }
+    hooks = _hooks(_EVENTS, "Read|Edit|MultiEdit|Write|NotebookEdit", bridge, HOOK_S)
     return (
         JsonEdit(str(servers), (Entry(("mcpServers", SERVER), {"type": "stdio", **bridge.server()}),)),
-        JsonEdit(str(settings), tuple(_hooks(hooks, bridge, HOOK_S))),
+        JsonEdit(str(settings), tuple(hooks)),
     )
 
 
@@ -103,33 +106,25 @@ def _codex(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
         f"[mcp_servers.{SERVER}]\ncommand = {json.dumps(str(bridge.program))}\n"
         f"args = {json.dumps(list(bridge.arguments))}\nstartup_timeout_sec = 30\n"
     )
-    hooks = {
-        "SessionStart": ("session-start", ""),
-        "UserPromptSubmit": ("prompt", ""),
-        "PreToolUse": ("file", "apply_patch"),
-        "PreCompact": ("compact", ""),
-        "Stop": ("stop", ""),
-        "SubagentStart": ("subagent-start", ""),
-        "SubagentStop": ("subagent-stop", ""),
-    }
     return (
         TomlBlock(str(folder / "config.toml"), text, ("mcp_servers", SERVER)),
-        JsonEdit(str(folder / "hooks.json"), tuple(_hooks(hooks, bridge, HOOK_S))),
+        JsonEdit(str(folder / "hooks.json"), tuple(_hooks(_EVENTS, "apply_patch", bridge, HOOK_S))),
     )
 
 
 def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     file = (places.project or places.home) / ".gemini" / "settings.json"
-    hooks = {
-        "SessionStart": ("session-start", ""),
-        "BeforeAgent": ("prompt", ""),
+    events = {
+        "SessionStart": "session-start",
+        "BeforeAgent": "prompt",
         # Only what follows a tool can add to what the model reads.
-        "AfterTool": ("file", "read_file|write_file|replace"),
-        "PreCompress": ("compact", ""),
-        "AfterAgent": ("stop", ""),
+        "AfterTool": "file",
+        "PreCompress": "compact",
+        "AfterAgent": "stop",
     }
     server = Entry(("mcpServers", SERVER), {**bridge.server(), "timeout": 60_000})
-    return (JsonEdit(str(file), (server, *_hooks(hooks, bridge, HOOK_S * 1000))),)
+    hooks = _hooks(events, "read_file|write_file|replace", bridge, HOOK_S * 1000)
+    return (JsonEdit(str(file), (server, *hooks)),)
 
 
 def _cursor(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
@@ -175,10 +170,10 @@ def _agentihooks(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     return (JsonEdit(str(places.claude / "settings.json"), entries),)
 
 
-def _hooks(hooks: Mapping[str, tuple[str, str]], bridge: Bridge, timeout: int) -> Iterable[Entry]:
-    """The client's event -> ours, and which tools it is about."""
-    for name, (event, tools) in hooks.items():
-        matcher = {"matcher": tools} if tools else {}
+def _hooks(events: Mapping[str, str], file_tools: str, bridge: Bridge, timeout: int) -> Iterable[Entry]:
+    """`events`: the client's -> ours. `file_tools`: the tools that `file` is about."""
+    for name, event in events.items():
+        matcher = {"matcher": file_tools} if event == "file" else {}
         run = {"type": "command", "command": bridge.hook(event), "timeout": timeout}
         yield Entry(("hooks", name), {**matcher, "hooks": [run]}, in_list=True)
 

@@ -58,7 +58,7 @@ class Connection:
 
     def changes(self, edits: Sequence[Edit]) -> tuple[Change, ...]:
         """File changes that apply these edits; they replace the edits of an earlier connection."""
-        gone = {change.path: change for change in self._without_ours()}
+        gone = {change.path: change for change in self.removals()}
         made = []
         for edit in edits:
             path = Path(edit.path)
@@ -68,10 +68,6 @@ class Connection:
             after = edit.added(original)
             made.append(Change(edit, before, after, original))
         return (*made, *gone.values())
-
-    def removals(self) -> tuple[Change, ...]:
-        """File changes that remove the connection."""
-        return self._without_ours()
 
     def keep(self, changes: Sequence[Change], facts: Mapping[str, Any]) -> None:
         """Write down what `write` is about to do, so that a killed command can be taken back."""
@@ -91,7 +87,8 @@ class Connection:
                 return
             above.rmdir()
 
-    def _without_ours(self) -> tuple[Change, ...]:
+    def removals(self) -> tuple[Change, ...]:
+        """File changes that remove the connection."""
         kept = self.record()
         made = []
         for number, record in enumerate([] if kept is None else kept["files"]):

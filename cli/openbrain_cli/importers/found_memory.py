@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import IO, Any
 
 from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType, Scope
@@ -20,17 +20,19 @@ _SHORT = 160
 Key = tuple[str, str, str]
 
 
-class SpilledText(Protocol):
-    """A text that was put away until it is sent."""
+@dataclass(frozen=True, slots=True)
+class SpilledText:
+    """A text that was put away in a file until it is sent."""
 
-    @property
-    def digest(self) -> str:
-        """Of the text."""
-        ...
+    file: IO[bytes]
+    at: int
+    size: int
+    digest: str
+    """The `content_digest` of the text."""
 
     def read(self) -> str:
-        """The text."""
-        ...
+        self.file.seek(self.at)
+        return self.file.read(self.size).decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +168,11 @@ def tags(*words: str) -> tuple[str, ...]:
     """Tags of these words, the mark of an import last."""
     named = (line(word)[: limits.TAG_CHARS].strip() for word in words)
     return tuple(dict.fromkeys([*(word for word in named if word), TAG]))
+
+
+def filled(**details: Any) -> dict[str, Any]:
+    """Those that say something."""
+    return {name: value for name, value in details.items() if value}
 
 
 def _digest(text: str) -> str:

@@ -170,8 +170,5 @@ def _looked_at(key: Key, scan: Scan) -> bool:
     client, path, _ = key
     if (client, path) in scan.unread:
         return False
-    return any(client == whose and (path == location or _below(path, location)) for whose, location in scan.covered)
-
-
-def _below(path: str, location: str) -> bool:
-    return location.endswith("/") and path.startswith(location)
+    places = [location for whose, location in scan.covered if whose == client]
+    return path in places or any(location.endswith("/") and path.startswith(location) for location in places)

@@ -3,18 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step
+from openbrain_cli.importers.execution.plan import Action, Plan, Step
 from openbrain_cli.importers.execution.upload import Sent
 from openbrain_cli.importers.found_memory import FoundMemory, Note
 from openbrain_cli.importers.locations.scanning import Seen
 from openbrain_cli.output import one_line, say, show, table
 
-_WOULD = {
-    Action.CREATE: "create",
-    Action.SUPERSEDE: "supersede",
-    Action.REFILE: "refile",
-    Action.DUPLICATE: "duplicate",
-}
+_TOLD = (Action.CREATE, Action.SUPERSEDE, Action.REFILE, Action.DUPLICATE)
+_PLANNED = {"to_create": Action.CREATE, "to_supersede": Action.SUPERSEDE, "to_refile": Action.REFILE}
 _HEADING_CHARS = 60
 _NOTES = 50
 _ROWS = 20
@@ -47,8 +43,8 @@ def notes(all_notes: Sequence[Note]) -> None:
 def steps(plan: Plan) -> None:
     """The first planned steps; unchanged memories only count. A conversation is one row."""
     rows: dict[tuple[str, str], int] = {}
-    for step in plan.of(*_WOULD):
-        row = _WOULD[step.action], _shown(step.found)
+    for step in plan.of(*_TOLD):
+        row = step.action.value, _shown(step.found)
         rows[row] = rows.get(row, 0) + 1
     if rows:
         cells = [
@@ -80,10 +76,8 @@ def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
     if not plan.steps and not plan.vanished:
         return ["nothing to import was found"]
     summary = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
-    return [
-        summary or "nothing to do",
-        *(["nothing was changed: leave out --dry-run to do it"] if sent is None else []),
-    ]
+    hint = ["nothing was changed: leave out --dry-run to do it"] if sent is None else []
+    return [summary or "nothing to do", *hint]
 
 
 def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, Any]:
@@ -92,8 +86,10 @@ def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, An
         "dry_run": sent is None,
         "found": seen_as_data(seen),
         "counts": _counts(plan, sent),
-        "steps": [_step(step) for step in plan.of(*_WOULD)],
-        "vanished": [{"id": old.id, **_named(old)} for old in plan.vanished],
+        "steps": [_step(step) for step in plan.of(*_TOLD)],
+        "vanished": [
+            {"id": old.id, **dict(zip(("client", "path", "heading"), old.key, strict=True))} for old in plan.vanished
+        ],
         "skipped": notes_as_data(plan.notes),
         "refused": [{**_step(step), "reason": reason} for step, reason in (sent.refused if sent else ())],
     }
@@ -140,17 +136,10 @@ def _counts(plan: Plan, sent: Sent | None) -> dict[str, int]:
     return {**done, "already_known": sent.known, "refused": len(sent.refused), **always}
 
 
-_PLANNED = {"to_create": Action.CREATE, "to_supersede": Action.SUPERSEDE, "to_refile": Action.REFILE}
-
-
 def _step(step: Step) -> dict[str, Any]:
     client, path, heading = step.found.key
     old = step.existing.id if step.existing else None
     return {"action": step.action.value, "client": client, "path": path, "heading": heading, "existing": old}
-
-
-def _named(old: Existing) -> dict[str, str]:
-    return dict(zip(("client", "path", "heading"), old.key, strict=True))
 
 
 def _place(path: str, heading: str) -> str:

@@ -1,23 +1,11 @@
 """Texts on disk while an import runs: its memory grows with the number of sections, not with their length."""
 
-import dataclasses
 import tempfile
+from dataclasses import replace
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
-from openbrain_cli.importers.found_memory import FoundMemory
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _SpilledText:
-    file: IO[bytes]
-    at: int
-    size: int
-    digest: str
-
-    def read(self) -> str:
-        self.file.seek(self.at)
-        return self.file.read(self.size).decode("utf-8")
+from openbrain_cli.importers.found_memory import FoundMemory, SpilledText
 
 
 class SpillFile:
@@ -38,6 +26,6 @@ class SpillFile:
         raw = memory.content.encode("utf-8")
         self._file.seek(self._end)
         self._file.write(raw)
-        spilled = _SpilledText(self._file, self._end, len(raw), memory.content_digest)
+        spilled = SpilledText(self._file, self._end, len(raw), memory.content_digest)
         self._end += len(raw)
-        return dataclasses.replace(memory, content="", kept=spilled)
+        return replace(memory, content="", kept=spilled)

@@ -57,11 +57,9 @@ def gather(
     places: Iterable[Source],
     client: Client = Client.AUTO,
     put_away: Callable[[FoundMemory], FoundMemory] = lambda memory: memory,
-    seen: Callable[[Seen], None] | None = None,
+    seen: Callable[[Seen], None] = lambda _: None,
 ) -> Scan:
     """All that the places hold of that client, read one file after the other; `seen` hears of each place once."""
-
-    report = seen or _to_nobody
 
     def each() -> Iterator[Scan]:
         for source in places:
@@ -71,7 +69,7 @@ def gather(
                 _count(kept, files)
                 yield kept
             for name, sections in files.items():
-                report(Seen(source.path, name, len(sections), sum(sections.values())))
+                seen(Seen(source.path, name, len(sections), sum(sections.values())))
 
     return together(each(), put_away)
 
@@ -93,10 +91,6 @@ def look_for_memories(path: Path, homes: Homes) -> Iterator[Source]:
         yield Source(projects, partial(memories_of, projects, homes.home))
     elif path.is_dir():
         yield Source(path, lambda: claude_memory.scan(memory_folder(path, homes.home)))
-
-
-def _to_nobody(_: Seen) -> None:
-    """Nobody asked."""
 
 
 def _only(scan: Scan, client: Client) -> Scan:

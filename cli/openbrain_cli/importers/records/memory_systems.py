@@ -20,7 +20,7 @@ class Export:
     """One sort of records."""
 
     mapped: Mapped
-    fits: Callable[[Mapping[str, Any]], bool]
+    fits: Callable[[Mapping[str, Any]], bool] = lambda _: True
     """Whether a record is one of these."""
     place: str = ""
     """The place that its memories are counted under in any file, as their ids are unique. '': the file."""
@@ -33,10 +33,6 @@ def _from_mem0(record: Mapping[str, Any]) -> bool:
 def _from_hindsight(record: Mapping[str, Any]) -> bool:
     fact_type = record.get("fact_type") or record.get("type")
     return isinstance(record.get("text"), str) and "id" in record and fact_type in _HINDSIGHT_TYPES
-
-
-def _from_anyone(_: Mapping[str, Any]) -> bool:
-    return True
 
 
 EXPORTS: Mapping[str, Export] = {
@@ -69,8 +65,8 @@ EXPORTS: Mapping[str, Export] = {
         fits=_from_hindsight,
         place="hindsight/memories",
     ),
-    "csv": Export(mapped=GENERIC, fits=_from_anyone),
-    "ndjson": Export(mapped=GENERIC, fits=_from_anyone),
+    "csv": Export(mapped=GENERIC),
+    "ndjson": Export(mapped=GENERIC),
 }
 
 

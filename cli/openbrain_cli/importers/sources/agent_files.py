@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.file_reading import listing
-from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, line, tags
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, filled, line, tags
 from openbrain_cli.importers.markdown.chunks import Chunker
 from openbrain_cli.importers.markdown.frontmatter import Page
 from openbrain_cli.importers.markdown.pages import scan_page
@@ -80,10 +80,7 @@ def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Chunk
                 tags=tags(*rule.tags, slug, folder.agent),
                 confidence=rule.confidence,
                 occurred_at=parsed.moment("date") or day or chunker.changed,
-                details={
-                    **({"agent": line(folder.agent)} if folder.agent else {}),
-                    **({"links": list(links)} if links else {}),
-                },
+                details=filled(agent=line(folder.agent), links=list(links)),
             )
 
     return to_memories

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.file_reading import listing
-from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, line, tags
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, filled, line, tags
 from openbrain_cli.importers.markdown.chunks import Chunker
 from openbrain_cli.importers.markdown.frontmatter import Page
 from openbrain_cli.importers.markdown.pages import ToMemories, scan_page
@@ -96,11 +96,7 @@ def _topic(parsed: Page, chunker: Chunker, folder: MemoryFolder, stem: str) -> I
         tags=_tags(folder, stem),
         confidence=CONFIDENCE,
         occurred_at=parsed.moment("modified") or chunker.changed,
-        details={
-            **_agent(folder),
-            **({"origin_session": session[:200]} if session else {}),
-            **({"links": list(links)} if links else {}),
-        },
+        details={**_agent(folder), **filled(origin_session=session[:200], links=list(links))},
     )
 
 

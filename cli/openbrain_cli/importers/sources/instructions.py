@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openbrain.domain.memory import Scope
-from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, line, tags
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, filled, line, tags
 from openbrain_cli.importers.markdown.chunks import Chunker
 from openbrain_cli.importers.markdown.file_references import Import, imports_of, without_imports
 from openbrain_cli.importers.markdown.frontmatter import Page
@@ -134,7 +134,7 @@ def _section(
         project=folder.project,
         tags=tags(re.sub(r"[-_]+", " ", stem), *(("override",) if ".override" in path.name else ())),
         occurred_at=chunker.changed,
-        details={**({"paths": list(about)} if about else {}), **({"description": purpose} if purpose else {})},
+        details=filled(paths=list(about), description=purpose),
     )
 
 

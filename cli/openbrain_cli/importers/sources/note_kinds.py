@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from openbrain_cli.importers.file_reading import NOT_OURS, listing
-from openbrain_cli.importers.found_memory import Scan, line
+from openbrain_cli.importers.found_memory import Scan, filled, line
 from openbrain_cli.importers.markdown.sections import Section
 from openbrain_cli.importers.markdown.wikilinks import MAX_LINKS
 from openbrain_cli.importers.sources.notes import ENDINGS, NoteFolder, scan
@@ -72,14 +72,9 @@ def _graph(section: Section) -> Mapping[str, Any]:
     relations = [
         {"type": line(match["type"]) or "relates_to", "to": line(match["to"])}
         for match in _RELATION.finditer(section.body)
-    ][:MAX_LINKS]
-    categories = list(dict.fromkeys(line(match["category"]) for match in _OBSERVATION.finditer(section.body)))[
-        :MAX_LINKS
     ]
-    return {
-        **({"relations": relations} if relations else {}),
-        **({"categories": categories} if categories else {}),
-    }
+    categories = list(dict.fromkeys(line(match["category"]) for match in _OBSERVATION.finditer(section.body)))
+    return filled(relations=relations[:MAX_LINKS], categories=categories[:MAX_LINKS])
 
 
 def vaults(home: Path) -> Iterator[Path]:

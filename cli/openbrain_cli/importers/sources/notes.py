@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importers.file_reading import listing
-from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, line, tags
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, filled, line, tags
 from openbrain_cli.importers.json_safe import that_fit
 from openbrain_cli.importers.markdown.chunks import Chunker
 from openbrain_cli.importers.markdown.frontmatter import Page
@@ -24,12 +24,6 @@ _DATES = ("date", "created", "created_at", "created-at", "modified", "updated", 
 _OURS = {*_DATES, "tags", "tag", "title", "type", "metadata"}
 
 
-def nothing_more(section: Section) -> Mapping[str, Any]:
-    """For notes that are only Markdown."""
-    del section
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFolder:
     """A folder of notes, or one file of it."""
@@ -38,8 +32,8 @@ class NoteFolder:
     client: str
     home: Path
     only: Path | None = None
-    more: Callable[[Section], Mapping[str, Any]] = nothing_more
-    """Other facts of a section, for its metadata."""
+    more: Callable[[Section], Mapping[str, Any]] = lambda _: {}
+    """Other facts of a section, for its metadata; none where notes are only Markdown."""
 
 
 def scan(folder: NoteFolder) -> Iterator[Scan]:
@@ -75,8 +69,7 @@ def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Chunker], Iterator[F
                 occurred_at=moment or chunker.changed,
                 details={
                     "note": line(title)[:255],
-                    **({"links": list(links)} if links else {}),
-                    **({"properties": besides} if besides else {}),
+                    **filled(links=list(links), properties=besides),
                     **folder.more(section),
                 },
             )
