@@ -49,12 +49,12 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How m
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
 
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+TIME_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 Since = Annotated[
-    datetime | None, typer.Option("--since", formats=_FORMATS, metavar="TIME", help="Happened then or later (UTC).")
+    datetime | None, typer.Option("--since", formats=TIME_FORMATS, metavar="TIME", help="Happened then or later (UTC).")
 ]
 Until = Annotated[
-    datetime | None, typer.Option("--until", formats=_FORMATS, metavar="TIME", help="Happened before then (UTC).")
+    datetime | None, typer.Option("--until", formats=TIME_FORMATS, metavar="TIME", help="Happened before then (UTC).")
 ]
 
 

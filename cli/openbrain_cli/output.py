@@ -13,6 +13,7 @@ from openbrain.domain.text.displayed import plain as plain  # noqa: PLC0414 - th
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console, RenderableType
+    from rich.progress import Progress
     from rich.table import Table
 
 
@@ -32,6 +33,15 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def progress(counting: str = "", *, quiet: bool) -> "Progress":
+    """A bar on stderr, or, of what has no end that is known, this text with its count; nothing where nobody looks."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn(counting)) if counting else ()
+    hidden = quiet or not sys.stderr.isatty()
+    return Progress(*columns, console=console(stderr=True), disable=hidden, transient=True)
 
 
 def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":

@@ -35,7 +35,7 @@ class Profile:
     @property
     def url(self) -> str:
         """The API's address. `SetupError` where nothing names it."""
-        address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or self._local_url()
+        address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or local_url(self.data_dir)
         if not address:
             raise SetupError(
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
@@ -55,11 +55,11 @@ class Profile:
             return read_key(self.key_file_option)
         if secret := self._env("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY"):
             return secret
-        if named := self._env("OPENBRAIN_KEY_FILE"):
-            return read_key(Path(named).expanduser())
+        if named := self._path("OPENBRAIN_KEY_FILE"):
+            return read_key(named)
         if self._is_local():
             return read_key(self.data_dir / (ADMIN_KEY_FILE if admin else KEY_FILE))
-        original = self._home() / ORIGINAL_KEY_FILE
+        original = Path.home() / ORIGINAL_KEY_FILE
         if self._env("CORE_BRAIN_URL") and original.is_file():
             return read_key(original)
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
@@ -74,7 +74,7 @@ class Profile:
         if named := self._env("OPENBRAIN_KEY_FILE"):
             return f"the key in {named} (OPENBRAIN_KEY_FILE)"
         own = self.data_dir / (ADMIN_KEY_FILE if admin else KEY_FILE)
-        return f"the key in {own if self._is_local() else self._home() / ORIGINAL_KEY_FILE}"
+        return f"the key in {own if self._is_local() else Path.home() / ORIGINAL_KEY_FILE}"
 
     def not_known(self, *, admin: bool = False) -> Unauthorised:
         """The server refused the key: the error for a person at a terminal."""
@@ -91,7 +91,7 @@ class Profile:
     @property
     def runs_here(self) -> bool:
         """Whether `url` is the system that runs on this data folder."""
-        local = self._local_url()
+        local = local_url(self.data_dir)
         return bool(local) and self.url == local
 
     def check(self) -> None:
@@ -106,7 +106,7 @@ class Profile:
         return OpenBrain(
             self.url,
             self.key(admin=admin),
-            agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
+            agent=self._agent(agent),
             allow_http=self.allows_http,
         )
 
@@ -120,7 +120,7 @@ class Profile:
         return OpenBrain(
             self.url,
             self.key(),
-            agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
+            agent=self._agent(agent),
             allow_http=self.allows_http,
             response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
             org=self.org or "",
@@ -132,8 +132,7 @@ class Profile:
         place; of the key itself where a variable holds it."""
         server = self.url if self.named else "this machine's"
         in_variable = self.key_file_option is None and self._env("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY")
-        speaker = agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")
-        identity = "\n".join((server, in_variable or self.key_place(), speaker))
+        identity = "\n".join((server, in_variable or self.key_place(), self._agent(agent)))
         return self.data_dir / "outbox" / f"{sha256(identity.encode()).hexdigest()[:16]}.sqlite3"
 
     @property
@@ -150,28 +149,25 @@ class Profile:
         """The folders in which this person's agents leave files."""
         from openbrain_cli.importers.locations.scanning import Homes
 
-        override = self._env("CLAUDE_COWORK_MEMORY_PATH_OVERRIDE")
-        configured = self._env("CLAUDE_CONFIG_DIR")
         return Homes(
-            home=self._home(),
-            claude=Path(configured).expanduser() if configured else self._home() / ".claude",
+            home=Path.home(),
+            claude=self._path("CLAUDE_CONFIG_DIR") or Path.home() / ".claude",
             here=Path.cwd(),
-            memory_override=Path(override).expanduser() if override else None,
+            memory_override=self._path("CLAUDE_COWORK_MEMORY_PATH_OVERRIDE"),
         )
 
     def client_places(self, project: Path | None = None) -> "Places":
         """The places in which this person's clients keep their configuration."""
         from openbrain_cli.agents.clients import Places
 
-        home, claude = self._home(), self._env("CLAUDE_CONFIG_DIR")
-        codex, state = self._env("CODEX_HOME"), self._env("OPENCLAW_STATE_DIR")
-        openclaw = Path(state) if state else home / ".openclaw"
+        home, claude = Path.home(), self._path("CLAUDE_CONFIG_DIR")
+        openclaw = self._path("OPENCLAW_STATE_DIR") or home / ".openclaw"
         return Places(
             home=home,
-            claude=Path(claude).expanduser() if claude else home / ".claude",
-            claude_json=(Path(claude).expanduser() if claude else home) / ".claude.json",
-            codex=Path(codex).expanduser() if codex else home / ".codex",
-            openclaw_json=Path(self._env("OPENCLAW_CONFIG_PATH") or openclaw / "openclaw.json").expanduser(),
+            claude=claude or home / ".claude",
+            claude_json=(claude or home) / ".claude.json",
+            codex=self._path("CODEX_HOME") or home / ".codex",
+            openclaw_json=self._path("OPENCLAW_CONFIG_PATH") or openclaw / "openclaw.json",
             project=project,
         )
 
@@ -185,16 +181,13 @@ class Profile:
         return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
 
     def _is_local(self) -> bool:
-        return self.url == self._local_url() or urlsplit(self.url).hostname in LOOPBACK
+        return self.url == local_url(self.data_dir) or urlsplit(self.url).hostname in LOOPBACK
 
-    def _local_url(self) -> str:
-        try:
-            return (self.data_dir / URL_FILE).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            return ""
+    def _agent(self, named: str) -> str:
+        return named or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")
 
-    def _home(self) -> Path:
-        return Path.home()
+    def _path(self, name: str) -> Path | None:
+        return Path(value).expanduser() if (value := self._env(name)) else None
 
     def _env(self, *names: str) -> str:
         return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
@@ -204,6 +197,14 @@ def profile(url: str = "", key_file: Path | None = None, data: Path | None = Non
     """From the options of a command and the environment."""
     folder = data.expanduser().resolve() if data is not None else settings_in_use().data_dir
     return Profile(data_dir=folder, environment=os.environ, url_option=url, key_file_option=key_file)
+
+
+def local_url(data_dir: Path) -> str:
+    """The address of what runs on that data folder; '' where none is noted."""
+    try:
+        return (data_dir / URL_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def debugging() -> bool:

@@ -14,7 +14,7 @@ from openbrain.runtime.adapters import clock as clock_of_this_machine
 from openbrain.settings import Settings, Truth, Vaults
 from openbrain.settings.ticks import Tick as TickSettings
 from openbrain.usecases.tick_schedule import TickSchedule, last_slot
-from openbrain_cli.vault.due_ticks import request_due_ticks
+from openbrain_cli.vault.tick import request_due_ticks
 from tests.support.store.fixtures import FakeClock
 
 SCHEDULE = "7 */2 * * *"

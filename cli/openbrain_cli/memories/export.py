@@ -12,7 +12,7 @@ from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.transfer.subject import DryRun, Subject, preview
 from openbrain_cli.options import AsJson, Connection, Narrowed, Speaking
-from openbrain_cli.output import as_json, console, one_line, say
+from openbrain_cli.output import as_json, one_line, progress, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -72,16 +72,13 @@ async def _print(brain: "OpenBrain", filters: dict[str, Any]) -> None:
 
 
 async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, packed: bool, quiet: bool) -> "Counts":
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
     from openbrain_cli.memories.transfer.download import save
 
-    columns = SpinnerColumn(), TextColumn("exported {task.completed:.0f} memories")
-    with Progress(*columns, console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
-        task = progress.add_task("exporting", total=None)
+    with progress("exported {task.completed:.0f} memories", quiet=quiet) as bar:
+        task = bar.add_task("exporting", total=None)
 
         def show_progress(counts: "Counts") -> None:
-            progress.update(task, completed=counts["memories"])
+            bar.update(task, completed=counts["memories"])
 
         return await save(brain, target, filters, packed=packed, progress=show_progress)
 
@@ -111,21 +108,15 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
 
 
 async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dry_run: bool, quiet: bool) -> "Totals":
-    from rich.progress import Progress
-
     from openbrain_cli.memories.transfer.upload import send
 
-    with Progress(console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
-        task = progress.add_task("importing", total=size)
+    with progress(quiet=quiet) as bar:
+        task = bar.add_task("importing", total=size)
         try:
             return await send(
-                brain, path, export_id, dry_run=dry_run, progress=lambda done: progress.update(task, advance=done)
+                brain, path, export_id, dry_run=dry_run, progress=lambda done: bar.update(task, advance=done)
             )
         except asyncio.CancelledError:  # Ctrl-C
-            share = f"{progress.tasks[0].percentage:.0f} % of {path} is taken in"
+            share = f"{bar.tasks[0].percentage:.0f} % of {path} is taken in"
             say(f"stopped: {'nothing was changed' if dry_run else share}; the same command does the rest")
             raise
-
-
-def _shown(*, quiet: bool) -> bool:
-    return sys.stderr.isatty() and not quiet

@@ -1,6 +1,5 @@
 """import, and its old name seed-memory."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.export import import_export
 from openbrain_cli.memories.transfer.tables import import_table, tables
 from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
-from openbrain_cli.output import as_json, console, say
+from openbrain_cli.output import as_json, progress, say
 from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
@@ -234,15 +233,12 @@ def _gathered(
     quiet: bool,
 ) -> "tuple[Scan, list[Seen]]":
     """Read, with the number of sections read so far for people to see."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
     seen: list[Seen] = []
-    columns = (SpinnerColumn(), TextColumn("reading: {task.completed} sections"))
-    with Progress(*columns, console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
-        task = progress.add_task("reading", total=None)
+    with progress("reading: {task.completed} sections", quiet=quiet) as bar:
+        task = bar.add_task("reading", total=None)
 
         def read(memory: "FoundMemory") -> "FoundMemory":
-            progress.update(task, advance=1)
+            bar.update(task, advance=1)
             return spill_file.put(change(memory) if change else memory)
 
         return gather(places, client, read, seen.append), seen
@@ -268,27 +264,21 @@ def _telling(done: _Done) -> Iterator[None]:
 
 
 async def _send(brain: "OpenBrain", planned: "Plan", target: Target, done: _Done, *, quiet: bool) -> "Sent":
-    from rich.progress import Progress
-
     from openbrain_cli.importers.execution import upload
 
     done.of = len(planned.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE))
-    with Progress(console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
-        task = progress.add_task("importing", total=done.of)
+    with progress(quiet=quiet) as bar:
+        task = bar.add_task("importing", total=done.of)
 
         def stored(sections: int) -> None:
             done.stored += sections
-            progress.update(task, completed=done.stored)
+            bar.update(task, completed=done.stored)
 
         try:
             return await upload.send(brain, planned, target, stored)
         except TryLater as error:
             message = f"{error} ({done.stored} of {done.of} are imported: the same command does the rest)"
             raise TryLater(message) from error
-
-
-def _hidden(*, quiet: bool) -> bool:
-    return quiet or not sys.stderr.isatty()
 
 
 def _report(planned: "Plan", seen: "Sequence[Seen]", sent: "Sent | None", *, json: bool) -> None:

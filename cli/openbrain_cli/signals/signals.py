@@ -1,7 +1,6 @@
 """signals: what burns, and what comes."""
 
-import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, given
 from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
+from openbrain_cli.signals.watch import heard
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -163,42 +163,28 @@ def watch(
     and misses nothing.
     """
     scope = given(org=org, project=project)
-
-    async def whole(brain: "OpenBrain") -> None:
-        cursor = after
-        while True:
-            cursor = await _heard(brain, cursor, seconds, scope, json=json)
-            if seconds is not None:
-                return
-            await asyncio.sleep(1)
-
-    to.ask(whole)
+    to.ask(lambda brain: _heard(brain, after, seconds, scope, json=json))
 
 
 async def _heard(
     brain: "OpenBrain", cursor: int | None, seconds: int | None, scope: dict[str, str], *, json: bool
-) -> int | None:
-    """One connection; the number that it came to."""
+) -> None:
     from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
-    from openbrain.domain.errors import TryLater
 
-    try:
-        async for news in brain.hear(cursor, seconds=seconds, **scope):
-            if news is None:
+    def connect() -> "AsyncIterator[News]":
+        return brain.hear(cursor, seconds=seconds, **scope)
+
+    async for news in heard(connect, once=seconds is not None):
+        match news:
+            case None:
                 continue
-            match news:
-                case AmygdalaState(seq=seq):
-                    cursor = seq if cursor is None or cursor > seq else cursor
-                case BroadcastAnswer(seq=seq):
-                    cursor = seq
-                case _:
-                    cursor = news.last
-            as_json_line(news) if json else _said(news)
-    except TryLater as error:
-        if seconds is not None:
-            raise
-        say(str(error))
-    return cursor
+            case AmygdalaState(seq=seq):
+                cursor = seq if cursor is None or cursor > seq else cursor
+            case BroadcastAnswer(seq=seq):
+                cursor = seq
+            case _:
+                cursor = news.last
+        as_json_line(news) if json else _said(news)
 
 
 def _said(news: "News") -> None:

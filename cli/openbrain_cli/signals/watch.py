@@ -1,8 +1,9 @@
 """`openbrain watch`: new memories about something, as they come."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 CONTENT_CHARS = 300
 AGAIN_S = 1.0
+T = TypeVar("T")
 
 Query = Annotated[list[str] | None, typer.Argument(metavar="[QUERY...]", help="About what; else the filter decides.")]
 Near = Annotated[float | None, typer.Option("--min-similarity", min=0, max=1, help="Nothing less near.")]
@@ -44,7 +46,7 @@ def watch(
 
     Makes a subscription and removes it at the end; one of the agent's that asks the same is used, and stays.
     """
-    filters = given(org=org, project=project) | ({"type": type} if type else {}) | ({"tags": tag} if tag else {})
+    filters = given(org=org, project=project, type=type, tags=tag)
     text = " ".join(query or ())
 
     async def whole(brain: "OpenBrain") -> None:
@@ -84,22 +86,31 @@ async def _same(
 
 
 async def _heard(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:
-    """Comes back after a broken connection, and misses nothing."""
+    def connect() -> "AsyncIterator[MessageAnswer | None]":
+        return brain.hear_messages(cursor, seconds=seconds)
+
+    async for message in heard(connect, once=seconds is not None):
+        if message is None:
+            continue
+        cursor = message.seq
+        if message.match is not None and message.match.subscription_id == subscription_id:
+            as_json_line(message) if json else _said(message)
+
+
+async def heard(connect: Callable[[], AsyncIterator[T]], *, once: bool) -> AsyncIterator[T]:
+    """What comes over one connection; unless `once`, over one after the other, also after a broken one. `connect` goes
+    on behind what was heard last, so that nothing is missed."""
     from openbrain.domain.errors import TryLater
 
     while True:
         try:
-            async for message in brain.hear_messages(cursor, seconds=seconds):
-                if message is None:
-                    continue
-                cursor = message.seq
-                if message.match is not None and message.match.subscription_id == subscription_id:
-                    as_json_line(message) if json else _said(message)
+            async for item in connect():
+                yield item
         except TryLater as error:
-            if seconds is not None:
+            if once:
                 raise
             say(str(error))
-        if seconds is not None:
+        if once:
             return
         await asyncio.sleep(AGAIN_S)
 

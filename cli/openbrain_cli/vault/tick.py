@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.errors import Invalid, OpenBrainError, SetupError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, one_line, plain, say
@@ -16,6 +16,7 @@ from openbrain_cli.system.shell import exit_codes
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.vault.ticks import TickAnswer
+    from openbrain.settings import Settings
 
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
@@ -55,7 +56,10 @@ def tick(
         as_json({"requested": count}) if json else print(f"{count} asked for" if count else "nothing is due")
         return
     if vault is not None:
-        report = _of_folder(vault, brain_feed, to, ai=not no_ai, dry_run=dry_run, extract=extract)
+        from openbrain_cli.vault.bare_tick import tick_folder
+
+        settings = to.profile.settings()
+        report = asyncio.run(tick_folder(vault, brain_feed, settings, ai=not no_ai, dry_run=dry_run, extract=extract))
         as_json({"report": report}) if json else _tell(report)
         _refuse_failed_model(report)
         return
@@ -73,19 +77,28 @@ def tick(
 
 
 def _request_due(to: Connection, others: bool) -> int:
-    from openbrain_cli.vault.due_ticks import request_due_ticks
-
     if others:
         raise Invalid("--due", "goes with no other option of a tick: the settings say all")
     return asyncio.run(request_due_ticks(to.profile.settings()))
 
 
-def _of_folder(
-    vault: Path, feed: Path | None, to: Connection, *, ai: bool, dry_run: bool, extract: bool
-) -> dict[str, Any]:
-    from openbrain_cli.vault.bare_tick import tick_folder
+async def request_due_ticks(settings: "Settings") -> int:
+    """Ask the database for the last slot of the schedule, once for each workspace with a vault, however often this
+    runs and whoever else asks; how many ticks are on their way to the service now."""
+    from openbrain.runtime.container import Container
+    from openbrain.usecases.tick_schedule import TickSchedule
 
-    return asyncio.run(tick_folder(vault, feed, to.profile.settings(), ai=ai, dry_run=dry_run, extract=extract))
+    if not settings.tick.schedule or not settings.vaults.folders:
+        raise SetupError("no tick is ever due: set OPENBRAIN_TICK__SCHEDULE and OPENBRAIN_VAULTS__FOLDERS")
+    async with Container(settings, shared=True) as container:
+        schedule = TickSchedule(
+            container.store.ticks,
+            container.clock,
+            tuple(settings.vaults.folders),
+            settings.tick.schedule,
+            settings.tick.tuning.extract_at,
+        )
+        return await schedule.round()
 
 
 def _refuse_failed_model(report: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
+from openbrain_cli.profile import ADMIN_KEY_FILE
 from openbrain_cli.system.shell.exit_codes import NOT_ALLOWED, NOT_FOUND, REFUSED
 from tests.support.cli.terminal import Terminal, up
 

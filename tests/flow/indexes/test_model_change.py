@@ -23,7 +23,7 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.tuning import RecallTuning, StreamTuning
 from openbrain.usecases.indexes.embedders import Embedders
-from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
+from openbrain_cli.profile import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, rest, started
 from tests.flow.indexes.test_reindex import busy, ended, filled
 from tests.support.embedder.handler import WithFaults

@@ -14,7 +14,7 @@ from openbrain.domain.events.streams import RECALLED
 from openbrain.ports.index import TextEntry
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.operations import OperationStatus
-from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
+from openbrain_cli.profile import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, rest
 from tests.support.waiting import until
 

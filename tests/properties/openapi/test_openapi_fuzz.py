@@ -19,7 +19,7 @@ import httpx
 import orjson
 import pytest
 
-from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE, KEY_FILE
+from openbrain_cli.profile import ADMIN_KEY_FILE, KEY_FILE
 from tests.properties.openapi.fuzzing import BORDERS, SEED, TOLD, as_json
 from tests.support.cli.terminal import Terminal, up, wait_until
 from tests.support.forms import long_form

@@ -1,6 +1,5 @@
 """The part of import that takes in the tables of other stores."""
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from openbrain.domain.errors import Invalid
 from openbrain_cli.importers.locations.source import Client
 from openbrain_cli.memories.transfer import upload
 from openbrain_cli.options import Speaking
-from openbrain_cli.output import as_json, console, one_line, say
+from openbrain_cli.output import as_json, one_line, progress, say
 
 if TYPE_CHECKING:
     from openbrain_cli.memories.transfer.foreign.conversion import Converted
@@ -92,10 +91,6 @@ def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None
 
 @contextmanager
 def _progress(text: str, *, quiet: bool) -> Iterator[Callable[[int], Any]]:
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    hidden = quiet or not sys.stderr.isatty()
-    columns = SpinnerColumn(), TextColumn(text)
-    with Progress(*columns, console=console(stderr=True), disable=hidden, transient=True) as progress:
-        task = progress.add_task(text, total=None)
-        yield lambda number: progress.update(task, advance=number)
+    with progress(text, quiet=quiet) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda number: bar.update(task, advance=number)

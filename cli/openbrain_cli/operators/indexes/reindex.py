@@ -8,7 +8,7 @@ import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Connection, Org, Project, given
+from openbrain_cli.options import TIME_FORMATS, AsJson, Connection, Org, Project, given
 from openbrain_cli.output import as_json, console, one_line, say
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Changed = Annotated[
     datetime | None,
     typer.Option(
         "--since",
-        formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+        formats=TIME_FORMATS,
         metavar="TIME",
         help="Only what changed then or later (UTC), in place.",
     ),
@@ -71,9 +71,7 @@ def reindex(
         raise Invalid("", "--re-embed is about vectors: leave --text out")
     wanted = [name for name, chosen in (("text", text), ("vector", vectors)) if chosen] or ["text", "vector"]
     how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
-    how |= {"stale": stale} if stale else {}
-    how |= {"in_place": in_place} if in_place else {}
-    how |= {"max_failures": max_failures} if max_failures else {}
+    how |= given(stale=stale or None, in_place=in_place or None, max_failures=max_failures or None)
 
     async def work(brain: "OpenBrain") -> "list[Reindexed]":
         return await _all(brain, wanted, how, re_embed=re_embed, dry_run=dry_run, wait=not detach, quiet=json)

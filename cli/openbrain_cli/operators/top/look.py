@@ -10,7 +10,7 @@ from openbrain_cli.operators.top.samples import Samples, quantile
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract.admin.streams import GroupAnswer, StreamList
+    from openbrain.contract.admin.streams import StreamList
 
 RECALL = "/v1/brain/recall"
 ALIVE_S = 60.0
@@ -108,14 +108,10 @@ def _rows(streams: "StreamList") -> Iterator[GroupRow]:
                 retries=group.parked,
                 oldest_s=max(ages, default=None),
                 dead_letters=group.dead_letters,
-                replicas=_alive(group),
+                replicas=sum(consumer.idle_s < ALIVE_S for consumer in group.consumers),
                 paused=group.paused,
                 service=group.readers == "service",
             )
-
-
-def _alive(group: "GroupAnswer") -> int:
-    return sum(consumer.idle_s < ALIVE_S for consumer in group.consumers)
 
 
 def _replicas(groups: tuple[GroupRow, ...]) -> dict[str, int]:
@@ -151,10 +147,8 @@ def _comparable(raw: Raw, before: Raw | None) -> Samples:
 
 
 def _means(name: str, label: str, now: Samples, then: Samples) -> dict[str, float]:
-    sums, counts = (
-        _counted_exactly(f"{name}_sum", label, now, then),
-        _counted_exactly(f"{name}_count", label, now, then),
-    )
+    sums = _counted_exactly(f"{name}_sum", label, now, then)
+    counts = _counted_exactly(f"{name}_count", label, now, then)
     return {item: sums.get(item, 0.0) / count for item, count in counts.items() if count > 0}
 
 

@@ -39,11 +39,8 @@ class Samples:
 
     def buckets(self, name: str, **labels: str) -> dict[float, float]:
         """Of a histogram, cumulated, by upper bound."""
-        return {
-            bound: self.total(f"{name}_bucket", le=text, **labels)
-            for text in self.by(f"{name}_bucket", "le")
-            for bound in (float(text),)
-        }
+        bounds = self.by(f"{name}_bucket", "le")
+        return {float(text): self.total(f"{name}_bucket", le=text, **labels) for text in bounds}
 
     def _matching(self, name: str, wanted: Mapping[str, str]) -> Iterator[tuple[dict[str, str], float]]:
         for labels, value in self.values.get(name, {}).items():

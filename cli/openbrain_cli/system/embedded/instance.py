@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openbrain.adapters.local.data_folder import holder
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain_cli.profile import URL_FILE
+from openbrain_cli.profile import local_url
 
 _LOOK_S = 0.05
 
@@ -29,11 +29,7 @@ def running_instance(data_dir: Path) -> Instance | None:
     held = holder(data_dir)
     if held is None:
         return None
-    try:
-        url = (data_dir / URL_FILE).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        url = ""
-    return Instance(pid=held.pid, since=datetime.fromtimestamp(held.since, UTC), url=url)
+    return Instance(pid=held.pid, since=datetime.fromtimestamp(held.since, UTC), url=local_url(data_dir))
 
 
 def refuse_second(data_dir: Path) -> None:

@@ -27,6 +27,7 @@ from openbrain.usecases.indexes.index_writers import write_to_all
 from openbrain_amygdala import app as amygdala
 from openbrain_api import app as api
 from openbrain_cli.operators.bootstrap_keys import WORKSPACE, bootstrap_key, ensure_workspace
+from openbrain_cli.profile import ADMIN_KEY_FILE, KEY_FILE
 from openbrain_cli.system.embedded.index_rebuild import rebuild_foreign
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
@@ -36,9 +37,6 @@ from openbrain_ingest import app as ingest
 from openbrain_matcher import app as matcher
 from openbrain_mcp.app import with_mcp
 from openbrain_tick import app as tick
-
-KEY_FILE = "key"
-ADMIN_KEY_FILE = "admin-key"
 
 
 class Startable(Watched, Protocol):

@@ -37,7 +37,7 @@ def http_server(
     What `app.state.drain` is, if anything, is called when it begins to end: it ends answers that would go on for ever.
     """
 
-    drain = getattr(getattr(app, "state", None), "drain", _nothing)
+    drain = getattr(getattr(app, "state", None), "drain", lambda: None)
 
     allowed = within or Bounds()
     allowed = replace(allowed, connections=affordable(allowed.connections))
@@ -87,10 +87,6 @@ def http_server(
             **options,
         )
     )
-
-
-def _nothing() -> None:
-    """The drain of most apps: nothing."""
 
 
 def bounds(server: Server) -> Bounds:

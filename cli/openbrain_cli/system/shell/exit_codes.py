@@ -1,15 +1,6 @@
 """Exit codes for scripts. The page docs/reference/exit-codes.md says the same; a test compares."""
 
-from openbrain.domain.errors import (
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    OpenBrainError,
-    SetupError,
-    TryLater,
-    Unauthorised,
-)
+from openbrain.domain.errors import Forbidden, NotFound, OpenBrainError, SetupError, TryLater, Unauthorised
 
 OK = 0
 REFUSED = 1
@@ -40,11 +31,9 @@ _BY_ERROR: tuple[tuple[type[OpenBrainError], int], ...] = (
     (Unauthorised, NOT_ALLOWED),
     (Forbidden, NOT_ALLOWED),
     (SetupError, SETUP),
-    (Invalid, REFUSED),
-    (Conflict, REFUSED),
 )
 
 
 def of(error: OpenBrainError) -> int:
-    """The code of an error."""
+    """The code of an error; of one that is not named above the input was refused."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), REFUSED)
