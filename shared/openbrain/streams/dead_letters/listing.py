@@ -66,25 +66,18 @@ def box_of(letter: str, among: Sequence[Box]) -> tuple[Box, str] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some of a box."""
-
-    letters: Sequence[DeadLetter]
-    """The wanted letters; there may be none."""
-    last: str
-    """Id within the box of the last that was looked at."""
-
-
-async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str | None = "-") -> AsyncIterator[Page]:
-    """A box whole, oldest first. `after`: as in XRANGE; None for nothing. Raises what redis-py raises."""
+async def pages(
+    client: Redis, box: Box, wanted: DeadFilter, after: str | None = "-"
+) -> AsyncIterator[tuple[list[DeadLetter], str]]:
+    """A box whole, oldest first: the wanted letters of each page, and the id within the box of the last that was looked
+    at. `after`: as in XRANGE; None for nothing. Raises what redis-py raises."""
     if after == "-" and wanted.since is not None:
         after = str(max(0, wanted.since))
     end = "+" if wanted.until is None else str(wanted.until - 1) if wanted.until > 0 else "0-0"
     while after and (entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE)):
         letters = [letter(box, entry.decode(), fields) for entry, fields in entries]
         last = entries[-1][0].decode()
-        yield Page([item for item in letters if wanted.error in ("", item.error)], last)
+        yield [item for item in letters if wanted.error in ("", item.error)], last
         after = behind(last)
 
 
@@ -97,13 +90,13 @@ async def listed(
     seen = 0
     for box in among[among.index(start[0]) :] if start else among:
         begin = behind(start[1]) if start and box == start[0] else "-"
-        async for page in pages(client, box, wanted, begin):
-            letters += page.letters
+        async for page, last in pages(client, box, wanted, begin):
+            letters += page
             seen += PAGE
             if len(letters) >= limit:
                 return letters[:limit], letters[limit - 1].id
             if seen >= LOOKED_AT:
-                return letters, f"{box.name}.{page.last}"
+                return letters, f"{box.name}.{last}"
     return letters, None
 
 
@@ -120,8 +113,8 @@ async def count(client: Redis, among: Sequence[Box], wanted: DeadFilter) -> int:
         if not wanted.error and wanted.since is None and wanted.until is None:
             total += int(await client.xlen(box.key))
         else:
-            async for page in pages(client, box, wanted):
-                total += len(page.letters)
+            async for page, _ in pages(client, box, wanted):
+                total += len(page)
     return total
 
 

@@ -68,7 +68,7 @@ class Consumer:
     def rests(self) -> bool:
         """Whether nothing is taken up: the group is paused, or this is a replay that there is not."""
         runtime = self.runtime
-        return runtime.paused or (self.group.is_replay and self.group.stream not in runtime.replaying)
+        return runtime.paused.is_set() or (self.group.is_replay and self.group.stream not in runtime.replaying)
 
     def count(self, outcome: str, number: int = 1) -> None:
         """Count entries by what became of them."""
@@ -177,7 +177,7 @@ class Consumer:
             runtime.heartbeat(loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
             if not (may_defer and self.deferred.can_continue):
                 await runtime.until_dependencies_answer()
-            if self._yields() or runtime.paused:
+            if self._yields() or runtime.paused.is_set():
                 await runtime.sleep(0.05)
                 continue
             runtime.heartbeat(loop, float("inf"))  # whoever has the lock is watched
@@ -185,7 +185,9 @@ class Consumer:
                 if runtime.closing.is_set():
                     raise Closing
                 away = runtime.breaker.wait_s() > 0
-                if (away and not (may_defer and self.deferred.can_continue)) or self._yields() or runtime.paused:
+                if away and not (may_defer and self.deferred.can_continue):
+                    continue
+                if self._yields() or runtime.paused.is_set():
                     continue
                 runtime.heartbeat(loop, runtime.handler_limit_s)
                 yield away

@@ -104,10 +104,6 @@ class FailureLimit:
         """Seconds until a probe may be made; 0 when it may be now."""
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
-    def capacity(self, wanted: int) -> int:
-        """The part of so many parked or abandoned entries that may be taken now, but for a probe."""
-        return 0 if self.stopped else wanted
-
     def takes_new(self, most: int) -> bool:
         """Whether the next probe is a new entry and not one that failed; at most so many are brought in for it."""
         new, self._new_next = self._new_next, not self._new_next

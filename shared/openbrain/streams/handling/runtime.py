@@ -24,7 +24,7 @@ def consumer_name() -> str:
 
 @dataclass
 class Runtime:
-    """One running service."""
+    """One running service. What a stream that is read apart from the others shares with them is changed in place."""
 
     group: str
     settings: Streams
@@ -37,8 +37,8 @@ class Runtime:
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     clock: Callable[[], float] = time.monotonic
     breaker: Breaker = field(init=False)
-    paused: bool = False
-    """Whether the consumer is paused: nothing new is read; what is parked or pending stays so."""
+    paused: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while the consumer is paused: nothing new is read; what is parked or pending stays so."""
     replaying: set[str] = field(default_factory=set)
     """The replays of this group that there are now (full stream names)."""
     deadlines: dict[str, float] = field(default_factory=dict)
@@ -79,39 +79,3 @@ class Runtime:
         """The loops that were not heard of in time."""
         now = self.clock()
         return [loop for loop, deadline in self.deadlines.items() if deadline < now]
-
-
-class IsolatedRuntime(Runtime):
-    """A running service's runtime with a lock and a breaker of its own: for a stream that must not hold up others."""
-
-    def __init__(self, of: Runtime) -> None:
-        self._of = of
-        super().__init__(
-            of.group,
-            of.settings,
-            asyncio.Lock(),
-            of.handler_limit_s,
-            of.consumer,
-            of.closing,
-            of.closed,
-            of.clock,
-            paused=of.paused,
-            replaying=of.replaying,
-            deadlines=of.deadlines,
-        )
-
-    @property
-    def paused(self) -> bool:
-        return self._of.paused
-
-    @paused.setter
-    def paused(self, paused: bool) -> None:
-        self._of.paused = paused
-
-    @property
-    def replaying(self) -> set[str]:
-        return self._of.replaying
-
-    @replaying.setter
-    def replaying(self, streams: set[str]) -> None:
-        self._of.replaying = streams

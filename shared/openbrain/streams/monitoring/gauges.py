@@ -8,11 +8,10 @@ from typing import Any, cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from openbrain.domain.errors import TryLater
 from openbrain.domain.events.streams import dead_letters
 from openbrain.observability import metrics
 from openbrain.streams.redis import entry_ids
-from openbrain.streams.redis.connection import AWAY, is_gone
+from openbrain.streams.redis.connection import AWAY, errors_as_try_later, is_gone
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -81,13 +80,11 @@ async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
 
 async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
     """Of the group that is furthest behind: entries not given to it yet and those in its hands. `TryLater`."""
-    try:
+    with errors_as_try_later():
         states = await groups_of(client, stream)
         if not set(groups) <= states.keys():
             return int(await client.xlen(stream))
         return max([await lag_of(client, stream, states[name]) + int(states[name]["pending"]) for name in groups])
-    except AWAY as error:
-        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
 
 
 async def _first_undelivered(client: Redis, stream: str, group: Mapping[str, Any]) -> bytes | None:

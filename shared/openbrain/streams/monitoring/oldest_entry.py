@@ -4,11 +4,10 @@ from collections.abc import Iterable
 
 from redis.asyncio import Redis
 
-from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.streams.monitoring.gauges import groups_of
-from openbrain.streams.redis.connection import AWAY, ask
+from openbrain.streams.redis.connection import ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import behind
 
 _MICROSECONDS = 1000
@@ -18,10 +17,8 @@ _MICROSECONDS = 1000
 async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> int | None:
     """Find when the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
     microseconds by the server's clock; None where nothing waits. `TryLater` while the server does not answer."""
-    try:
+    with errors_as_try_later("what waits in it is not known"):
         times = [await _oldest(client, stream, group) for stream, group in readers]
-    except AWAY as error:
-        raise TryLater(f"Redis does not answer ({type(error).__name__}): what waits in it is not known") from error
     return min((item for item in times if item is not None), default=None)
 
 
@@ -32,10 +29,8 @@ async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock
     if oldest is None:
         return None
     now = clock.now()
-    try:
+    with errors_as_try_later():
         seconds, micros = await ask(client, "TIME")
-    except AWAY as error:
-        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
     return now - (int(seconds) * MICROSECONDS + int(micros) - oldest)
 
 

@@ -1,12 +1,11 @@
 """`ports.streams.StreamAdmin` on Redis: what operators look at. It changes nothing but which groups there are."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.errors import NotFound
 from openbrain.domain.events.streams import every_stream
 from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
 from openbrain.settings import Streams
@@ -14,17 +13,8 @@ from openbrain.streams.dead_letters import listing
 from openbrain.streams.monitoring import inspection
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis import scripts
-from openbrain.streams.redis.connection import AWAY, Connecting, ask
+from openbrain.streams.redis.connection import Connecting, ask, errors_as_try_later
 from openbrain.streams.redis.keys import retry_states
-
-
-@contextmanager
-def errors_as_try_later(doing: str) -> Iterator[None]:
-    """Raise errors of redis-py as `TryLater`."""
-    try:
-        yield
-    except AWAY as error:
-        raise TryLater(f"Redis does not answer ({type(error).__name__}): {doing} waits for it") from error
 
 
 class RedisStreams(Connecting):
@@ -33,31 +23,31 @@ class RedisStreams(Connecting):
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
         known = every_stream(self._settings.bound_workspaces)
         wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
-        with errors_as_try_later("a look at the streams"):
+        with errors_as_try_later("a look at the streams waits for it"):
             return await inspection.look(self._client, self._settings, wanted, outside)
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
-        with errors_as_try_later("counting"):
+        with errors_as_try_later("counting waits for it"):
             return await inspection.span(self._client, self._settings.prefix + stream, from_id, to_id)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
-        with errors_as_try_later("the list of dead letters"):
+        with errors_as_try_later("the list of dead letters waits for it"):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
         box = listing.box_of(letter, self._boxes())
         if box is None:
             return None
-        with errors_as_try_later("the dead letter"):
+        with errors_as_try_later("the dead letter waits for it"):
             return await listing.one(self._client, *box)
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        with errors_as_try_later("counting dead letters"):
+        with errors_as_try_later("counting dead letters waits for it"):
             return await listing.count(self._client, self._boxes(wanted), wanted)
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
         full = self._settings.prefix + stream
-        with errors_as_try_later("the group"):
+        with errors_as_try_later("the group waits for it"):
             if not await self._client.exists(full):
                 at_end = False
             start = await self._end(full) if at_end else ("0",)
@@ -76,7 +66,7 @@ class RedisStreams(Connecting):
 
     async def drop_group(self, stream: str, group: str) -> int:
         full = self._settings.prefix + stream
-        with errors_as_try_later("the group"):
+        with errors_as_try_later("the group waits for it"):
             info = (await groups_of(self._client, full)).get(group)
             if info is None:
                 raise NotFound("the stream has no such group")

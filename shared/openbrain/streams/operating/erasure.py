@@ -7,7 +7,6 @@ a stream is written anew after something was deleted from it, and the append-onl
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -22,7 +21,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
-from openbrain.streams.redis.connection import AWAY, ask
+from openbrain.streams.redis.connection import ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import behind, in_order
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import Script
@@ -60,21 +59,19 @@ class StreamEraser:
         deleted: dict[str, int] = {}
         too_long: list[str] = []
         looked_at = unjudged = 0
-        try:
+        with errors_as_try_later("streams are swept later"):
             ahead = await self._ahead()
             async for stream in self._streams():
-                judged = await self._judged(stream, doomed, ahead)
-                if taken_only and judged.doomed and not stream.endswith(".dead"):
-                    judged = replace(judged, doomed=await self._taken(stream, judged.doomed))
-                looked_at += judged.seen
-                unjudged += judged.unjudged
-                if not judged.doomed:
+                ids, seen, not_judged = await self._judged(stream, doomed, ahead)
+                if taken_only and ids and not stream.endswith(".dead"):
+                    ids = await self._taken(stream, ids)
+                looked_at += seen
+                unjudged += not_judged
+                if not ids:
                     continue
-                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *judged.doomed) < 0:
+                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *ids) < 0:
                     too_long.append(stream)
-                deleted[stream] = len(judged.doomed)
-        except AWAY as error:
-            raise TryLater(f"Redis does not answer ({type(error).__name__}): streams are swept later") from error
+                deleted[stream] = len(ids)
         return Swept(looked_at, deleted, tuple(too_long), unjudged)
 
     async def drop(self, workspace_id: str) -> int:
@@ -86,28 +83,18 @@ class StreamEraser:
                 keys.append(stream)
                 for group in spec.groups:
                     again = replays(stream, group)
-                    keys += [
-                        dead_letters(stream, group),
-                        retry_states(stream, group),
-                        again,
-                        retry_states(again, group),
-                    ]
-        try:
+                    keys += [dead_letters(stream, group), retry_states(stream, group)]
+                    keys += [again, retry_states(again, group)]
+        with errors_as_try_later("its streams go later"):
             return int(await self._client.delete(*keys))
-        except AWAY as error:
-            raise TryLater(f"Redis does not answer ({type(error).__name__}): its streams go later") from error
 
     async def settle_files(self) -> str:
         """Have the server write its files anew and wait for it; says what was done. `TryLater` where it is not yet."""
-        try:
-            return await self._settle()
-        except AWAY as error:
-            raise TryLater(f"Redis does not answer ({type(error).__name__}): its files are settled later") from error
+        with errors_as_try_later("its files are settled later"):
+            about = await self._persistence()
+            return await (self._append_only_file() if int(about.get("aof_enabled", 0)) else self._snapshot())
 
-    async def _settle(self) -> str:
-        about = await self._persistence()
-        if not int(about.get("aof_enabled", 0)):
-            return await self._snapshot()
+    async def _append_only_file(self) -> str:
         await self._until_idle("aof_rewrite_in_progress", "aof_rewrite_scheduled")
         try:
             await ask(self._client, "BGREWRITEAOF")
@@ -167,8 +154,9 @@ class StreamEraser:
         added = int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
         return added if added <= self._clock.now() + MICROSECONDS else None
 
-    async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> "_Judged":
-        """The ids to delete. An entry that stops the judgement stays, and never keeps others waiting."""
+    async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> tuple[list[str], int, int]:
+        """The ids to delete, how many entries were seen, and how many could not be judged. An entry that stops the
+        judgement stays, and never keeps others waiting."""
         parts = _PARTS.fullmatch(stream.removeprefix(self._first))
         bound, dead = (parts["workspace"] or "", bool(parts["dead"])) if parts else ("", False)
         ids: list[str] = []
@@ -185,9 +173,9 @@ class StreamEraser:
                 continue
             if goes:
                 ids.append(entry_id)
-        return _Judged(ids, seen, unjudged)
+        return ids, seen, unjudged
 
-    async def _taken(self, stream: str, ids: Sequence[str]) -> Sequence[str]:
+    async def _taken(self, stream: str, ids: Sequence[str]) -> list[str]:
         """Entries that every group has acknowledged; none where no group reads the stream."""
         groups: Sequence[Any] = await self._client.xinfo_groups(stream)
         taken = list(ids) if groups else []
@@ -203,13 +191,6 @@ class StreamEraser:
             for raw_id, fields in entries:
                 yield raw_id.decode(), fields
             start = behind(entries[-1][0].decode())
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    doomed: Sequence[str]
-    seen: int
-    unjudged: int
 
 
 def _values(fields: Mapping[bytes, bytes]) -> Sequence[bytes]:

@@ -13,6 +13,7 @@ from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis import scripts
 from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import in_order
 from openbrain.streams.redis.keys import retry_states
 
 _log = structlog.get_logger(__name__)
@@ -119,9 +120,4 @@ async def _needed(client: Redis, stream: str, group: Mapping[str, Any] | None) -
     if group is None:
         return (0, 0)
     pending = await client.xpending(stream, group["name"])
-    return _id(pending["min"] or group["last-delivered-id"])
-
-
-def _id(text: bytes) -> Id:
-    milliseconds, _, sequence = text.decode().partition("-")
-    return int(milliseconds), int(sequence)
+    return in_order((pending["min"] or group["last-delivered-id"]).decode())

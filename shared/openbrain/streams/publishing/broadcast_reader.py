@@ -9,9 +9,8 @@ from redis.asyncio import Redis
 from openbrain.domain.events.envelope import FIELD
 from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
-from openbrain.streams.operating.administration import errors_as_try_later
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
-from openbrain.streams.redis.connection import AWAY, Connecting, ask
+from openbrain.streams.redis.connection import AWAY, Connecting, ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import after_number
 from openbrain.streams.redis.outage import Link, absence
 
@@ -32,7 +31,7 @@ class RedisBroadcastStream(Connecting):
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
-        with errors_as_try_later("hearing broadcasts"), self._reported(workspace_id):
+        with errors_as_try_later("hearing broadcasts waits for it"), self._reported(workspace_id):
             response = await ask(
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
             )

@@ -10,14 +10,13 @@ from redis.asyncio import Redis
 
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import BROADCAST
-from openbrain.streams.operating.administration import errors_as_try_later
 from openbrain.streams.operating.trim import remove
-from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.connection import ask, errors_as_try_later
 from openbrain.streams.redis.scripts import Script
 
 _FIRST = BROADCAST.name + "."
 _TOPS = Script("tops", common="")
-_WHAT = "looking at broadcasts"
+_WHAT = "looking at broadcasts waits for it"
 ANY = "*"
 FARTHEST = 2**32
 """So much further than the truth, or than a reader, a stream can be after the database was put back."""

@@ -2,28 +2,21 @@
 
 from collections.abc import Sequence
 
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.events.envelope import FIELD
 from openbrain.ports.store.signals import StaleSequence
-from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
 from openbrain.streams.redis import scripts
-from openbrain.streams.redis.connection import AWAY, connect, disconnect, words
+from openbrain.streams.redis.connection import AWAY, Connected, words
 
 _UNWILLING = {"READONLY", "MISCONF", "OOM", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
 _SMALL = "equal or smaller than the target stream top item"
 
 
-class Publisher:
+class Publisher(Connected):
     """Appends events, all in one call. At least once: what was published before an error may be published again."""
-
-    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
-        self._prefix = settings.prefix
-        self._client = client or connect(settings)
-        self._owned = client is None
 
     async def publish(self, entries: Sequence[tuple[str, bytes]]) -> list[OpenBrainError | None]:
         """Append each (stream's name without prefix, event's bytes), in order.
@@ -34,7 +27,7 @@ class Publisher:
         """
         if not entries:
             return []
-        streams = [self._prefix + stream for stream, _ in entries]
+        streams = [self._settings.prefix + stream for stream, _ in entries]
         ids = [entry_id(stream, event) for stream, event in entries]
         if all(id_ == ANY for id_ in ids):
             ids = []
@@ -49,11 +42,6 @@ class Publisher:
         if all(isinstance(result, TryLater) for result in results):
             raise results[0] or TryLater("Redis takes no events")
         return results
-
-    async def close(self) -> None:
-        """Close the connection, if it was made here."""
-        if self._owned:
-            await disconnect(self._client)
 
 
 def _result(refusal: bytes | None) -> OpenBrainError | None:

@@ -7,19 +7,18 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from openbrain.settings import Streams
-from openbrain.streams.redis.connection import AWAY, connect, disconnect
+from openbrain.streams.redis.connection import AWAY, Connected
 
 _DEAF_S = 0.05
 """A wait while no hint can be heard."""
 
 
-class RedisWake:
+class RedisWake(Connected):
     """`openbrain.ports.streams.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
 
     def __init__(self, settings: Streams, channel: str = "openbrain.wake", client: Redis | None = None) -> None:
+        super().__init__(settings, client)
         self._channel = settings.prefix + channel
-        self._client = client or connect(settings)
-        self._owned = client is None
         self._pubsub: PubSub | None = None
 
     async def notify(self) -> None:
@@ -63,5 +62,4 @@ class RedisWake:
     async def close(self) -> None:
         """Leave the channel and close what was made here."""
         await self._drop()
-        if self._owned:
-            await disconnect(self._client)
+        await super().close()

@@ -22,7 +22,8 @@ class Controls:
     def __init__(self, runtime: Runtime, client: Redis, replays: Sequence[str], paused: Paused | None) -> None:
         self._runtime, self._client, self._replays, self._paused = runtime, client, replays, paused
         self._known = paused is None
-        runtime.paused = not self._known
+        if not self._known:
+            runtime.paused.set()
 
     async def run(self) -> None:
         """Until the service closes."""
@@ -44,9 +45,11 @@ class Controls:
         except TryLater:
             pass  # as it was: the service's own check of the truth tells it
         try:
-            self._runtime.replaying = await self._existing()
+            existing = await self._existing()
         except AWAY:
             return  # who reads tells it
+        self._runtime.replaying.intersection_update(existing)
+        self._runtime.replaying.update(existing)
 
     async def _existing(self) -> set[str]:
         if not self._replays or not await self._client.exists(*self._replays):
@@ -54,8 +57,10 @@ class Controls:
         return {stream for stream in self._replays if await self._client.exists(stream)}
 
     def _rest(self, *, paused: bool) -> None:
-        if paused and not (self._known and self._runtime.paused):
-            _log.warning("streams.group_paused", group=self._runtime.group)
-        if not paused and self._known and self._runtime.paused:
-            _log.info("streams.group_resumed", group=self._runtime.group)
-        self._runtime.paused, self._known = paused, True
+        runtime, was_paused = self._runtime, self._known and self._runtime.paused.is_set()
+        if paused and not was_paused:
+            _log.warning("streams.group_paused", group=runtime.group)
+        if was_paused and not paused:
+            _log.info("streams.group_resumed", group=runtime.group)
+        runtime.paused.set() if paused else runtime.paused.clear()
+        self._known = True

@@ -2,6 +2,7 @@
 
 import random
 import time
+from contextlib import suppress
 
 import structlog
 
@@ -78,15 +79,10 @@ class Reaper:
                 return
             except AWAY as error:
                 if not is_gone(error):  # reading makes the group again
-                    await self._pause(error_state, error)
+                    with suppress(Closing):
+                        await error_state.record(error)
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
                 _log.error("streams.reaper_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
-
-    async def _pause(self, error_state: ErrorState, error: Exception) -> None:
-        try:
-            await error_state.record(error)
-        except Closing:
-            return
 
     async def sweep(self) -> None:
         """Handle all that is due now, a batch at a time."""
@@ -100,10 +96,9 @@ class Reaper:
 
     async def _take(self) -> bool:
         deferred = self.consumer.deferred
-        alone = True
         if not deferred.possible:
             await self.runtime.until_dependencies_answer()
-        else:
-            alone = self.runtime.breaker.wait_s() <= 0
-        capacity = self.consumer.limit.capacity(deferred.capacity(self.consumer.adaptive_batch.size))
+        alone = not deferred.possible or self.runtime.breaker.wait_s() <= 0
+        # While most fail none is taken but for a probe.
+        capacity = 0 if self.consumer.limit.stopped else deferred.capacity(self.consumer.adaptive_batch.size)
         return bool(capacity) and await reclaim(self.consumer, capacity, self.loop, alone=alone)

@@ -132,7 +132,7 @@ class Service:
     @property
     def paused(self) -> bool:
         """Whether operators let the group rest."""
-        return self._session is not None and self._session.runtime.paused
+        return self._session is not None and self._session.runtime.paused.is_set()
 
     def stuck(self) -> list[str]:
         """Loops that stand still though they should not; empty while all is well."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -16,7 +17,7 @@ from openbrain.streams.group.delivery import Entry
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.consumer import Consumer
-from openbrain.streams.handling.runtime import Closing, IsolatedRuntime, Runtime
+from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.reading.controls import Controls, Paused
 from openbrain.streams.reading.reader import Reader, ReadingRedis
 from openbrain.streams.reading.reaper import Keeper, Reaper
@@ -57,7 +58,8 @@ class Session:
     def _add(self, subscription: Subscription) -> None:
         stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
-        runtime = IsolatedRuntime(self.runtime) if subscription.apart else self.runtime
+        # A lock and a breaker of its own: such a stream must not hold up others.
+        runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.apart else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
             self._live.append(reader)

@@ -1,7 +1,8 @@
 """Connections to Redis or Valkey: by URL, every wait bounded, nothing retried behind our back."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -13,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError, ResponseError
 
-from openbrain.domain.errors import SetupError
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.settings import Streams
 
 R = TypeVar("R", bound=Redis)
@@ -83,6 +84,14 @@ class Connecting:
             await disconnect(self._made)
 
 
+class Connected(Connecting):
+    """Has its client from the beginning: a URL that can't work is refused when this is made."""
+
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        super().__init__(settings, client)
+        self._made = client or connect(settings)
+
+
 @cache
 def _driver() -> DriverInfo:
     """Name and version of redis-py, cached: redis-py reads them from its package's files for each connection."""
@@ -130,6 +139,16 @@ def without_login(url: str) -> str:
 def words(error: Exception) -> str:
     """The message of the server or redis-py, without the arguments that it may quote."""
     return str(error).partition(", with args")[0][:200]
+
+
+@contextmanager
+def errors_as_try_later(why: str = "") -> Iterator[None]:
+    """Raise errors of redis-py as `TryLater`, with what follows from them."""
+    try:
+        yield
+    except AWAY as error:
+        text = f"Redis does not answer ({type(error).__name__})"
+        raise TryLater(f"{text}: {why}" if why else text) from error
 
 
 def is_gone(error: Exception) -> bool:

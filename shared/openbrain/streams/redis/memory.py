@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
-from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect
+from openbrain.streams.redis.connection import AWAY, Connected, ask
 from openbrain.usecases.backpressure import Memory
 
 _ANSWER_S = 1.0
@@ -21,12 +21,8 @@ async def memory_of(client: Redis, settings: Streams) -> Memory:
     return Memory(used, int(info.get("maxmemory", 0)) or settings.memory_mb * _MB)
 
 
-class StreamMemory:
-    """`pressure.Ask`, with a connection of its own."""
-
-    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
-        self._settings, self._owned = settings, client is None
-        self._client = client or connect(settings)
+class StreamMemory(Connected):
+    """`backpressure.Ask`, with a connection of its own."""
 
     async def __call__(self) -> Memory:
         """Ask now, and wait no longer than a second."""
@@ -36,8 +32,3 @@ class StreamMemory:
                 return await memory_of(self._client, self._settings)
         except (*AWAY, TimeoutError) as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
-
-    async def close(self) -> None:
-        """Close the connection, if it was made here."""
-        if self._owned:
-            await disconnect(self._client)
