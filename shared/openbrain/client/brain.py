@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, Unpack
-from urllib.parse import quote
 
 import httpx
 
@@ -20,15 +18,13 @@ from openbrain.client.resources.erasure import Erasures
 from openbrain.client.resources.operating.access import Access
 from openbrain.client.resources.operating.indexes import Indexes
 from openbrain.client.resources.operating.lifecycle import Lifecycles
-from openbrain.client.resources.operating.models import Models
 from openbrain.client.resources.operating.streams import Streams
 from openbrain.client.resources.signals import Signals
 from openbrain.client.resources.thoughts import Thoughts
-from openbrain.client.resources.ticks import Ticks
 from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.webhooks import Webhooks
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, filled, given, in_path, write_headers
 from openbrain.contract.brain.feedback import FeedbackGiven, Review
 from openbrain.contract.brain.memories import (
     Forgotten,
@@ -55,11 +51,9 @@ class OpenBrain(
     Access,
     Indexes,
     Lifecycles,
-    Models,
     Streams,
     Signals,
     Webhooks,
-    Ticks,
     Vault,
     Erasures,
     Agents,
@@ -124,9 +118,7 @@ class OpenBrain(
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -137,7 +129,7 @@ class OpenBrain(
         """Store one memory; `wait` seconds until it is indexed, or answer as it stands then."""
         body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
-            idempotency_key = _fresh_key()  # so that our own second attempt is not a second memory
+            idempotency_key = uuid7(0)  # so that our own second attempt is not a second memory
         headers = write_headers(idempotency_key, wait=wait)
         return await self._wire.ask(Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
 
@@ -147,7 +139,7 @@ class OpenBrain(
         """Store up to 500, each on its own: one refused item never fails its neighbours."""
         bodies = [self._placed(_offer(offer)) for offer in offers]
         if any(body.get("allow_duplicate") for body in bodies) and not idempotency_key:
-            idempotency_key = _fresh_key()
+            idempotency_key = uuid7(0)
         return await self._wire.ask(
             RememberedBatch,
             "POST",
@@ -184,13 +176,10 @@ class OpenBrain(
         "time" tells what happened first. Times that it names are seen from `asked_at` (now), unless `time_words` is
         False. `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
-        body = self._placed({"query": query, **beside})
-        if agent_id:
-            body["agent_id"] = agent_id
-        if boost_keywords is not None:
-            body["boost_keywords"] = boost_keywords
-        body |= _given(text_weight=text_weight, precision=precision, min_similarity=min_similarity)
-        body |= _given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
+        body = self._placed({"query": query, **beside, **filled(agent_id=agent_id)})
+        body |= given(boost_keywords=boost_keywords, text_weight=text_weight)
+        body |= given(precision=precision, min_similarity=min_similarity)
+        body |= given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
@@ -214,16 +203,16 @@ class OpenBrain(
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
-        common |= _given(precision=precision, min_similarity=min_similarity)
-        common |= _given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
+        common |= given(precision=precision, min_similarity=min_similarity)
+        common |= given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **item}) for item in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def related(self, memory_id: str, *, limit: int | None = None, session_id: str = "") -> Related:
         """Linked memories: the nearest, those of its session and of the same name, and its chain."""
-        query = _given(limit=limit, session_id=session_id or None)
-        return await self._wire.ask(Related, "GET", f"/v1/brain/memories/{_part(memory_id)}/related", query=query)
+        query = given(limit=limit, session_id=session_id or None)
+        return await self._wire.ask(Related, "GET", f"/v1/brain/memories/{in_path(memory_id)}/related", query=query)
 
     async def feedback(
         self,
@@ -237,10 +226,8 @@ class OpenBrain(
         agent_id: str = "",
     ) -> FeedbackGiven:
         """Say which results of a recall were used, ignored or wrong: each counts once for that recall."""
-        said: dict[str, object] = {"used": used, "ignored": ignored, "wrong": wrong, "reason": reason}
-        said |= {"session_id": session_id, "agent_id": agent_id}
-        body = {name: value for name, value in said.items() if value}
-        return await self._wire.ask(FeedbackGiven, "POST", f"/v1/brain/recall/{_part(recall_id)}/feedback", body=body)
+        body = filled(used=used, ignored=ignored, wrong=wrong, reason=reason, session_id=session_id, agent_id=agent_id)
+        return await self._wire.ask(FeedbackGiven, "POST", f"/v1/brain/recall/{in_path(recall_id)}/feedback", body=body)
 
     async def review(
         self,
@@ -281,7 +268,7 @@ class OpenBrain(
         """Read one memory, dead or alive; with `history` its chain and its audit too, or the part of it that follows
         the page whose `next_cursor` is given."""
         query = {"history": "1" if history else None, "session_id": session_id or None, "cursor": cursor}
-        return await self._wire.ask(MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
+        return await self._wire.ask(MemoryDetail, "GET", f"/v1/brain/memories/{in_path(memory_id)}", query=query)
 
     async def memory_whole(self, memory_id: str, *, session_id: str = "") -> MemoryDetail:
         """Read one memory with its chain and all of its audit, page by page."""
@@ -299,7 +286,7 @@ class OpenBrain(
         return await self._wire.ask(
             MemoryAnswer,
             "PATCH",
-            f"/v1/brain/memories/{_part(memory_id)}",
+            f"/v1/brain/memories/{in_path(memory_id)}",
             body=dict(changes),
             query={"session_id": session_id or None},
             headers=write_headers(wait=wait, if_match=if_match),
@@ -312,7 +299,7 @@ class OpenBrain(
         return await self._wire.ask(
             Forgotten,
             "DELETE",
-            f"/v1/brain/forget/{_part(memory_id)}",
+            f"/v1/brain/forget/{in_path(memory_id)}",
             body={"reason": reason} if reason else None,
             query={"session_id": session_id or None},
             headers=write_headers(wait=wait, if_match=if_match),
@@ -326,7 +313,7 @@ class OpenBrain(
         return await self._wire.ask(
             MemoryAnswer,
             "POST",
-            f"/v1/brain/memories/{_part(memory_id)}:restore",
+            f"/v1/brain/memories/{in_path(memory_id)}:restore",
             body={"reason": reason} if reason else {},
             query={"session_id": session_id or None},
             headers=write_headers(wait=wait, if_match=if_match),
@@ -363,19 +350,5 @@ def _question(
 ) -> dict[str, object]:
     """Parameters of recall beside the query, as far as they were given."""
     author = filters.pop("author", None)
-    beside: dict[str, object] = {"top_k": top_k, "explain": explain, "keywords": keywords, "match": match}
-    if author:
-        beside["filter"] = {"agent_id": author}
-    return {**filters, **{name: value for name, value in beside.items() if value}}
-
-
-def _given(**named: object) -> dict[str, object]:
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _fresh_key() -> str:
-    return uuid7(0)
-
-
-def _part(text: str) -> str:
-    return quote(text, safe="")
+    narrowed = {"agent_id": author} if author else None
+    return {**filters, **filled(top_k=top_k, explain=explain, keywords=keywords, match=match, filter=narrowed)}

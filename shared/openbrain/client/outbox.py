@@ -119,22 +119,19 @@ class Outbox:
 
     def delivered(self, number: int) -> None:
         """The server has it."""
-        database = self._database()
-        with database:
+        with self._database() as database:
             database.execute("DELETE FROM writes WHERE number = ?", (number,))
 
     def failed(self, number: int) -> int:
         """The server failed at it; how often by now."""
-        database = self._database()
-        with database:
+        with self._database() as database:
             database.execute("UPDATE writes SET failures = failures + 1 WHERE number = ?", (number,))
         (failures,) = database.execute("SELECT failures FROM writes WHERE number = ?", (number,)).fetchone()
         return int(failures)
 
     def refuse(self, number: int, reason: str) -> None:
         """The server will never take it."""
-        database = self._database()
-        with database:
+        with self._database() as database:
             database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
 
     def owner(self) -> Owner | None:

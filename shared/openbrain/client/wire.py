@@ -164,6 +164,21 @@ def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "
     return {name: value for name, value in headers.items() if value}
 
 
+def in_path(text: str) -> str:
+    """A part of a path, whatever stands in it."""
+    return quote(text, safe="")
+
+
+def given(**named: object) -> dict[str, object]:
+    """Members that are not None."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def filled(**named: object) -> dict[str, object]:
+    """Members that are neither None nor empty."""
+    return {name: value for name, value in named.items() if value}
+
+
 def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:
     if response.status_code == 503:
         # Nothing was stored: any request may come again.

@@ -4,12 +4,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
-from urllib.parse import quote
 
 from pydantic import ValidationError
 
 from openbrain.client.server_sent_events import Sent, events
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, filled, given, in_path, write_headers
 from openbrain.contract.brain.context import AgentContext
 from openbrain.contract.brain.sessions import (
     SessionDetail,
@@ -87,9 +86,7 @@ class Agents:
             "max_memories": max_memories,
             "cursor": cursor,
         }
-        return await self._wire.ask(
-            AgentContext, "GET", f"/v1/brain/agent/{quote(agent_id, safe='')}/context", query=query
-        )
+        return await self._wire.ask(AgentContext, "GET", f"/v1/brain/agent/{in_path(agent_id)}/context", query=query)
 
     async def start_session(self, **session: Unpack[NewSession]) -> SessionStarted:
         """Open a session, join one, or go on with one: `hand_over` is what the project's last one left."""
@@ -108,13 +105,7 @@ class Agents:
         agent_id: str | None = None,
     ) -> SessionList:
         """A page of the agent's sessions, newest first."""
-        query = {
-            "project": project,
-            "open": open_only or None,
-            "limit": limit,
-            "cursor": cursor,
-            "agent_id": agent_id,
-        }
+        query = {"project": project, "open": open_only or None, "limit": limit, "cursor": cursor, "agent_id": agent_id}
         return await self._wire.ask(SessionList, "GET", SESSIONS, query=query)
 
     async def session(self, session_id: str, *, agent_id: str | None = None) -> SessionDetail:
@@ -125,7 +116,7 @@ class Agents:
         self, session_id: str, turns: Sequence[Mapping[str, object]], *, agent_id: str | None = None
     ) -> TurnsAppended:
         """Store turns, each with `turn` and `content`, perhaps `speaker`, `type`, `occurred_at`; again, nothing new."""
-        body = {"turns": list(turns), **({"agent_id": agent_id} if agent_id else {})}
+        body = {"turns": list(turns), **filled(agent_id=agent_id)}
         return await self._wire.ask(TurnsAppended, "POST", f"{_session(session_id)}/append", body=body)
 
     async def end_session(self, session_id: str, **hand_over: Unpack[HandOver]) -> SessionEnded:
@@ -143,10 +134,9 @@ class Agents:
         idempotency_key: str = "",
     ) -> MessageSent:
         """Leave a message in an agent's inbox. What is asked again by itself is stored once."""
-        body = {"to": to, "content": content, "subject": subject, "org": org, "agent_id": agent_id}
-        given = {name: value for name, value in body.items() if value}
+        body = filled(to=to, content=content, subject=subject, org=org, agent_id=agent_id)
         headers = write_headers(idempotency_key or uuid7(0))
-        return await self._wire.ask(MessageSent, "POST", f"{MESSAGES}/send", body=given, headers=headers)
+        return await self._wire.ask(MessageSent, "POST", f"{MESSAGES}/send", body=body, headers=headers)
 
     async def inbox(
         self, *, after: int = 0, unread: bool = False, limit: int | None = None, agent_id: str | None = None
@@ -180,9 +170,8 @@ class Agents:
         self, ids: Sequence[str] = (), *, up_to: int | None = None, agent_id: str | None = None
     ) -> MessagesRead:
         """Mark messages of the inbox as read: these, and all up to that number."""
-        body = {"ids": list(ids), "up_to": up_to, "agent_id": agent_id}
-        given = {name: value for name, value in body.items() if value}
-        return await self._wire.ask(MessagesRead, "POST", f"{MESSAGES}/read", body=given)
+        body = filled(ids=list(ids), up_to=up_to, agent_id=agent_id)
+        return await self._wire.ask(MessagesRead, "POST", f"{MESSAGES}/read", body=body)
 
     async def subscribe_query(
         self,
@@ -196,17 +185,16 @@ class Agents:
     ) -> SubscriptionCreated:
         """Have every new memory that matches put into the agent's inbox, and posted to the address `webhook`, where
         one is given."""
-        body = {
-            "query": query,
-            "filter": None if filter is None else dict(filter),
-            "min_similarity": min_similarity,
-            "include_own": include_own,
-            "channel": webhook and Channel.WEBHOOK,
-            "url": webhook,
-            "agent_id": agent_id,
-        }
-        given = {name: value for name, value in body.items() if value is not None}
-        return await self._wire.ask(SubscriptionCreated, "POST", SUBSCRIPTIONS, body=given)
+        body = given(
+            query=query,
+            filter=None if filter is None else dict(filter),
+            min_similarity=min_similarity,
+            include_own=include_own,
+            channel=webhook and Channel.WEBHOOK,
+            url=webhook,
+            agent_id=agent_id,
+        )
+        return await self._wire.ask(SubscriptionCreated, "POST", SUBSCRIPTIONS, body=body)
 
     async def subscriptions(
         self, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
@@ -217,21 +205,20 @@ class Agents:
 
     async def subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionAnswer:
         """One of them."""
-        path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
+        path, query = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionAnswer, "GET", path, query=query)
 
     async def replay_subscription(
         self, subscription_id: str, since: datetime, until: datetime | None = None, *, agent_id: str | None = None
     ) -> SubscriptionAnswer:
         """Deliver again, or for the first time, what matches among the memories of a time."""
-        body = {"since": since.isoformat(), "until": until and until.isoformat(), "agent_id": agent_id}
-        given = {name: value for name, value in body.items() if value}
-        path = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}:replay"
-        return await self._wire.ask(SubscriptionAnswer, "POST", path, body=given)
+        body = filled(since=since.isoformat(), until=until and until.isoformat(), agent_id=agent_id)
+        path = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}:replay"
+        return await self._wire.ask(SubscriptionAnswer, "POST", path, body=body)
 
     async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
         """With what it found."""
-        path, query = f"{SUBSCRIPTIONS}/{quote(subscription_id, safe='')}", {"agent_id": agent_id}
+        path, query = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query)
 
 
@@ -245,4 +232,4 @@ def _message(sent: Sent) -> MessageAnswer | None:
 
 
 def _session(session_id: str) -> str:
-    return f"{SESSIONS}/{quote(session_id, safe='')}"
+    return f"{SESSIONS}/{in_path(session_id)}"

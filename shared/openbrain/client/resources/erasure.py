@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
-from urllib.parse import quote
 
 from openbrain.client.arguments import SubjectFilters
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, filled, in_path, write_headers
 from openbrain.contract.admin.access import WorkspaceDeleted
 from openbrain.contract.admin.operations import OperationAnswer, OperationList
 from openbrain.contract.brain.memories import BulkEnded, Ended
@@ -28,7 +27,7 @@ class Erasures:
         return await self._wire.ask(
             Ended,
             "DELETE",
-            f"/v1/brain/memories/{quote(memory_id, safe='')}",
+            f"/v1/brain/memories/{in_path(memory_id)}",
             body={"reason": reason} if reason else None,
             query={"erase": "1", "session_id": session_id or None},
             headers=write_headers(wait=wait, if_match=if_match),
@@ -49,9 +48,7 @@ class Erasures:
             filters.setdefault("org", self.org)  # never the only filter: that would be all of the org
         author = filters.pop("author", None)
         body: dict[str, object] = {**filters, "dry_run": dry_run, "erase": erase}
-        body |= {"agent_id": author} if author else {}
-        body |= {"reason": reason} if reason else {}
-        body |= {"whole": True} if whole else {}
+        body |= filled(agent_id=author, reason=reason, whole=whole)
         path = "/v1/brain/forget"
         return await self._wire.ask(BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 
@@ -60,7 +57,7 @@ class Erasures:
         return await self._wire.ask(
             WorkspaceDeleted,
             "DELETE",
-            f"/v1/admin/workspaces/{quote(workspace_id, safe='')}",
+            f"/v1/admin/workspaces/{in_path(workspace_id)}",
             query={"dry_run": "1"} if dry_run else {"confirm": workspace_id},
             repeat=dry_run,
             well=(200, 202),
@@ -103,4 +100,4 @@ class Erasures:
 
 
 def _operation(operation_id: str) -> str:
-    return f"/v1/admin/operations/{quote(operation_id, safe='')}"
+    return f"/v1/admin/operations/{in_path(operation_id)}"

@@ -4,13 +4,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
-from urllib.parse import quote
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from openbrain.client.server_sent_events import Sent, events
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, filled, in_path, write_headers
 from openbrain.contract.amygdala.broadcasts import (
     AmygdalaState,
     BroadcastAnswer,
@@ -105,13 +104,13 @@ class Signals:
 
     async def acknowledge_signal(self, signal_id: str, *, seq: int | None = None, note: str = "") -> SignalAnswer:
         """Say that it was seen. `seq`: of the broadcast that was heard; what is stronger since is not meant."""
-        body = {**({"seq": seq} if seq else {}), **({"note": note} if note else {})}
+        body = filled(seq=seq, note=note)
         return await self._wire.ask(SignalAnswer, "POST", f"{_path('signals', signal_id)}/ack", body=body)
 
     async def resolve_signal(self, signal_id: str, *, note: str = "") -> SignalAnswer:
         """Say that it burns no more."""
         path = f"{_path('signals', signal_id)}/resolve"
-        return await self._wire.ask(SignalAnswer, "POST", path, body={"note": note} if note else {})
+        return await self._wire.ask(SignalAnswer, "POST", path, body=filled(note=note))
 
     async def raise_halt(self, *, idempotency_key: str = "", **halt: Unpack[NewHalt]) -> SignalRaised:
         """Everyone in its scope stops, until it is resumed or its `ttl_s` is over."""
@@ -136,7 +135,7 @@ class Signals:
     async def resume_halt(self, halt_id: str, *, note: str = "") -> HaltAnswer:
         """Everyone goes on. Needs an admin key."""
         path = f"{_path('halts', halt_id)}/resume"
-        return await self._wire.ask(HaltAnswer, "POST", path, body={"note": note} if note else {})
+        return await self._wire.ask(HaltAnswer, "POST", path, body=filled(note=note))
 
     async def amygdala(self, *, cursor: int | None = None, via: str = "poll", **place: Unpack[Place]) -> AmygdalaState:
         """Open signals and halts. With `cursor` (up to where all was handled) the agent counts as listening, by redis,
@@ -188,4 +187,4 @@ def _news(sent: Sent) -> News:
 
 
 def _path(kind: str, given: str) -> str:
-    return f"{AMYGDALA}/{kind}/{quote(given, safe='')}"
+    return f"{AMYGDALA}/{kind}/{in_path(given)}"

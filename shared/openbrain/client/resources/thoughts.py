@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, Unpack
-from urllib.parse import quote
 
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, given, in_path, write_headers
 from openbrain.contract.thoughts import (
     ThoughtAnswer,
     ThoughtBatchStored,
@@ -57,8 +56,7 @@ class Thoughts:
         self, /, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
     ) -> Sequence[ThoughtAnswer]:
         """The nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
-        request = {"query": query, "limit": limit, "min_similarity": min_similarity, **filters}
-        body = {name: value for name, value in request.items() if value is not None}
+        body = given(query=query, limit=limit, min_similarity=min_similarity, **filters)
         return (await self._wire.ask(ThoughtList, "POST", "/v1/search", body=body)).root
 
     async def recent_thoughts(
@@ -81,9 +79,7 @@ class Thoughts:
         session_id: str | None = None,
     ) -> ThoughtAnswer:
         """Change a thought's content, or all of its metadata."""
-        given = {"content": content, "metadata": metadata}
-        body = {name: value for name, value in given.items() if value is not None}
-        query = {"session_id": session_id}
+        body, query = given(content=content, metadata=metadata), {"session_id": session_id}
         return await self._wire.ask(ThoughtAnswer, "PATCH", _path(thought_id), body=body, query=query)
 
     async def delete_thought(
@@ -108,7 +104,7 @@ class Thoughts:
 
 
 def _path(thought_id: str) -> str:
-    return f"{THOUGHTS}/{quote(thought_id, safe='')}"
+    return f"{THOUGHTS}/{in_path(thought_id)}"
 
 
 def _has_identity(thought: Mapping[str, Any]) -> bool:

@@ -1,9 +1,8 @@
-"""A workspace's vault: what sessions read, pages, and what agents post."""
+"""A workspace's vault: what sessions read, pages, what agents post, and the ticks that keep it."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from urllib.parse import quote
 
-from openbrain.client.wire import Wire, write_headers
+from openbrain.client.wire import Wire, given, in_path, write_headers
 from openbrain.contract.vault.arcs import ArcDetail, ArcsFound
 from openbrain.contract.vault.pages import (
     Alarm,
@@ -18,12 +17,14 @@ from openbrain.contract.vault.pages import (
     VaultList,
     VaultPage,
 )
+from openbrain.contract.vault.ticks import TickAccepted, TickAnswer
 
 PAGE = 1000
 
 
 class Vault:
-    """Methods of the client for the vault. Those that read need the permission vault.read, the others vault.write."""
+    """Methods of the client for the vault. Those that read need the permission vault.read, ticks tick.run, the others
+    vault.write."""
 
     _wire: Wire
 
@@ -47,17 +48,15 @@ class Vault:
         self, content: str, *, title: str | None = None, filename: str | None = None, tags: Sequence[str] = ()
     ) -> PageWritten:
         """A page for the inbox; the next tick files it by its tags."""
-        body = {"content": content, "title": title, "filename": filename, "tags": list(tags)}
-        given = {name: value for name, value in body.items() if value is not None}
-        return await self._wire.ask(PageWritten, "POST", "/vault/write_inbox", body=given)
+        body = given(content=content, title=title, filename=filename, tags=list(tags))
+        return await self._wire.ask(PageWritten, "POST", "/vault/write_inbox", body=body)
 
     async def index_artifact(
         self, key: str, content: str, *, producer: str | None = None, content_type: str | None = None
     ) -> ArtifactIndexed:
         """Remember a text under a key, in the place of the one before. Needs brain.write."""
-        body = {"key": key, "content": content, "producer": producer, "content_type": content_type}
-        given = {name: value for name, value in body.items() if value is not None}
-        return await self._wire.ask(ArtifactIndexed, "POST", "/index_artifact", body=given)
+        body = given(key=key, content=content, producer=producer, content_type=content_type)
+        return await self._wire.ask(ArtifactIndexed, "POST", "/index_artifact", body=body)
 
     async def vault_list(self, path: str = "", *, limit: int = PAGE, cursor: str | None = None) -> VaultList:
         """Files below a folder, by name."""
@@ -99,7 +98,7 @@ class Vault:
 
     async def arc(self, arc_id: str) -> ArcDetail:
         """One arc with its page."""
-        return await self._wire.ask(ArcDetail, "GET", f"/vault/arcs/{quote(arc_id, safe='')}")
+        return await self._wire.ask(ArcDetail, "GET", f"/vault/arcs/{in_path(arc_id)}")
 
     async def deep_health(self) -> DeepHealth:
         """The health of the brain's parts."""
@@ -108,3 +107,16 @@ class Vault:
     async def pipeline_health(self) -> PipelineHealth:
         """Whether the vault is kept."""
         return await self._wire.ask(PipelineHealth, "GET", "/health/pipeline")
+
+    async def request_tick(
+        self, *, dry_run: bool = False, ai: bool = True, extract: bool = False, key: str = ""
+    ) -> TickAccepted:
+        """Ask for one. `dry_run`: nothing is written, and the report has the diff. The same `key`: the same tick."""
+        query = {"dry_run": dry_run or None, "no_ai": not ai or None, "extract": extract or None}
+        return await self._wire.ask(
+            TickAccepted, "POST", "/tick", query=query, headers=write_headers(key), repeat=bool(key), well=(202,)
+        )
+
+    async def tick(self, job_id: str, *, wait: int = 0) -> TickAnswer:
+        """The tick's state, at once or when it has ended, after `wait` seconds at the latest."""
+        return await self._wire.ask(TickAnswer, "GET", f"/tick/{job_id}", query={"wait": wait or None})

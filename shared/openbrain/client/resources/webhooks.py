@@ -1,9 +1,8 @@
 """Webhooks. All of it needs an admin key of the workspace."""
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, filled, in_path
 from openbrain.contract.amygdala.webhooks import (
     WebhookAnswer,
     WebhookCreated,
@@ -55,9 +54,9 @@ class Webhooks:
         self, webhook_id: str, seqs: Sequence[int] = (), *, dry_run: bool = False
     ) -> WebhookReplayed:
         """Post them again, all or these, once each: what is not taken is a dead letter again."""
-        body = {**({"seqs": list(seqs)} if seqs else {}), "dry_run": dry_run}
+        body = {**filled(seqs=list(seqs)), "dry_run": dry_run}
         return await self._wire.ask(WebhookReplayed, "POST", f"{_path(webhook_id)}/dead:replay", body=body)
 
 
 def _path(webhook_id: str) -> str:
-    return f"{WEBHOOKS}/{quote(webhook_id, safe='')}"
+    return f"{WEBHOOKS}/{in_path(webhook_id)}"

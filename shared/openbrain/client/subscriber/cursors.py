@@ -45,36 +45,30 @@ class FileCursor:
         return await asyncio.to_thread(self._load)
 
     async def save(self, seq: int) -> None:
-        await asyncio.to_thread(self._saved, seq)
+        await asyncio.to_thread(self._save, seq)
 
     def _load(self) -> int | None:
         try:
             text = self.path.read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            return None
-        except UnicodeDecodeError:
+        except (FileNotFoundError, UnicodeDecodeError):
             return None
         except OSError as error:
             raise SetupError(f"the cursor {self.path} can't be read ({error.strerror}): look at its owner") from None
         return int(text) if text.isdecimal() else None
 
-    def _saved(self, seq: int) -> None:
-        # A save that was given up still runs in its thread.
-        with self._writing:
-            self._save(seq)
-
     def _save(self, seq: int) -> None:
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with beside.open("w", encoding="ascii") as file:
-                file.write(f"{seq}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise SetupError(
-                f"the cursor {self.path} can't be written ({error.strerror}): look at its folder"
-            ) from None
+        with self._writing:  # a save that was given up still runs in its thread
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with beside.open("w", encoding="ascii") as file:
+                    file.write(f"{seq}\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                beside.replace(self.path)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    beside.unlink(missing_ok=True)
+                raise SetupError(
+                    f"the cursor {self.path} can't be written ({error.strerror}): look at its folder"
+                ) from None

@@ -25,11 +25,7 @@ class HttpApi:
 
     def __init__(self, brain: OpenBrain, *, via: str, org: str = "", project: str = "") -> None:
         self._brain, self._via = brain, via
-        self._place = Place()
-        if org:
-            self._place["org"] = org
-        if project:
-            self._place["project"] = project
+        self._place = Place(org=org, project=project)
 
     async def present(self, cursor: int | None) -> Present:
         state = await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place)

@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from openbrain.client import event_log
@@ -114,9 +113,7 @@ class Subscriber:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._listening.close()
         await _cancel(self._running)
         await self._save()

@@ -1,10 +1,9 @@
 """Tenants and keys."""
 
 from typing import Unpack
-from urllib.parse import quote
 
 from openbrain.client.arguments import NewKey, WorkspaceSettings
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, filled, in_path
 from openbrain.contract.admin.access import (
     KeyCreated,
     KeyList,
@@ -35,8 +34,8 @@ class Access:
         self, workspace_id: str, *, name: str = "", **settings: Unpack[WorkspaceSettings]
     ) -> WorkspaceAnswer:
         """Give it another name, quotas or rule for personal data; None takes a quota away, what is left out stays."""
-        body = {**({"name": name} if name else {}), **settings}
-        path = f"{WORKSPACES}/{quote(workspace_id, safe='')}"
+        body = {**filled(name=name), **settings}
+        path = f"{WORKSPACES}/{in_path(workspace_id)}"
         return await self._wire.ask(WorkspaceAnswer, "PATCH", path, body=body)
 
     async def workspaces(self, *, limit: int | None = None, cursor: str | None = None) -> WorkspaceList:
@@ -53,7 +52,7 @@ class Access:
         return await self._wire.ask(
             KeyRotated,
             "POST",
-            f"{KEYS}/{quote(key_id, safe='')}:rotate",
+            f"{KEYS}/{in_path(key_id)}:rotate",
             body={} if overlap_s is None else {"overlap_s": overlap_s},
             query={"workspace_id": workspace_id or None},
             repeat=False,
@@ -67,7 +66,7 @@ class Access:
     async def revoke_key(self, key_id: str, *, workspace_id: str = "") -> KeyRevoked:
         """End a key; every process refuses it within seconds."""
         query = {"workspace_id": workspace_id or None}
-        return await self._wire.ask(KeyRevoked, "DELETE", f"{KEYS}/{quote(key_id, safe='')}", query=query)
+        return await self._wire.ask(KeyRevoked, "DELETE", f"{KEYS}/{in_path(key_id)}", query=query)
 
     async def whoami(self) -> Whoami:
         """The key's identity and rights."""

@@ -1,19 +1,19 @@
-"""The indexes: their generations, a reindex, and whether they hold what the database does."""
+"""The indexes: their generations, a reindex, the embedding model, and whether they hold what the database does."""
 
 from typing import Unpack
-from urllib.parse import quote
 
-from openbrain.client.arguments import Again
-from openbrain.client.wire import Wire
+from openbrain.client.arguments import Again, NewModel
+from openbrain.client.wire import Wire, in_path
 from openbrain.contract.admin.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
+from openbrain.contract.admin.models import ModelChange, ModelInUse
 from openbrain.contract.admin.operations import OperationAnswer
 
-GENERATIONS = "/v1/admin/generations"
+GENERATIONS, MODELS = "/v1/admin/generations", "/v1/admin/models"
 
 
 class Indexes:
-    """Methods of the client for operators of the indexes. All but a reindex in place need an admin key of the workspace
-    `system`."""
+    """Methods of the client for operators of the indexes and the embedding model. All but a reindex in place need an
+    admin key of the workspace `system`."""
 
     _wire: Wire
 
@@ -30,12 +30,12 @@ class Indexes:
 
     async def switch_generation(self, index: str, name: str) -> GenerationAnswer:
         """Let a kept one serve; the one before is kept."""
-        path = f"{GENERATIONS}/{quote(index, safe='')}/{quote(name, safe='')}:switch"
+        path = f"{GENERATIONS}/{in_path(index)}/{in_path(name)}:switch"
         return await self._wire.ask(GenerationAnswer, "POST", path)
 
     async def drop_generation(self, index: str, name: str, *, dry_run: bool = False) -> GenerationDropped:
         """Remove one that does not serve."""
-        path = f"{GENERATIONS}/{quote(index, safe='')}/{quote(name, safe='')}"
+        path = f"{GENERATIONS}/{in_path(index)}/{in_path(name)}"
         query = {"dry_run": "1" if dry_run else None}
         return await self._wire.ask(GenerationDropped, "DELETE", path, query=query, repeat=dry_run)
 
@@ -47,3 +47,14 @@ class Indexes:
         """
         body = {"full": full, "repair": repair, "restored": restored}
         return await self._wire.ask(OperationAnswer, "POST", "/v1/admin/verify", body=body, well=(202,))
+
+    async def model_in_use(self) -> ModelInUse:
+        """Name the model that serves, and the one of the settings."""
+        return await self._wire.ask(ModelInUse, "GET", MODELS)
+
+    async def change_model(self, model: str, *, dry_run: bool = False, **how: Unpack[NewModel]) -> ModelChange:
+        """Embed all memories by this model while the old one answers, then let it serve; one whose index was kept does
+        so at once. Gives the operation that does it: `watch` it. Asked for again it is the same."""
+        body: dict[str, object] = {"model": model, "dry_run": dry_run, **how}
+        path = f"{MODELS}:change"
+        return await self._wire.ask(ModelChange, "POST", path, body=body, repeat=True, well=(200, 202))

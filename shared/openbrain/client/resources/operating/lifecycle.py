@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from typing import Unpack
-from urllib.parse import quote
 
 from openbrain.client.arguments import Backfilled, CleanedWhat, Consolidated, Lifecycled, Pruned, Refiled
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, in_path
 from openbrain.contract.admin.lifecycle import LifecycleStarted
 from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
 
@@ -45,7 +44,7 @@ class Lifecycles:
     async def undo(self, operation_id: str) -> LifecycleStarted:
         """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't
         be."""
-        path = f"/v1/admin/operations/{quote(operation_id, safe='')}:undo"
+        path = f"/v1/admin/operations/{in_path(operation_id)}:undo"
         return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
 
     async def policies(self) -> PoliciesAnswer:

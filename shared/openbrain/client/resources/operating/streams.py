@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
-from urllib.parse import quote
 
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, filled, in_path
 from openbrain.contract.admin.dead_letters import DeadLetterAnswer, DeadLetterList, DeadLettersChanged
 from openbrain.contract.admin.streams import Buried, GroupPaused, GroupRegistered, Replayed, StreamList
 
@@ -49,8 +48,8 @@ class Streams:
     ) -> Replayed:
         """Give a stream's services, or one, again what it keeps between two places: ids of entries, or times with
         their zone. `rate`: entries a second."""
-        options = {"from": begin, "to": end, "group": group, "rate": rate}
-        body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in options.items() if value}}
+        options = filled(**{"from": begin, "to": end, "group": group, "rate": rate})
+        body = {"stream": stream, "dry_run": dry_run, **options}
         path = f"{ADMIN}/streams:replay"
         return await self._wire.ask(Replayed, "POST", path, body=body, repeat=dry_run, well=QUEUED)
 
@@ -61,7 +60,7 @@ class Streams:
 
     async def pause_group(self, group: str, *, reason: str = "") -> GroupPaused:
         """Let a service rest, with all its replicas; within seconds."""
-        body = {"group": group, **({"reason": reason} if reason else {})}
+        body = {"group": group, **filled(reason=reason)}
         return await self._wire.ask(GroupPaused, "POST", f"{ADMIN}/groups:pause", body=body)
 
     async def resume_group(self, group: str) -> GroupPaused:
@@ -73,7 +72,7 @@ class Streams:
     ) -> GroupRegistered:
         """A reader from outside: from now on its stream keeps what it has not read. `at_end`: a new group begins behind
         what there is."""
-        body = {"stream": stream, "group": group, "at_end": at_end, **({"reason": reason} if reason else {})}
+        body = {"stream": stream, "group": group, "at_end": at_end, **filled(reason=reason)}
         return await self._wire.ask(GroupRegistered, "POST", f"{ADMIN}/groups", body=body)
 
     async def unregister_group(self, stream: str, group: str, *, destroy: bool = False) -> GroupRegistered:
@@ -90,7 +89,7 @@ class Streams:
 
     async def dead_letter(self, letter: str, *, body: bool = False) -> DeadLetterAnswer:
         """One; with `body` the entry itself, which may hold what somebody remembered."""
-        path, query = f"{ADMIN}/dead/{quote(letter, safe='')}", {"body": "1" if body else None}
+        path, query = f"{ADMIN}/dead/{in_path(letter)}", {"body": "1" if body else None}
         return await self._wire.ask(DeadLetterAnswer, "GET", path, query=query)
 
     async def replay_dead(
@@ -103,8 +102,7 @@ class Streams:
         **wanted: Unpack[DeadWanted],
     ) -> DeadLettersChanged:
         """Give these, or those that a filter matches, or every one, again to the groups that they died in."""
-        more = {"rate": rate} if rate else {}
-        return await self._dead("replay", letters, every=every, dry_run=dry_run, **more, **wanted)
+        return await self._dead("replay", letters, every=every, dry_run=dry_run, **filled(rate=rate), **wanted)
 
     async def discard_dead(
         self,
@@ -116,14 +114,12 @@ class Streams:
         **wanted: Unpack[DeadWanted],
     ) -> DeadLettersChanged:
         """Throw them away for good."""
-        more = {"reason": reason} if reason else {}
-        return await self._dead("discard", letters, every=every, dry_run=dry_run, **more, **wanted)
+        return await self._dead("discard", letters, every=every, dry_run=dry_run, **filled(reason=reason), **wanted)
 
     async def _dead(
         self, verb: str, letters: Sequence[str], *, every: bool, dry_run: bool, **more: object
     ) -> DeadLettersChanged:
         body = {"dry_run": dry_run, **more}
-        body |= {"letters": letters} if letters else {}
-        body |= {"all": True} if every else {}
+        body |= filled(letters=letters, all=every)
         path = f"{ADMIN}/dead:{verb}"
         return await self._wire.ask(DeadLettersChanged, "POST", path, body=body, repeat=dry_run, well=QUEUED)
