@@ -3,7 +3,6 @@
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from openbrain.domain.errors import OpenBrainError, SetupError
@@ -268,7 +267,5 @@ class Container:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

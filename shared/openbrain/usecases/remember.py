@@ -58,7 +58,8 @@ def normalised(content: str) -> str:
 def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Write:
     """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
     actor, given = _allowed(offer)
-    texts = (admitted_verbatim if offer.verbatim else admitted)(given, content_policy.of(actor.workspace_id))
+    admission = content_policy.of(actor.workspace_id)
+    texts = _looked_at(given, admission, refusing=False) if offer.verbatim else admitted(given, admission)
     return _write_of(offer, actor, texts, clock.now())
 
 
@@ -159,11 +160,6 @@ def _in_form(fields: dict[str, Any]) -> dict[str, Any]:
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
     return fields
-
-
-def admitted_verbatim(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
-    """Fields with nothing changed but what the policy masks."""
-    return _looked_at(fields, admission, refusing=False)
 
 
 def _own_words(content: str) -> str:
@@ -288,10 +284,8 @@ def prepare_edit(
         )
     given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
     admission = content_policy.of(actor.workspace_id)
-    if verbatim:
-        texts = admitted_verbatim(given, admission)
-    elif change.content is None:
-        texts = _looked_at(given, admission)
+    if verbatim or change.content is None:
+        texts = _looked_at(given, admission, refusing=not verbatim)
     else:
         texts = admitted(given, admission)
     if change.org is not None:

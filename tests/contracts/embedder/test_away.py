@@ -40,7 +40,9 @@ async def container(url: str, tmp_path: Path, store: SqlStore, model: WithFaults
     made = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
     index = QdrantEdgeVectors(tmp_path / "vectors")
     made.__dict__.update(store=store, embedder=model, vectors=index)
-    await serving_indexes.vector_generation(store.generations, index, await MiniLM.identity(model), "v")
+    identity = await MiniLM.identity(model)
+    await serving_indexes.noted_vector_generation(store.generations, index.builder, identity, "v")
+    await serving_indexes.existing_vector_generation(store.generations, index)
     yield made
     await index.close()
 

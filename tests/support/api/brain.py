@@ -138,7 +138,8 @@ class Brain:
         """Do what the services do, until nothing is left to do."""
         identity = await self.embedder.identity()
         text = await serving_indexes.text_generation(self.store.generations, self.text, "t-1")
-        vector = await serving_indexes.vector_generation(self.store.generations, self.vectors, identity, "v")
+        await serving_indexes.noted_vector_generation(self.store.generations, self.vectors.builder, identity, "v")
+        vector = await serving_indexes.existing_vector_generation(self.store.generations, self.vectors)
         while entries := await self.store.outbox.take(500):
             found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]

@@ -50,15 +50,11 @@ async def noted_vector_generation(
     return await generations.ensure(wanted, replace_unused=alone)
 
 
-async def vector_generation(
-    generations: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
-) -> Generation:
-    """Give the vector generation that serves, ready to be written."""
-    generation = await noted_vector_generation(generations, index.builder, identity, first_name, alone=alone)
-    return await _ready(generations, index, generation)
-
-
-async def _ready(generations: Generations, index: VectorIndex, generation: Generation) -> Generation:
+async def existing_vector_generation(generations: Generations, index: VectorIndex) -> Generation:
+    """For a process that does not know the model: the serving generation, once an embedder has made it."""
+    generation = await generations.serving(IndexKind.VECTOR)
+    if generation is None:
+        raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
     if _same_builder(generation, index.builder):
         await note_loss(generations, index, generation)
         await index.prepare(generation.name, generation.dimensions)
@@ -107,11 +103,3 @@ class LazyReady(Generic[T]):
             if self._value is None:
                 self._value = await self._prepare()
             return self._value
-
-
-async def existing_vector_generation(generations: Generations, index: VectorIndex) -> Generation:
-    """For a process that does not know the model: the serving generation, once an embedder has made it."""
-    generation = await generations.serving(IndexKind.VECTOR)
-    if generation is None:
-        raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
-    return await _ready(generations, index, generation)

@@ -9,6 +9,12 @@ from openbrain.ports.cleaning import OtherText
 from openbrain.ports.store.transfer import HistoryRow, Link, StoredMemory
 from openbrain.usecases.transfer.lines import FORMAT, FORMAT_VERSION
 
+_AS_THEY_ARE = (
+    *("id", "content", "type", "memory_scope", "org", "project", "agent_id", "session_id", "turn", "speaker", "title"),
+    *("aliases", "tags", "metadata", "source", "confidence", "supersedes_id", "identity", "version"),
+)
+_TIMES = ("occurred_at", "confirmed_at", "created_at", "updated_at", "expires_at", "archived_at", "deleted_at")
+
 
 def as_line(fields: Mapping[str, object]) -> bytes:
     """One line, with its end."""
@@ -43,40 +49,14 @@ def header_line(
 def memory_line(kept: StoredMemory) -> bytes:
     """`MemoryLine`; what is absent is left out, and so are the numbers that each database and index gives anew."""
     memory = kept.memory
-    ended = memory.reason is not None or memory.deleted_at is not None or memory.archived_at is not None
-    fields: dict[str, object] = {
-        "kind": "memory",
-        "id": memory.id,
-        "content": memory.content,
-        "type": memory.type,
-        "memory_scope": memory.memory_scope,
-        "org": memory.org,
-        "project": memory.project,
-        "agent_id": memory.agent_id,
-        "session_id": memory.session_id,
-        "turn": memory.turn,
-        "speaker": memory.speaker,
-        "title": memory.title,
-        "aliases": memory.aliases,
-        "tags": memory.tags,
-        "metadata": memory.metadata,
-        "source": memory.source,
-        "confidence": memory.confidence,
-        "supersedes_id": memory.supersedes_id,
-        "identity": memory.identity,
-        "version": memory.version,
-        "occurred_at": to_iso(memory.occurred_at),
-        "confirmed_at": to_iso(memory.confirmed_at),
-        "created_at": to_iso(memory.created_at),
-        "updated_at": to_iso(memory.updated_at),
-        "expires_at": _iso(memory.expires_at),
-        "archived_at": _iso(memory.archived_at),
-        "deleted_at": _iso(memory.deleted_at),
-        "reason": memory.reason,
-    }
+    fields: dict[str, object] = {"kind": "memory", **{name: getattr(memory, name) for name in _AS_THEY_ARE}}
+    for name in _TIMES:
+        at = getattr(memory, name)
+        fields[name] = None if at is None else to_iso(at)
+    fields["reason"] = memory.reason
     if not memory.wants_vector:
         fields["embed"] = False
-    if not (kept.unique or ended):
+    if not (kept.unique or memory.ended):
         fields["allow_duplicate"] = True
     return as_line({name: value for name, value in fields.items() if value is not None and value not in ("", (), {})})
 
@@ -120,7 +100,3 @@ def footer_line(*, memories: int, history: int, lineage: int, beside: int = 0, d
     """`Footer`; `digest` is the hex of the SHA-256."""
     counts = {"memories": memories, "history": history, "lineage": lineage, "beside": beside}
     return as_line({"kind": "footer", **counts, "digest": f"sha256:{digest}"})
-
-
-def _iso(at: int | None) -> str | None:
-    return None if at is None else to_iso(at)

@@ -33,7 +33,8 @@ class Tenant(LifecycleTenant):
         """Which of them the two indexes hold, and what they answer. Both hold what the truth says."""
         brain, identity = self.brain, await self.brain.embedder.identity()
         text = await serving_indexes.text_generation(brain.store.generations, brain.text, "t-1")
-        vector = await serving_indexes.vector_generation(brain.store.generations, brain.vectors, identity, "v")
+        await serving_indexes.noted_vector_generation(brain.store.generations, brain.vectors.builder, identity, "v")
+        vector = await serving_indexes.existing_vector_generation(brain.store.generations, brain.vectors)
         ids = [row["id"] for row in await self.truth()]
         texts = await brain.text.read(text.name, ids)
         vectors = await brain.vectors.read(vector.name, [point_id(id_, 0) for id_ in ids])
