@@ -22,7 +22,7 @@ from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.domain.ids import is_uuid, joined_hash, uuid7
+from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.ports.agents import Message
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.content.inbox import last_number, shown_messages
@@ -137,8 +137,8 @@ async def mark_messages_read(call: Call[ReadBody, Nothing]) -> Response:
 @Route("POST", "/v1/messages/{id}/read", permission=Permission.BRAIN_READ, response=MessagesRead, problems=(404,))
 async def mark_message_read(call: Call[ReadOneBody, Nothing]) -> Response:
     """Mark one message as read."""
-    given, viewer = call.path["id"].lower(), _viewer(call, call.body.agent_id)
-    row = await call.api.store.messages.message(viewer, given) if is_uuid(given) else None
+    viewer = _viewer(call, call.body.agent_id)
+    row = await call.api.store.messages.message(viewer, parsing.id_in(call.path, "message"))
     if row is None or row.recipient != viewer.agent_id:
         raise NotFound("no message with this id")
     return await _marked(call, (row.id,), 0)

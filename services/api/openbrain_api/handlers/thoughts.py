@@ -275,7 +275,9 @@ async def _listed(call: Call[Nothing, ThoughtsQuery]) -> Response:
 
 
 async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
-    return await shown_thought(parsing.thought_id(call.path), viewer, call.api.store.memories, call.api.clock.now())
+    return await shown_thought(
+        parsing.id_in(call.path, "thought"), viewer, call.api.store.memories, call.api.clock.now()
+    )
 
 
 async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:

@@ -19,6 +19,7 @@ from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompr
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 Q = TypeVar("Q", bound=QueryString)
 Headers = Mapping[bytes, bytes]
 Receive = Callable[[], Awaitable[Any]]
@@ -251,20 +252,19 @@ def session_in(path: Mapping[str, str]) -> str:
         raise NotFound("no session with this id") from None
 
 
-def memory_id(path: Mapping[str, str]) -> str:
-    """The id in the path; one that can't be any memory's is not found, like one that is nobody's."""
+def id_in(path: Mapping[str, str], kind: str) -> str:
+    """The id in the path; one that can't be any `kind`'s is not found, like one that is nobody's."""
     given = path["id"].lower()
     if not is_uuid(given):
-        raise NotFound("no memory with this id")
+        raise NotFound(f"no {kind} with this id")
     return given
 
 
-def thought_id(path: Mapping[str, str]) -> str:
-    """The id of a thought in the path; `NotFound` for what can't be an id."""
-    given = path["id"].lower()
-    if not is_uuid(given):
-        raise NotFound("no thought with this id")
-    return given
+def found(row: T | None, kind: str) -> T:
+    """The row that an id in the path names; `NotFound` is the same for one of another and for one that never was."""
+    if row is None:
+        raise NotFound(f"no {kind} with this id")
+    return row
 
 
 def next_cursor(rows: Sequence[tuple[int, str]], limit: int) -> str | None:

@@ -33,7 +33,7 @@ from openbrain.ports.store.tenants import CLOSE, UNLIMITED, Workspace, Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
 from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, workspace_of
-from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.parsing import found, next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -196,9 +196,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     The successor may do the same. The old key ends after the overlap.
     """
     workspace_id, now = _workspace(call, call.query.workspace_id), call.api.clock.now()
-    old = await call.api.store.api_keys.key(workspace_id, call.path["id"])
-    if old is None:
-        raise NotFound("no key with this id")
+    old = found(await call.api.store.api_keys.key(workspace_id, call.path["id"]), "key")
     key, secret = successor(old, now)
     ends_at = now + call.body.overlap_s * MICROSECONDS
     replaced = await call.api.store.api_keys.replace_key(key, hash_secret(secret), ends_at)

@@ -13,11 +13,11 @@ from openbrain.contract.admin.dead_letters import (
     LetterQuery,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import NotFound
 from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
 from openbrain_api.handlers.admin.operations import operators_only, planned
 from openbrain_api.handlers.admin.streams import known, moment, start_operation
+from openbrain_api.http.parsing import found
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -38,9 +38,7 @@ async def dead_letters(call: Call[Nothing, DeadQuery]) -> Response:
 async def dead_letter(call: Call[Nothing, LetterQuery]) -> Response:
     """One dead letter; with body=1 the entry itself."""
     operators_only(call, "streams need")
-    letter = await call.api.streams.dead_letter(call.path["id"])
-    if letter is None:
-        raise NotFound("no dead letter with this id")
+    letter = found(await call.api.streams.dead_letter(call.path["id"]), "dead letter")
     return respond(_shown_letter(letter, **({"fields": dict(letter.fields)} if call.query.body else {})))
 
 

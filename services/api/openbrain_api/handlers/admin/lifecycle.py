@@ -15,8 +15,8 @@ from openbrain.contract.admin.lifecycle import (
 )
 from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody, RetentionAnswer
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Conflict, NotFound
-from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.errors import Conflict
+from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import BACKFILL_ORG, CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, REFILE, UNDO
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
@@ -24,6 +24,7 @@ from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
 from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted
+from openbrain_api.http.parsing import found, id_in
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -97,11 +98,8 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
 
     What was changed since stays as it is, and is counted.
     """
-    store, now, operation_id = call.api.store, call.api.clock.now(), call.path["id"].lower()
-    known = is_uuid(operation_id)
-    done = await store.operations.operation(call.actor.workspace_id, operation_id) if known else None
-    if done is None:
-        raise NotFound("no operation with this id")
+    store, now, operation_id = call.api.store, call.api.clock.now(), id_in(call.path, "operation")
+    done = found(await store.operations.operation(call.actor.workspace_id, operation_id), "operation")
     _undoable(done, now - call.api.settings.housekeeping.tuning.undo_days * DAY)
     operation = Operation(
         id=uuid7(now),

@@ -10,8 +10,7 @@ import orjson
 from openbrain.contract.admin.operations import OperationAnswer, OperationList, OperationQuery, OperationsQuery
 from openbrain.contract.base import WorkspaceQuery
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Forbidden, NotFound, TryLater
-from openbrain.domain.ids import is_uuid
+from openbrain.domain.errors import Forbidden, TryLater
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http import parsing
@@ -28,7 +27,7 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
     """The workspace's operations, newest first."""
     query = call.query
     rows = await call.api.store.operations.operations(
-        _workspace(call, query.workspace_id),
+        workspace_of(call, query.workspace_id, "operations"),
         query.limit,
         kinds=query.kind,
         statuses=query.status,
@@ -42,10 +41,9 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
 @Route("GET", "/v1/admin/operations/{id}", permission=Permission.ADMIN, response=OperationAnswer, problems=(404,))
 async def operation(call: Call[Nothing, OperationQuery]) -> Response:
     """One operation; with wait=N as soon as it has changed."""
-    workspace_id, operation_id = _workspace(call, call.query.workspace_id), _id(call)
-    operation = await call.api.store.operations.operation(workspace_id, operation_id)
-    if operation is None:
-        raise _unknown()
+    workspace_id = workspace_of(call, call.query.workspace_id, "operations")
+    operation_id = parsing.id_in(call.path, "operation")
+    operation = parsing.found(await call.api.store.operations.operation(workspace_id, operation_id), "operation")
     seen = call.query.seen or mark(operation)
     return respond(shown_operation(await watched(call, operation, call.query.wait, seen)))
 
@@ -62,10 +60,10 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
 
     What it has done by then stays done.
     """
-    cancelled = await call.api.store.operations.cancel_operation(_workspace(call, call.query.workspace_id), _id(call))
-    if cancelled is None:
-        raise _unknown()
-    return respond(shown_operation(cancelled))
+    workspace_id = workspace_of(call, call.query.workspace_id, "operations")
+    operation_id = parsing.id_in(call.path, "operation")
+    cancelled = await call.api.store.operations.cancel_operation(workspace_id, operation_id)
+    return respond(shown_operation(parsing.found(cancelled, "operation")))
 
 
 def planned(plan: Mapping[str, object]) -> Response:
@@ -117,21 +115,6 @@ def shown_operation(operation: Operation) -> OperationAnswer:
     """Without the traces of what an erasure must leave none of."""
     request = {name: value for name, value in operation.request.items() if name != TRACES}
     return OperationAnswer.of(operation, request=request, mark=mark(operation))
-
-
-def _id(call: Call[Any, Any]) -> str:
-    given = call.path["id"].lower()
-    if not is_uuid(given):
-        raise _unknown()
-    return given
-
-
-def _unknown() -> NotFound:
-    return NotFound("no operation with this id")
-
-
-def _workspace(call: Call[Any, Any], named: str | None) -> str:
-    return workspace_of(call, named, "operations")
 
 
 def operators_only(call: Call[Any, Any], need: str) -> None:

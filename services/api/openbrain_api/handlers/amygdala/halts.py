@@ -13,8 +13,6 @@ from openbrain.contract.amygdala.signals import (
     NoteBody,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import NotFound
-from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Halt, Subscriber, missing
 from openbrain_api.http import parsing
@@ -41,9 +39,8 @@ async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
 @Route("GET", "/v1/amygdala/halts/{id}", permission=Permission.BRAIN_READ, response=HaltStatus, problems=(404,))
 async def halt(call: Call[Nothing, HaltQuery]) -> Response:
     """One halt: who has stopped, and who that listens has not."""
-    row = await call.api.store.halts.halt(call.actor.viewer(), halt_id_of(call))
-    if row is None:
-        raise unknown_halt()
+    halt_id = parsing.id_in(call.path, "halt")
+    row = parsing.found(await call.api.store.halts.halt(call.actor.viewer(), halt_id), "halt")
     within_s = call.query.within_s or round(call.api.settings.server.tuning.listening_s)
     return respond(await _status(call, row, within_s))
 
@@ -54,29 +51,17 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Response:
 async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Response:
     """Say that one has stopped."""
     viewer = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
-    return respond(HaltAnswer.of(await call.api.halt_acks.call((viewer, halt_id_of(call)), call.actor.label)))
+    key = viewer, parsing.id_in(call.path, "halt")
+    return respond(HaltAnswer.of(await call.api.halt_acks.call(key, call.actor.label)))
 
 
 @Route("POST", "/v1/amygdala/halts/{id}/resume", permission=Permission.ADMIN, response=HaltAnswer, problems=(404, 409))
 async def resume_halt(call: Call[NoteBody, Nothing]) -> Response:
     """End a halt: everyone goes on."""
-    viewer = call.actor.viewer()
-    resumed = await call.api.store.halts.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")
+    viewer, halt_id = call.actor.viewer(), parsing.id_in(call.path, "halt")
+    resumed = await call.api.store.halts.resume_halt(viewer, halt_id, call.actor.label, call.body.note or "")
     await call.api.wake.notify()
     return respond(HaltAnswer.of(resumed))
-
-
-def halt_id_of(call: Call[Any, Any]) -> str:
-    """The id in the path; `NotFound` for one that can't be any halt's."""
-    given = call.path["id"].lower()
-    if not is_uuid(given):
-        raise unknown_halt()
-    return given
-
-
-def unknown_halt() -> NotFound:
-    """An error that is equal for a halt of another and for one that never was."""
-    return NotFound("no halt with this id")
 
 
 async def _status(call: Call[Any, Any], row: Halt, within_s: int) -> HaltStatus:

@@ -17,9 +17,8 @@ from openbrain.contract.amygdala.signals import (
     SignalsQuery,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.errors import Forbidden
 from openbrain.domain.events import data as events
-from openbrain.domain.ids import is_uuid
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.observability import metrics
@@ -96,10 +95,8 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
 @Route("GET", "/v1/amygdala/signals/{id}", permission=Permission.BRAIN_READ, response=SignalDetail, problems=(404,))
 async def signal(call: Call[Nothing, Nothing]) -> Response:
     """One signal, who has seen it, and what happened to it."""
-    viewer, signal_id = call.actor.viewer(), signal_id_of(call)
-    row = await call.api.store.signals.signal(viewer, signal_id)
-    if row is None:
-        raise unknown_signal()
+    viewer, signal_id = call.actor.viewer(), parsing.id_in(call.path, "signal")
+    row = parsing.found(await call.api.store.signals.signal(viewer, signal_id), "signal")
     acks = await call.api.store.signals.signal_acks(viewer, signal_id, MOST_SHOWN)
     history = await call.api.store.signals.signal_history(viewer, signal_id, MOST_SHOWN)
     shown = SignalDetail.of(
@@ -132,26 +129,13 @@ async def resolve_signal(call: Call[NoteBody, Nothing]) -> Response:
     return await _changed(call, Step.RESOLVED, call.body.note, None)
 
 
-def signal_id_of(call: Call[Any, Any]) -> str:
-    """The id in the path; `NotFound` for one that can't be any signal's."""
-    given = call.path["id"].lower()
-    if not is_uuid(given):
-        raise unknown_signal()
-    return given
-
-
-def unknown_signal() -> NotFound:
-    """An error that is equal for a signal of another and for one that never was."""
-    return NotFound("no signal with this id")
-
-
 async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int | None) -> Response:
     change = SignalChange(
         workspace_id=call.actor.workspace_id,
         step=step,
         viewer=call.actor.viewer(),
         actor=call.actor.label,
-        signal_id=signal_id_of(call),
+        signal_id=parsing.id_in(call.path, "signal"),
         seq=seq,
         note=note or "",
     )

@@ -19,12 +19,12 @@ from openbrain.contract.amygdala.webhooks import (
 )
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, NotFound
-from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.ids import uuid7
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.webhooks import Webhook
 from openbrain.usecases.auth import OPERATORS
-from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.parsing import found, id_in, next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -100,7 +100,7 @@ async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Response:
     row, dry_run = await _named(call), call.query.dry_run
     letters = await call.api.store.webhook_letters.count_webhook_dead_letters(row.workspace_id, row.id)
     if not (dry_run or await call.api.store.webhooks.remove_webhook(row.workspace_id, row.id)):
-        raise _unknown()
+        raise NotFound("no webhook with this id")
     return respond(WebhookRemoved(id=row.id, removed=not dry_run, dry_run=dry_run, dead_letters=letters))
 
 
@@ -139,15 +139,8 @@ async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
 
 
 async def _named(call: Call[Any, Any]) -> Webhook:
-    given = call.path["id"].lower()
-    row = await call.api.store.webhooks.webhook(call.actor.workspace_id, given) if is_uuid(given) else None
-    if row is None:
-        raise _unknown()
-    return row
-
-
-def _unknown() -> NotFound:
-    return NotFound("no webhook with this id")
+    webhook_id = id_in(call.path, "webhook")
+    return found(await call.api.store.webhooks.webhook(call.actor.workspace_id, webhook_id), "webhook")
 
 
 def _shown(row: Webhook, model: type[Shown]) -> Shown:

@@ -5,8 +5,6 @@ import orjson
 from openbrain.contract.brain.feedback import FeedbackBody, FeedbackGiven, FeedbackResult, Review, ReviewQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, visible
-from openbrain.domain.errors import NotFound
-from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import DAY, FeedbackRules
 from openbrain.ports.store.memories import Feedback
 from openbrain_api.handlers.brain.memories import origin_of
@@ -32,9 +30,7 @@ async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
 
     It moves their confidence by small steps, within the bounds of a day, and is kept in their history.
     """
-    recall_id, body = call.path["id"].lower(), call.body
-    if not is_uuid(recall_id):
-        raise NotFound("no recall with this id")
+    recall_id, body = parsing.id_in(call.path, "recall"), call.body
     actor = call.actor.speaking_as(body.agent_id)
     await call.api.recorder.written()
     tuning = call.api.settings.recall.tuning

@@ -32,7 +32,7 @@ async def forget(call: Call[ForgetBody, ForgetQuery]) -> Response:
     Again, it is answered the same.
     """
     memory = await call.api.store.writes.forget(
-        parsing.memory_id(call.path),
+        parsing.id_in(call.path, "memory"),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
         call.body.reason or call.query.reason or "",
@@ -60,7 +60,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     Again, it is answered the same.
     """
     query = call.query
-    store, memory_id = call.api.store, parsing.memory_id(call.path)
+    store, memory_id = call.api.store, parsing.id_in(call.path, "memory")
     viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
     note, expected_versions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
     if not query.erase:

@@ -122,7 +122,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
 )
 async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
-    memory_id, now = parsing.memory_id(call.path), call.api.clock.now()
+    memory_id, now = parsing.id_in(call.path, "memory"), call.api.clock.now()
     viewer = await call.viewer(call.query.session_id)
     row = (await call.api.store.memories.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):
@@ -162,7 +162,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
 async def update(call: Call[PatchBody, SessionQuery]) -> Response:
     """Change one memory."""
     edit = prepare_edit(
-        parsing.memory_id(call.path),
+        parsing.id_in(call.path, "memory"),
         _change(call.body),
         actor=call.actor,
         session_id=call.query.session_id or "",
@@ -192,7 +192,7 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
     Again, it is answered the same.
     """
     memory = await call.api.store.writes.restore(
-        parsing.memory_id(call.path),
+        parsing.id_in(call.path, "memory"),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
         call.body.reason or "",

@@ -18,7 +18,7 @@ from openbrain_api.recall.order import RankedMemory
 @Route("GET", "/v1/brain/memories/{id}/related", permission=Permission.BRAIN_READ, response=Related, problems=(404,))
 async def related(call: Call[Nothing, RelatedQuery]) -> Response:
     """List the memories that are near one, of its session, of the same name, or of its chain."""
-    memory_id, now, store = parsing.memory_id(call.path), call.api.clock.now(), call.api.store
+    memory_id, now, store = parsing.id_in(call.path, "memory"), call.api.clock.now(), call.api.store
     viewer = await call.viewer(call.query.session_id)
     row = (await store.memories.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):

@@ -21,7 +21,7 @@ from openbrain.contract.brain.sessions import (
     TurnsAppended,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Conflict, Invalid, NotFound, OpenBrainError
+from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.observability import metrics
@@ -233,10 +233,8 @@ def _agent(call: Call[Any, Any], named: str | None) -> Actor:
 
 
 async def _named(call: Call[Any, Any], actor: Actor) -> Session:
-    row = await call.api.store.sessions.session(actor.viewer(), parsing.session_in(call.path))
-    if row is None:
-        raise NotFound("no session with this id")
-    return row
+    session_id = parsing.session_in(call.path)
+    return parsing.found(await call.api.store.sessions.session(actor.viewer(), session_id), "session")
 
 
 def _shown(session: Session) -> Json:

@@ -18,7 +18,7 @@ from openbrain.contract.brain.subscriptions import (
 )
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import from_datetime
@@ -26,7 +26,7 @@ from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
 from openbrain.settings.webhooks import Webhooks
 from openbrain.usecases.auth import Actor
-from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.parsing import found, id_in, next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -128,7 +128,7 @@ async def remove_subscription(call: Call[Nothing, SubscriptionQuery]) -> Respons
     actor = _agent(call, call.query.agent_id)
     row = await _named(call, actor)
     if not await call.api.store.standing_queries.remove_query(actor.viewer(), row.id):
-        raise _unknown()
+        raise NotFound("no subscription with this id")
     return respond(SubscriptionRemoved(id=row.id, removed=True))
 
 
@@ -169,15 +169,8 @@ async def _shown(call: Call[Any, Any], rows: Sequence[StandingQuery]) -> tuple[S
 
 
 async def _named(call: Call[Any, Any], actor: Actor) -> StandingQuery:
-    given = call.path["id"].lower()
-    row = await call.api.store.standing_queries.query(actor.viewer(), given) if is_uuid(given) else None
-    if row is None:
-        raise _unknown()
-    return row
-
-
-def _unknown() -> NotFound:
-    return NotFound("no subscription with this id")
+    query_id = id_in(call.path, "subscription")
+    return found(await call.api.store.standing_queries.query(actor.viewer(), query_id), "subscription")
 
 
 def _agent(call: Call[Any, Any], named: str | None) -> Actor:

@@ -5,8 +5,8 @@ from hashlib import sha256
 
 from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, TickStateQuery
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import NotFound, TryLater
-from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import uuid7
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.vault import Tick, TickJob
 from openbrain_api.http import parsing
@@ -58,10 +58,8 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     It is answered when the tick was put off, too.
     """
     vault_of(call)
-    job_id = call.path["id"].lower()
-    row = await call.api.store.ticks.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
-    if row is None:
-        raise NotFound("no tick with this id")
+    job_id = parsing.id_in(call.path, "tick")
+    row = parsing.found(await call.api.store.ticks.tick(call.actor.workspace_id, job_id), "tick")
     row = await _ended(call, row)
     shown = TickAnswer.of(
         row,
