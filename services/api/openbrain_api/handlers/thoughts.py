@@ -29,13 +29,12 @@ from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid, OpenBrainError
-from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory
-from openbrain.ports.store.operations import TRACES, Operation
-from openbrain.ports.store.writes import FORGET, Outcome, Status, Write
+from openbrain.ports.store.writes import Outcome, Status, Write
 from openbrain.usecases import stored_criteria
 from openbrain.usecases.remember import Change, prepare_edit
 from openbrain_api.handlers.admin.operations import awaited
+from openbrain_api.handlers.brain.forgetting import start_forgetting
 from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, plain, problem_fields, to_json
@@ -229,18 +228,7 @@ async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
     living = await call.api.store.writes.measure_living(stored_criteria.condition(kept, now))
     if not living.rows:
         return plain({"deleted": 0, "operation_id": None})
-    more = {"made_by": living.newest, "erase": query.erase, "reason": ""}
-    operation = Operation(
-        id=uuid7(now),
-        workspace_id=call.actor.workspace_id,
-        kind=FORGET,
-        actor=call.actor.label,
-        request={TRACES: kept, **more} if query.erase else {**kept, **more},
-        total=living.rows,
-    )
-    if query.erase:
-        call.api.recaller.forget_queries()
-    started = await call.api.store.operations.start_operation(operation)
+    started = await start_forgetting(call, kept, living, erase=query.erase, reason="")
     _, headers = await awaited(call, started)
     return Response(202, to_json({"deleted": living.rows, "operation_id": started.id}), headers=headers)
 

@@ -24,15 +24,13 @@ from openbrain.contract.admin.access import (
 from openbrain.contract.base import WorkspaceQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid, NotFound
-from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.ports.content import Action
-from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
-from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, workspace_of
+from openbrain_api.handlers.admin.operations import accepted, new_operation, operators_only, planned, workspace_of
 from openbrain_api.http.parsing import found, next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -107,7 +105,7 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response
 async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Response:
     """Delete a workspace with everything in it."""
     operators_only(call, "workspaces are deleted with")
-    workspace_id, now = call.path["id"], call.api.clock.now()
+    workspace_id = call.path["id"]
     counts = dict(await call.api.store.workspaces.workspace_counts(workspace_id))
     plan = {"id": workspace_id, "dry_run": call.query.dry_run, "counts": counts}
     if call.query.dry_run:
@@ -116,14 +114,7 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Respons
         raise Conflict(f"the workspace {OPERATORS} holds the keys that make all others: it can't be deleted")
     if call.query.confirm != workspace_id:
         raise Invalid("confirm", "must be the workspace's id; dry_run=1 tells what would be deleted")
-    operation = Operation(
-        id=uuid7(now),
-        workspace_id=OPERATORS,
-        kind=CLOSE,
-        actor=call.actor.label,
-        request={"workspace": workspace_id},
-        total=2 * counts["memories"],
-    )
+    operation = new_operation(call, CLOSE, {"workspace": workspace_id}, 2 * counts["memories"])
     queued = await call.api.store.workspaces.close_workspace(workspace_id, operation)
     call.api.keyring.look_again()
     return await accepted(call, plan, queued)
@@ -142,7 +133,7 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Response:
     body, now = call.body, call.api.clock.now()
     at = None if body.expires_at is None else from_datetime(body.expires_at)
     key, secret = issue(
-        workspace_id=_workspace(call, body.workspace_id),
+        workspace_id=workspace_of(call, body.workspace_id, "keys"),
         name=body.name,
         permissions=frozenset(body.permissions),
         now=now,
@@ -175,7 +166,7 @@ def _rate(call: Call[Any, Any], requested: int | None) -> int | None:
 async def keys(call: Call[Nothing, KeysQuery]) -> Response:
     """The workspace's keys, newest first."""
     query = call.query
-    workspace_id = _workspace(call, query.workspace_id)
+    workspace_id = workspace_of(call, query.workspace_id, "keys")
     rows = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
     shown = tuple(KeyAnswer.of(key, permissions=sorted(key.permissions)) for key in rows)
     following = next_cursor([(key.created_at, key.id) for key in rows], query.limit)
@@ -195,7 +186,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
 
     The successor may do the same. The old key ends after the overlap.
     """
-    workspace_id, now = _workspace(call, call.query.workspace_id), call.api.clock.now()
+    workspace_id, now = workspace_of(call, call.query.workspace_id, "keys"), call.api.clock.now()
     old = found(await call.api.store.api_keys.key(workspace_id, call.path["id"]), "key")
     key, secret = successor(old, now)
     ends_at = now + call.body.overlap_s * MICROSECONDS
@@ -211,12 +202,8 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
 @Route("DELETE", "/v1/admin/keys/{id}", permission=Permission.ADMIN, response=KeyRevoked, problems=(404,))
 async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Response:
     """Revoke a key."""
-    key_id = call.path["id"]
-    if not await call.api.store.api_keys.revoke_key(_workspace(call, call.query.workspace_id), key_id):
+    workspace_id, key_id = workspace_of(call, call.query.workspace_id, "keys"), call.path["id"]
+    if not await call.api.store.api_keys.revoke_key(workspace_id, key_id):
         raise NotFound("no key with this id")
     call.api.keyring.look_again()
     return respond(KeyRevoked(id=key_id, revoked=True))
-
-
-def _workspace(call: Call[Any, Any], named: str | None) -> str:
-    return workspace_of(call, named, "keys")

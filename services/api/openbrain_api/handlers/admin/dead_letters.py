@@ -15,8 +15,8 @@ from openbrain.contract.admin.dead_letters import (
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
-from openbrain_api.handlers.admin.operations import operators_only, planned
-from openbrain_api.handlers.admin.streams import known, moment, start_operation
+from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, start_operation
+from openbrain_api.handlers.admin.streams import known, moment
 from openbrain_api.http.parsing import found
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -92,7 +92,7 @@ async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Response:
         "rate": body.rate,
         **more,
     }
-    return await start_operation(call, plan, kind, parameters, count)
+    return await accepted(call, plan, await start_operation(call, kind, parameters, count))
 
 
 def _filter(call: Call[Any, Any], request: DeadQuery | DeadReplayBody) -> DeadFilter:

@@ -17,14 +17,13 @@ from openbrain.contract.admin.indexes import (
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
-from openbrain.domain.ids import uuid7
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import REINDEX, VERIFY, Extent
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.indexes.index_writers import LEASE_S, drop_generation
-from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation
+from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation, start_operation
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -78,7 +77,7 @@ async def drop(call: Call[Nothing, DropQuery]) -> Response:
     generation = await _named(call)
     if generation.status == GenerationStatus.SERVING:
         raise Conflict(f"{generation.name} serves: let another serve first")
-    if generation.status == GenerationStatus.BUILDING and await _running(call, generation.kind):
+    if generation.status == GenerationStatus.BUILDING and await running(call, generation.kind):
         raise Conflict(f"{generation.name} is being built: cancel its operation, and it goes")
     if not call.query.dry_run:
         await _dropped(call, generation)
@@ -107,8 +106,8 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     serving = await call.api.store.generations.serving(body.index)
     if serving is None:
         raise Conflict(f"there is no {body.index.value} index yet: its indexer makes it when it starts")
-    if not body.narrowed and (other := await _running(call, body.index)):
-        raise Conflict(f"this index is being made anew already, by the operation {other}")
+    if not body.narrowed and (other := await running(call, body.index)):
+        raise Conflict(f"this index is being made anew already, by the operation {other.id}")
     total = await call.api.store.expected_entries.count_extent(extent)
     plan = {
         "dry_run": body.dry_run,
@@ -121,24 +120,17 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         return planned(plan)
     narrowed = {name: value for name, value in asdict(extent).items() if name != "kind" and value}
     how = {name: value for name in HOW if (value := getattr(body, name))}
-    queued = Operation(
-        id=uuid7(call.api.clock.now()),
-        workspace_id=own,
-        kind=REINDEX,
-        actor=call.actor.label,
-        request={"index": body.index.value, "in_place": body.narrowed, **narrowed, **how},
-        total=total,
-    )
-    operation = shown_operation(await call.api.store.operations.start_operation(queued))
+    request = {"index": body.index.value, "in_place": body.narrowed, **narrowed, **how}
+    operation = shown_operation(await start_operation(call, REINDEX, request, total))
     return respond({**plan, "operation": operation}, status=202)
 
 
-async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
+async def running(call: Call[Any, Any], kind: IndexKind) -> Operation | None:
     """The operation that makes this index anew, if there is one."""
     open_ones = await call.api.store.operations.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
     return next(
         (
-            operation.id
+            operation
             for operation in open_ones
             if not operation.request.get("in_place") and operation.request.get("index", IndexKind.VECTOR) == kind
         ),
@@ -163,14 +155,10 @@ async def _dropped(call: Call[Any, Any], generation: Generation) -> None:
 async def _named(call: Call[Any, Any]) -> Generation:
     operators_only(call, "indexes are shared by all workspaces: this needs")
     index, name = call.path["index"], call.path["name"]
-    known = [
-        generation
-        for generation in await call.api.store.generations.generations()
-        if (generation.kind, generation.name) == (index, name)
-    ]
-    if not known:
-        raise NotFound("no generation of this index has this name")
-    return known[0]
+    for generation in await call.api.store.generations.generations():
+        if (generation.kind, generation.name) == (index, name):
+            return generation
+    raise NotFound("no generation of this index has this name")
 
 
 def shown_generation(row: Generation) -> GenerationAnswer:
@@ -189,11 +177,5 @@ async def verify(call: Call[VerifyBody, Nothing]) -> Response:
     """Hold every index against the database, and make them equal if so asked."""
     operators_only(call, "indexes are shared by all workspaces: this needs")
     body = call.body
-    operation = Operation(
-        id=uuid7(call.api.clock.now()),
-        workspace_id=OPERATORS,
-        kind=VERIFY,
-        actor=call.actor.label,
-        request={"full": body.full, "repair": body.repair or body.restored, "restored": body.restored},
-    )
-    return respond(shown_operation(await call.api.store.operations.start_operation(operation)), status=202)
+    request = {"full": body.full, "repair": body.repair or body.restored, "restored": body.restored}
+    return respond(shown_operation(await start_operation(call, VERIFY, request)), status=202)

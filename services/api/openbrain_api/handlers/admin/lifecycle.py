@@ -16,14 +16,13 @@ from openbrain.contract.admin.lifecycle import (
 from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody, RetentionAnswer
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict
-from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import BACKFILL_ORG, CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, REFILE, UNDO
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
 from openbrain.usecases.tick_schedule import refuse_schedule
-from openbrain_api.handlers.admin.operations import accepted
+from openbrain_api.handlers.admin.operations import accepted, start_operation
 from openbrain_api.http.parsing import found, id_in
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
@@ -101,15 +100,8 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
     store, now, operation_id = call.api.store, call.api.clock.now(), id_in(call.path, "operation")
     done = found(await store.operations.operation(call.actor.workspace_id, operation_id), "operation")
     _undoable(done, now - call.api.settings.housekeeping.tuning.undo_days * DAY)
-    operation = Operation(
-        id=uuid7(now),
-        workspace_id=done.workspace_id,
-        kind=UNDO,
-        actor=call.actor.label,
-        request={"operation": done.id, "kind": done.kind},
-        total=sum((await store.lifecycle.counts(done.id)).values()),
-    )
-    return await accepted(call, {"dry_run": False}, await store.operations.start_operation(operation))
+    request, counts = {"operation": done.id, "kind": done.kind}, await store.lifecycle.counts(done.id)
+    return await accepted(call, {"dry_run": False}, await start_operation(call, UNDO, request, sum(counts.values())))
 
 
 @Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
@@ -159,15 +151,8 @@ def _usual_days(settings: Settings) -> dict[str, int]:
 async def started(call: Call[Any, Nothing], kind: str) -> Response:
     """The operation of a job with its own body."""
     body: LifecycleBody = call.body
-    now, workspace_id = call.api.clock.now(), call.actor.workspace_id
-    operation = Operation(
-        id=uuid7(now),
-        workspace_id=workspace_id,
-        kind=kind,
-        actor=call.actor.label,
-        request=body.request(workspace_id, now),
-    )
-    return await accepted(call, {"dry_run": body.dry_run}, await call.api.store.operations.start_operation(operation))
+    request = body.request(call.actor.workspace_id, call.api.clock.now())
+    return await accepted(call, {"dry_run": body.dry_run}, await start_operation(call, kind, request))
 
 
 def _undoable(operation: Operation, since: int) -> None:

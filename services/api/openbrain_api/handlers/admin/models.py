@@ -5,18 +5,14 @@ from collections.abc import Sequence
 from openbrain.contract.admin.models import HowChanged, ModelAnswer, ModelChange, ModelChangeBody, ModelInUse
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid, OpenBrainError, SetupError
-from openbrain.domain.ids import uuid7
 from openbrain.ports.models import ModelIdentity
 from openbrain.ports.store.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import Extent
 from openbrain.ports.store.operations import Operation
-from openbrain.usecases.auth import OPERATORS
-from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
-from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation
+from openbrain_api.handlers.admin.indexes import running
+from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation, start_operation
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-
-MOST_OPEN = 100
 
 
 @Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
@@ -85,7 +81,7 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
 
 
 async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
-    body, store = call.body, call.api.store
+    body = call.body
     parameters = {
         "index": IndexKind.VECTOR.value,
         **identity.request(),
@@ -94,21 +90,12 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
         "max_failures": body.max_failures,
     }
     request = {name: value for name, value in parameters.items() if value not in (None, False, 0)}
-    rebuilding = await store.operations.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
-    of_vectors = (operation for operation in rebuilding if operation.request.get("index") == IndexKind.VECTOR)
-    other = next((operation for operation in of_vectors if not operation.request.get("in_place")), None)
+    other = await running(call, IndexKind.VECTOR)
     if other is not None and (other.kind, other.request.get("model")) == (MODEL_CHANGE, identity.key):
         return other
     if other is not None:
         raise Conflict(f"this index is being made anew already, by the operation {other.id}: let it end, or cancel it")
-    queued = Operation(
-        id=uuid7(call.api.clock.now()),
-        workspace_id=OPERATORS,
-        kind=MODEL_CHANGE,
-        actor=call.actor.label,
-        request=request,
-    )
-    return await store.operations.start_operation(queued)
+    return await start_operation(call, MODEL_CHANGE, request)
 
 
 def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdentity) -> Generation | None:

@@ -11,6 +11,7 @@ from openbrain.contract.admin.operations import OperationAnswer, OperationList, 
 from openbrain.contract.base import WorkspaceQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden, TryLater
+from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http import parsing
@@ -69,6 +70,25 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
 def planned(plan: Mapping[str, object]) -> Response:
     """The response of a dry run: the plan of an operation."""
     return respond({**plan, "operation": None}, plan)
+
+
+def new_operation(call: Call[Any, Any], kind: str, request: Mapping[str, Any], total: int | None = None) -> Operation:
+    """An operation of the caller's workspace, which nothing has queued yet."""
+    return Operation(
+        id=uuid7(call.api.clock.now()),
+        workspace_id=call.actor.workspace_id,
+        kind=kind,
+        actor=call.actor.label,
+        request=request,
+        total=total,
+    )
+
+
+async def start_operation(
+    call: Call[Any, Any], kind: str, request: Mapping[str, Any], total: int | None = None
+) -> Operation:
+    """Queue it."""
+    return await call.api.store.operations.start_operation(new_operation(call, kind, request, total))
 
 
 async def accepted(call: Call[Any, Any], plan: Mapping[str, object], operation: Operation) -> Response:

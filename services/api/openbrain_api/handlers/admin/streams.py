@@ -1,6 +1,5 @@
 """Streams and their groups, for operators."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -23,12 +22,9 @@ from openbrain.contract.admin.streams import (
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.streams import GROUPS, StreamSpec, every_stream
-from openbrain.domain.ids import uuid7
 from openbrain.domain.times import to_datetime
-from openbrain.ports.store.operations import Operation
 from openbrain.ports.streams import BURY, REPLAY, Readers, StreamState
-from openbrain.usecases.auth import OPERATORS
-from openbrain_api.handlers.admin.operations import accepted, operators_only, planned
+from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, start_operation
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -83,7 +79,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
         "to": span.to_id,
         "rate": body.rate,
     }
-    return await start_operation(call, plan, REPLAY, request, span.entries * len(groups))
+    return await accepted(call, plan, await start_operation(call, REPLAY, request, span.entries * len(groups)))
 
 
 @Route("POST", "/v1/admin/streams:bury", permission=Permission.ADMIN, response=Buried, statuses=(202,), waits=True)
@@ -94,7 +90,7 @@ async def bury(call: Call[BuryBody, Nothing]) -> Response:
     if body.group not in known(call, body.stream).groups:
         raise Invalid("group", "no service reads this stream under that name")
     entry = {"stream": body.stream, "group": body.group, "entry": body.entry}
-    return await start_operation(call, entry, BURY, {**entry, "reason": body.reason}, 1)
+    return await accepted(call, entry, await start_operation(call, BURY, {**entry, "reason": body.reason}, 1))
 
 
 @Route("POST", "/v1/admin/groups:pause", permission=Permission.ADMIN, response=GroupPaused)
@@ -143,21 +139,6 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
         stream=query.stream, group=query.group, registered=False, destroyed=query.destroy, lost=lost
     )
     return respond(shown)
-
-
-async def start_operation(
-    call: Call[Any, Any], plan: Mapping[str, object], kind: str, request: Mapping[str, Any], total: int
-) -> Response:
-    """Queue the work and tell of it."""
-    operation = Operation(
-        id=uuid7(call.api.clock.now()),
-        workspace_id=OPERATORS,
-        kind=kind,
-        actor=call.actor.label,
-        request=request,
-        total=total,
-    )
-    return await accepted(call, plan, await call.api.store.operations.start_operation(operation))
 
 
 def known(call: Call[Any, Any], stream: str) -> StreamSpec:

@@ -1,12 +1,14 @@
 """Ending of one memory and its traces, or of all that a filter matches."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from openbrain.contract.brain.memories import BulkBody, BulkEnded, Ended, EndQuery, ForgetBody, ForgetQuery, Forgotten
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import TRACES, Operation
-from openbrain.ports.store.writes import FORGET, Bulk
+from openbrain.ports.store.writes import FORGET, Bulk, Living
 from openbrain.usecases import stored_criteria
-from openbrain_api.handlers.admin.operations import accepted, awaited
+from openbrain_api.handlers.admin.operations import accepted, awaited, planned, start_operation
 from openbrain_api.handlers.brain.memories import changed, origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
@@ -110,17 +112,18 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
         "beside": beside,
     }
     if body.dry_run or not (living.rows or beside):
-        return respond({**plan, "operation": None}, plan)
-    more = {"made_by": living.newest, "erase": body.erase, "reason": body.reason or ""}
-    operation = Operation(
-        id=uuid7(now),
-        workspace_id=call.actor.workspace_id,
-        kind=FORGET,
-        actor=call.actor.label,
-        # A filter may quote what is to leave no trace.
-        request={TRACES: criteria, **more} if body.erase else {**criteria, **more},
-        total=living.rows,
-    )
-    if body.erase:
+        return planned(plan)
+    operation = await start_forgetting(call, criteria, living, erase=body.erase, reason=body.reason or "")
+    return await accepted(call, plan, operation)
+
+
+async def start_forgetting(
+    call: Call[Any, Any], criteria: Mapping[str, Any], living: Living, *, erase: bool, reason: str
+) -> Operation:
+    """Queue the end of what these criteria matched."""
+    more = {"made_by": living.newest, "erase": erase, "reason": reason}
+    # A filter may quote what is to leave no trace.
+    request = {TRACES: criteria, **more} if erase else {**criteria, **more}
+    if erase:
         call.api.recaller.forget_queries()
-    return await accepted(call, plan, await call.api.store.operations.start_operation(operation))
+    return await start_operation(call, FORGET, request, living.rows)
