@@ -155,9 +155,14 @@ class PoliciesAnswer(Answer):
     @classmethod
     def standing(cls, document: PolicyDocument | None) -> Self:
         """Answer from the stored document."""
-        if document is None:
-            return cls()
-        return cls(**document.given, actor=document.actor, updated_at=to_datetime(document.updated_at))
+        given = {} if document is None else document.given
+        return cls(
+            policies=tuple(given.get("policies", ())),
+            legal_hold=tuple(given.get("legal_hold", ())),
+            retention=given.get("retention", {}),
+            actor=None if document is None else document.actor,
+            updated_at=None if document is None else to_datetime(document.updated_at),
+        )
 
 
 class Kept(Answer):
