@@ -18,6 +18,8 @@ from typing import Any
 
 import orjson
 
+from tests.support.processes.forked import leave_server
+
 _PR_SET_PDEATHSIG = 1
 _TICK_S = 0.02
 _IMPORTED = (
@@ -42,6 +44,7 @@ _IMPORTED = (
 
 def serve(asks: Any, answers: Any) -> None:
     """In a fork: hear what is asked there, and answer there."""
+    leave_server()
     for number, file in enumerate((asks, answers)):
         held = file.detach()
         os.dup2(held, number)

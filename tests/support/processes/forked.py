@@ -146,6 +146,13 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def leave_server() -> None:
+    """This process doesn't keep the fork server that it came from alive: a run that is killed leaves neither."""
+    server: Any = forkserver._forkserver
+    os.close(server._forkserver_alive_fd)
+    server._forkserver_alive_fd = None
+
+
 def _written(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
@@ -155,6 +162,7 @@ def _main(
 ) -> None:
     """In the fork: become what `openbrain WORDS` is."""
     end_with_parent()
+    leave_server()
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, stream in enumerate(streams):
