@@ -34,8 +34,6 @@ class Message:
 
 
 class Sent(NamedTuple):
-    """A message that was sent."""
-
     message: Message
     duplicate: bool
     """Whether the same idempotency key had brought it before."""
@@ -55,8 +53,7 @@ class Messages(Protocol):
         """Messages that the viewer received, in order of `seq`, behind that number. Reading on behind the last number
         that was handled yields each message at least once."""
 
-    async def count_unread(self, viewer: Viewer) -> int:
-        """The number of unread messages in the inbox."""
+    async def count_unread(self, viewer: Viewer) -> int: ...
 
     async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
         """Of these inboxes (workspace and agent) the number of the last message; absent where nothing ever came."""

@@ -56,8 +56,6 @@ class Party(NamedTuple):
 
 
 class OtherText(NamedTuple):
-    """One of them."""
-
     what: str
     """`message`, `question` or `signal`."""
     data: Mapping[str, Any]

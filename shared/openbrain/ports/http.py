@@ -17,8 +17,6 @@ class Address(Protocol):
 
 
 class Poster(Protocol):
-    """Posts one body."""
-
     async def post(self, webhook: Address, seq: int, body: bytes) -> None:
         """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
         rules. The message says why and holds nothing of body, secret or answer."""
@@ -31,5 +29,4 @@ class Prober(Protocol):
         """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
         False for whatever does not answer in time."""
 
-    async def close(self) -> None:
-        """Release connections."""
+    async def close(self) -> None: ...

@@ -54,7 +54,6 @@ class TextEntry:
     """Overlapping parts of a long text: half of its score in `search` is that of the best of them, all else knows the
     whole alone."""
     names: tuple[str, ...] = ()
-    """Names of the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,8 +244,7 @@ class Engine(Protocol):
         """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
         again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
 
-    async def check(self) -> Checked:
-        """Whether it answers, and what it is."""
+    async def check(self) -> Checked: ...
 
     async def close(self) -> None:
         """Release everything; what was written stays."""

@@ -46,8 +46,6 @@ class Action(StrEnum):
 
 
 class Use(NamedTuple):
-    """Usage counters of a memory."""
-
     recalls: int = 0
     last_recalled_at: int | None = None
     used: int = 0
@@ -96,7 +94,6 @@ class Partition(NamedTuple):
 
     @classmethod
     def of(cls, memory: Memory) -> "Partition":
-        """The partition of a memory."""
         return cls(memory.project, memory.memory_scope.value, memory.type.value, memory.org, memory.audience)
 
 
@@ -145,8 +142,7 @@ ChangePlace = tuple[Action, str]
 class Lifecycle(Protocol):
     """Subjects of jobs, their changes, and the way back."""
 
-    async def count(self, selection: Selection) -> int:
-        """Their number."""
+    async def count(self, selection: Selection) -> int: ...
 
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
         """Oldest first; `after` lists those that follow."""
@@ -175,8 +171,7 @@ class Lifecycle(Protocol):
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
         """Orgs of the living memories of these projects; none where all are of no org."""
 
-    async def counts(self, operation_id: str) -> Mapping[Action, int]:
-        """Number of changes of an operation, by action."""
+    async def counts(self, operation_id: str) -> Mapping[Action, int]: ...
 
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
         """The first of its changes, without what was rewritten."""
@@ -187,8 +182,7 @@ class Lifecycle(Protocol):
         """Take back at most `limit` changes of the operation `of`, each once: first what was rewritten, so that nothing
         stands in the way of what was archived. Where the next ones follow; None at the end."""
 
-    async def undone(self, of: str) -> Mapping[Undone, int]:
-        """Outcomes of an undo, counted."""
+    async def undone(self, of: str) -> Mapping[Undone, int]: ...
 
     async def purge_changes(self, before: int, limit: int) -> int:
         """Forget how to undo what was done before that time (microseconds)."""
@@ -248,7 +242,6 @@ def plain(criteria: Criteria) -> dict[str, Any]:
 
 
 def selection_of(operation: Operation) -> Selection:
-    """Selection of an operation, from its request."""
     request, at = operation.request, operation.created_at
     return Selection(
         workspace_id=operation.workspace_id,

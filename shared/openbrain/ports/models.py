@@ -56,11 +56,9 @@ class Embedder(Protocol):
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
         """Vectors of several questions, in order, cheaper than one by one. `NeverRetry` where one can't be embedded."""
 
-    async def check(self) -> Checked:
-        """Whether it answers, and what it is."""
+    async def check(self) -> Checked: ...
 
-    async def close(self) -> None:
-        """Release the model or the connection."""
+    async def close(self) -> None: ...
 
 
 class Encoding(NamedTuple):
@@ -110,8 +108,7 @@ class TokenEncoder(Protocol):
     ) -> Sequence[TokenSimilarity | None]:
         """Of each document (the states of its passages), that of its best passage. None where it has no states."""
 
-    async def close(self) -> None:
-        """Release the model."""
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +140,6 @@ class Reasoner(Protocol):
         """`TryLater` while it can't be reached or takes too long, `SetupError` where key, model or URL are wrong,
         `NeverRetry` where it refuses the question."""
 
-    async def check(self) -> Checked:
-        """Whether it answers, and what it is."""
+    async def check(self) -> Checked: ...
 
-    async def close(self) -> None:
-        """Release the connection."""
+    async def close(self) -> None: ...

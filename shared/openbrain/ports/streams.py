@@ -167,8 +167,6 @@ class Revival(StrEnum):
 
 
 class Burial(IntEnum):
-    """The outcome."""
-
     NOT_IN_HAND = 0
     """The group does not hold it: it was not delivered yet, or is done, or never was."""
     BURIED = 1
@@ -192,8 +190,7 @@ class StreamRedelivery(Protocol):
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """List dead letters like `StreamAdmin.dead`, with the entries' fields."""
 
-    async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]:
-        """Existing letters of these ids."""
+    async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]: ...
 
     async def revive(self, names: Sequence[str]) -> Sequence[Revival]:
         """Give each again to its group, after which it is a dead letter no more; in any order."""
@@ -204,8 +201,7 @@ class StreamRedelivery(Protocol):
     async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
         """Take an entry out of a group's hands."""
 
-    async def body(self, stream: str, entry: str) -> bytes | None:
-        """The event of an entry."""
+    async def body(self, stream: str, entry: str) -> bytes | None: ...
 
 
 REPLAY, DEAD_REPLAY, DEAD_DISCARD, BURY = "replay", "dead-replay", "dead-discard", "bury"
@@ -299,7 +295,5 @@ class BroadcastStream(Protocol):
     """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
-        """Broadcasts behind the number `after`, in order; none when nothing came within `wait_s` seconds.
-
-        `TryLater` while the stream server does not answer.
-        """
+        """Broadcasts behind the number `after`, in order; none when nothing came within `wait_s` seconds. `TryLater`
+        while the stream server does not answer."""

@@ -33,7 +33,6 @@ class StandingQuery:
 
     @property
     def viewer(self) -> Viewer:
-        """The reader."""
         return Viewer(self.workspace_id, self.agent_id, self.orgs, self.without_org)
 
 
@@ -111,8 +110,7 @@ class Replays(Protocol):
     async def replays(self, limit: int) -> Sequence[Replay]:
         """Some that are not at their end."""
 
-    async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
-        """The ones of these queries."""
+    async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]: ...
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
         """Note how far a replay has come; None: to its end. A replay that took its place meanwhile stays as it is."""
@@ -161,12 +159,11 @@ class StandingQueries(Protocol):
 class QueryWebhooks(Protocol):
     """At most one a standing query; it goes with its query."""
 
-    async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
-        """The ones of these queries."""
+    async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]: ...
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        """Webhooks with messages behind their cursor whose next attempt is due, the longest due first; of
-        queries that stand and whose key is open."""
+        """Webhooks with messages behind their cursor whose next attempt is due, the longest due first; of queries that
+        stand and whose key is open."""
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
         """Save its cursor, which only rises."""
@@ -186,8 +183,8 @@ class Matches(Protocol):
     ) -> Sequence[Match]:
         """Put matches into the inboxes, and take `done` off the queue. Left out is a memory that changed meanwhile,
         whatever was delivered with the same content, and whatever is of a query that was removed or of a key that is
-        not open; the others are returned. One that is delivered again, because it
-        changed or with `again`, moves to the inbox's end."""
+        not open; the others are returned. One that is delivered again, because it changed or with `again`, moves to the
+        inbox's end."""
 
     async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
         """Mark what was delivered of these memories as withdrawn, and move it to the inbox's end; take them off the

@@ -66,8 +66,7 @@ class IndexWriter:
 class Generations(Protocol):
     """The index that serves, and those that are written beside it."""
 
-    async def serving(self, kind: IndexKind) -> Generation | None:
-        """The one that answers."""
+    async def serving(self, kind: IndexKind) -> Generation | None: ...
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
         """Make it the serving one if none is; returns the serving one. Safe for several processes at once.
@@ -105,8 +104,6 @@ class Generations(Protocol):
 
 
 class IndexWriters(Protocol):
-    """Processes that write the indexes."""
-
     async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
         """The written generations, as of the row that says so: this process knows them, for so long from now."""
 

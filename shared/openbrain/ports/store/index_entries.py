@@ -10,10 +10,7 @@ from openbrain.ports.store.generations import Generation, IndexKind
 
 VERIFY = "verify"
 """Kind of the operation that compares every index with the truth."""
-
-
 REINDEX = "reindex"
-"""Kind of the operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +91,7 @@ class IndexMarks(Protocol):
     async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
         """Take such notes back: these are tried again. Returns how many had one."""
 
-    async def count_failed(self, extent: Extent) -> int:
-        """The number that could not be indexed as they are."""
+    async def count_failed(self, extent: Extent) -> int: ...
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
         """Find those of these memories that could not be indexed as they are."""
@@ -139,8 +135,7 @@ class ExpectedEntries(Protocol):
     async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
         """Read these rows; ids without a row are absent."""
 
-    async def count_extent(self, extent: Extent) -> int:
-        """The number of memories."""
+    async def count_extent(self, extent: Extent) -> int: ...
 
     async def measure_extent(self, extent: Extent) -> Measured:
         """Their number and their end: rows stored later end behind it, or may be among them."""

@@ -71,8 +71,6 @@ class Feedback:
 
 
 class Judged(NamedTuple):
-    """The outcome of a verdict."""
-
     memory_id: str
     verdict: Verdict
     status: Literal["counted", "repeated", "limited", "gone"]
@@ -83,8 +81,6 @@ class Judged(NamedTuple):
 
 
 class Usage(Protocol):
-    """Use of recalls."""
-
     async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
         """Count each verdict once per recall and memory, and move confidence by its step. `NotFound` where the agent
         was given no such recall; `Invalid` for a memory that is not among its results."""

@@ -24,7 +24,6 @@ class OperationStatus(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
         return self not in (OperationStatus.QUEUED, OperationStatus.RUNNING)
 
 
@@ -68,8 +67,7 @@ class Operations(Protocol):
     async def start_operation(self, operation: Operation) -> Operation:
         """Queue it; again with the same id: the one that stands."""
 
-    async def operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        """One of that workspace."""
+    async def operation(self, workspace_id: str, operation_id: str) -> Operation | None: ...
 
     async def operations(
         self,

@@ -15,13 +15,10 @@ class OutboxEntry:
 
 
 class Outbox(Protocol):
-    """Events that wait to be published."""
-
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
         """The oldest, in order, but live ones before those of `memory.reindex`; they stay until deleted."""
 
-    async def delete(self, ids: Sequence[int]) -> None:
-        """Delete published entries."""
+    async def delete(self, ids: Sequence[int]) -> None: ...
 
     async def waiting(self, limit: int) -> int:
         """Events in the outbox, at least; below `limit` there may be fewer than it says, and more than `limit` are not

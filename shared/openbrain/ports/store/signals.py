@@ -121,8 +121,6 @@ class Swept:
 
 
 class Signals(Protocol):
-    """Signals of workspaces."""
-
     async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
         """Each in order, in one transaction; one bad item never fails its neighbours. A signal raised many times in one
         call is broadcast once. Refused are: an unknown workspace (`NotFound`), a key that came with something else
@@ -167,8 +165,6 @@ class Signals(Protocol):
 
 
 class Halts(Protocol):
-    """Halts of workspaces."""
-
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
         """In any state; None where it is of an org that the viewer does not see, unless it halts the whole
         workspace: then without its title."""
@@ -199,8 +195,6 @@ class StaleSequence(NeverRetry):
 
 
 class Broadcasts(Protocol):
-    """Numbered broadcasts, and their listeners."""
-
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
         """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
 

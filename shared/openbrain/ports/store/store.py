@@ -73,5 +73,4 @@ class Store(Protocol):
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, problems."""
 
-    async def close(self) -> None:
-        """Release connections."""
+    async def close(self) -> None: ...

@@ -10,8 +10,6 @@ from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Ended
 
 CLOSE = "workspace-delete"
-
-
 UNLIMITED = -1
 
 
@@ -118,8 +116,6 @@ class ApiKey:
 
 
 class ApiKeys(Protocol):
-    """Credentials."""
-
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown; `Conflict` where it has `limits.KEYS` that open it."""
 
@@ -174,5 +170,4 @@ class Rates(Protocol):
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
         """Take `cost` tokens (at most the burst) of this holder's bucket, or none. 0 looks at what is there."""
 
-    async def close(self) -> None:
-        """Release connections."""
+    async def close(self) -> None: ...

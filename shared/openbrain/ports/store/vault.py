@@ -59,8 +59,7 @@ class Vault(Protocol):
         """Note it; where the key is known and has not expired, the one that stands. `Conflict` where it came with other
         content."""
 
-    async def finish_vault_write(self, write: VaultWrite) -> None:
-        """Note that the file is written."""
+    async def finish_vault_write(self, write: VaultWrite) -> None: ...
 
 
 class TickState(StrEnum):
@@ -73,7 +72,6 @@ class TickState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
         return self in (TickState.COMPLETED, TickState.FAILED)
 
 
@@ -118,8 +116,7 @@ class Ticks(Protocol):
         one that stands, and nothing is said. `announce=False`: the event is here already. `NotFound` for an unknown
         workspace."""
 
-    async def tick(self, workspace_id: str, tick_id: str) -> Tick | None:
-        """One of that workspace."""
+    async def tick(self, workspace_id: str, tick_id: str) -> Tick | None: ...
 
     async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
         """The newest first, without their reports."""

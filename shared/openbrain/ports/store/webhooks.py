@@ -35,7 +35,6 @@ class Webhook:
     """Of the last attempt; '' where it succeeded."""
 
     def hears(self, org: str) -> bool:
-        """Whether it may hear of this org."""
         return self.orgs is None or org in self.orgs or (not org and self.without_org)
 
 
@@ -55,14 +54,11 @@ class WebhookDeadLetter:
 
 
 class Webhooks(Protocol):
-    """Webhooks and their progress."""
-
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
         """Add a webhook for broadcasts from now on (`cursor` is set here). `NotFound` for an unknown workspace,
         `Conflict` where the workspace has `most` already."""
 
-    async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
-        """One of this workspace."""
+    async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None: ...
 
     async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
         """Oldest first; `after` (created_at and id of one) lists those that follow it."""
@@ -91,8 +87,6 @@ class Webhooks(Protocol):
 
 
 class WebhookLetters(Protocol):
-    """Dead letters of webhooks."""
-
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
     ) -> Sequence[WebhookDeadLetter]:

@@ -14,8 +14,6 @@ from openbrain.domain.memory import Memory, Scope
 from openbrain.ports.store.operations import Operation
 
 PURGE = "purge"
-
-
 FORGET = "forget"
 
 
@@ -134,8 +132,6 @@ class Ended:
 
 
 class MemoryWrites(Protocol):
-    """Writes to memories, by users and by time."""
-
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Store each once, in one transaction, in order; one bad item never fails its neighbours."""
 
