@@ -4,6 +4,9 @@ Two branches tell the stream layer what to do: `TryLater` costs an entry nothing
 the dead letters at once. Every other exception is a failed attempt.
 """
 
+from collections.abc import Iterator
+from types import TracebackType
+
 
 class OpenBrainError(Exception):
     """Base of all errors of this project: the message says what to do next."""
@@ -161,28 +164,27 @@ class SetupError(OpenBrainError):
 
 
 def error_kind(error: Exception) -> str:
-    """The error's class."""
     return type(error).__name__
 
 
 def error_places(error: BaseException) -> list[str]:
     """File and line of each frame: a traceback without values, for an error's text may hold content."""
-    places = []
-    at = error.__traceback__
-    while at is not None:
-        places.append(f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}")
-        at = at.tb_next
-    return places
+    return [f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}" for at in _frames(error)]
 
 
 def error_text(error: Exception) -> str:
     """The storable text of an error: our own words, never a foreign message, which may hold content."""
     if isinstance(error, OpenBrainError):
         return str(error)[:500]
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    if at is None:
+    frames = list(_frames(error))
+    if not frames:
         return "an unexpected error"
-    code = at.tb_frame.f_code
-    return f"an unexpected error in {code.co_qualname}, {code.co_filename.rpartition('/')[2]}:{at.tb_lineno}"
+    code = frames[-1].tb_frame.f_code
+    return f"an unexpected error in {code.co_qualname}, {code.co_filename.rpartition('/')[2]}:{frames[-1].tb_lineno}"
+
+
+def _frames(error: BaseException) -> Iterator[TracebackType]:
+    at = error.__traceback__
+    while at is not None:
+        yield at
+        at = at.tb_next

@@ -111,7 +111,6 @@ class Memory:
     speaker: str = ""
     title: str = ""
     aliases: tuple[str, ...] = ()
-    """Other names."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     source: str = "manual"
@@ -216,14 +215,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackRules:
-    """The steps and their bounds."""
+    """How much `used` adds and the others take, and the bounds."""
 
     used: float = 0.02
-    """Adds so much."""
     ignored: float = 0.01
-    """Takes so much."""
     wrong: float = 0.1
-    """Takes so much."""
     floor: float = 0.1
     """The bound below which confidence is not lowered."""
     agent_day: float = 0.1

@@ -69,13 +69,8 @@ def encode(
         "datacontenttype": "application/json",
         "data": {name: value for name, value in given.items() if value is not None},
     }
-    if subject:
-        event["subject"] = subject
-    if causation_id:
-        event["causationid"] = causation_id
-    if traceparent:
-        event["traceparent"] = traceparent
-    return to_json(event)
+    beside = {"subject": subject, "causationid": causation_id, "traceparent": traceparent}
+    return to_json(event | {name: value for name, value in beside.items() if value})
 
 
 def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> CloudEvent[Data]:

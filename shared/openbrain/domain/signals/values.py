@@ -42,7 +42,6 @@ _RANKS: Mapping[Severity, int] = {severity: rank for rank, severity in enumerate
 
 
 def stronger(one: Severity, other: Severity) -> Severity:
-    """The one that counts."""
     return one if one.rank >= other.rank else other
 
 
@@ -298,10 +297,5 @@ class Acknowledgement:
 
 def missing(halt: Halt, subscribers: Iterable[Subscriber], acks: Iterable[Acknowledgement]) -> tuple[str, ...]:
     """The agents in the halt's scope, of those that listen, that have not acknowledged it; by name."""
-    known = {ack.agent_id for ack in acks}
-    return tuple(
-        sorted(
-            {subscriber.agent_id for subscriber in subscribers if halt.concerns(subscriber.org, subscriber.project)}
-            - known
-        )
-    )
+    inside = {listener.agent_id for listener in subscribers if halt.concerns(listener.org, listener.project)}
+    return tuple(sorted(inside - {ack.agent_id for ack in acks}))

@@ -27,9 +27,7 @@ _NOT_PUBLIC_V4 = tuple(
         *("224.0.0.0/4", "240.0.0.0/4"),  # multicast; reserved, and the broadcast
     )
 )
-_NOT_PUBLIC_V6 = tuple(
-    IPv6Network(item) for item in (*("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),)
-)
+_NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")))
 """The special-purpose registries of IANA, as they stood in 2026, written down: Python's own list differs from version
 to version. An address that leads to another one (6to4, Teredo) is none of its own."""
 _HOLDING_V4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))

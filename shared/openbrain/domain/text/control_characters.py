@@ -25,16 +25,7 @@ def plain_line(value: str) -> str:
 
 def plain_json(value: Any) -> Any:
     """JSON whose keys and strings are such text."""
-    match value:
-        case str():
-            plain_text(value)
-        case dict():
-            for key, part in value.items():
-                plain_text(str(key))
-                plain_json(part)
-        case list() | tuple():
-            for part in value:
-                plain_json(part)
+    cleaned_json(value, plain_text)
     return value
 
 
@@ -59,7 +50,7 @@ def without_c1(text: str) -> str:
 
 
 def cleaned_json(value: Any, clean: Callable[[str], str] = cleaned) -> Any:
-    """JSON in which keys and strings are cleaned."""
+    """JSON in which keys and strings are cleaned, or what else `clean` does to them."""
     match value:
         case str():
             return clean(value)
