@@ -16,9 +16,8 @@ from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
 from openbrain.ports.store.tenants import Workspace
 from openbrain.runtime.container import Container
-from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
+from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth, Vectors
 from openbrain.settings.tuning import HousekeepingTuning, TextTuning
-from openbrain.settings.vectors import Vectors
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
 from tests.servers.processes.process import Server

@@ -16,7 +16,7 @@ from openbrain.ports.store.store import Store
 from openbrain.ports.store.tenants import Rates
 from openbrain.ports.streams import BroadcastStream, StreamAdmin, Wake
 from openbrain.runtime import adapters
-from openbrain.settings import Settings
+from openbrain.settings import NO_REASONER, Settings
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.indexes import serving_indexes
@@ -141,9 +141,7 @@ class Container:
     @cached_property
     def reasoner(self) -> Reasoner | None:
         """The model that ticks ask; None where there is none, and ticks are deterministic."""
-        from openbrain.settings.reasoner import NONE
-
-        return None if self.settings.reasoner.url == NONE else adapters.chat_reasoner(self.settings)
+        return None if self.settings.reasoner.url == NO_REASONER else adapters.chat_reasoner(self.settings)
 
     @cached_property
     def prober(self) -> Prober:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -18,7 +18,6 @@ from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.settings.events import Events
 from openbrain.settings.file import names, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
-from openbrain.settings.reasoner import Reasoner
 from openbrain.settings.server import Server
 from openbrain.settings.signals import Signals
 from openbrain.settings.ticks import Tick
@@ -30,8 +29,8 @@ from openbrain.settings.tuning import (
     TextTuning,
     TruthTuning,
     VaultTuning,
+    VectorsTuning,
 )
-from openbrain.settings.vectors import Vectors
 from openbrain.settings.webhooks import Webhooks
 
 
@@ -71,6 +70,23 @@ class Text(Group):
     tuning: TextTuning = TextTuning()
 
 
+class Vectors(Group):
+    """The vector index."""
+
+    url: str = Field(
+        "embedded", description="qdrant+http(s)://, elasticsearch+http(s)://, http(s):// (Qdrant) or `embedded`."
+    )
+    api_key: str = Field("", repr=False, description="Of the Qdrant server.")
+    collection: str = Field("openbrain", description="First part of collection and alias names.")
+    verify_tls: bool = Field(True, description="Whether certificates are checked.")
+    collection_settings: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What Qdrant's collections are made with, in its own words: `on_disk`, `quantization_config`, "
+        "`shard_number`, `replication_factor` and others; see qdrant.md.",
+    )
+    tuning: VectorsTuning = VectorsTuning()
+
+
 class Embedding(Group):
     """The embedder."""
 
@@ -89,6 +105,28 @@ class Embedding(Group):
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")
     tuning: EmbeddingTuning = EmbeddingTuning()
+
+
+NO_REASONER = "none"
+
+
+class Reasoner(Group):
+    """The model that a tick asks, once, about the vault."""
+
+    url: str = Field(
+        NO_REASONER,
+        description="http(s):// of a server with `chat/completions`, up to and with its version, as in "
+        "http://127.0.0.1:11434/v1 of Ollama; `none`: ticks are deterministic.",
+    )
+    model: str = Field("", description="One that the server has.")
+    api_key: str = Field("", repr=False, description="Sent as a bearer token.")
+    timeout_s: Seconds = Field(120, description="Of the one call.")
+    prompt_chars: int = Field(100_000, ge=2000, le=400_000, description="The prompt is cut to this many characters.")
+    answer_tokens: int = Field(4096, ge=64, description="The answer is cut to this many tokens.")
+    answer: Literal["schema", "json", "text"] = Field(
+        "schema", description="How JSON is asked for: by a JSON Schema, as any object, or in words alone."
+    )
+    verify_tls: bool = Field(True, description="Whether certificates are checked.")
 
 
 class Recall(Group):

@@ -8,9 +8,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel
+from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import JsonSchemaMode
 
 from openbrain.settings import Loaded, Settings
 from openbrain.settings.groups import Group
@@ -44,12 +43,15 @@ class Line:
 
 def lines() -> Iterator[Line]:
     """All of them, in the order of the class: the groups, then the original names."""
-    schema = Settings.model_json_schema(mode=_INPUT)
+    schema = Settings.model_json_schema(by_alias=False)
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Group):
-            yield from _group(name, field.annotation, schema)
+            properties = schema["$defs"][field.annotation.__name__]["properties"]
+            for member, inner in field.annotation.model_fields.items():
+                if member != "tuning":
+                    yield _line(f"OPENBRAIN_{name}__{member}".upper(), (name, member), inner, properties[member])
         else:
-            yield _line(_names(name, field), (name,), field, _properties(schema, "")[name])
+            yield _line(_names(name, field), (name,), field, schema["properties"][name])
 
 
 def page() -> str:
@@ -74,13 +76,11 @@ def effective(settings: Settings) -> Mapping[str, str]:
 
 def origins(loaded: Loaded) -> Mapping[str, str]:
     """Name -> where the value comes from: the environment, the file, or nowhere: the default."""
-    return {line.name: _origin(loaded, line.path) for line in lines()}
-
-
-def _origin(loaded: Loaded, path: tuple[str, ...]) -> str:
-    if _is_set(loaded.environment, path):
-        return "environment"
-    return str(loaded.file) if path in loaded.in_file else "default"
+    of_file = {path: str(loaded.file) for path in loaded.in_file}
+    return {
+        line.name: "environment" if _is_set(loaded.environment, line.path) else of_file.get(line.path, "default")
+        for line in lines()
+    }
 
 
 def _is_set(settings: Any, path: tuple[str, ...]) -> bool:
@@ -97,27 +97,7 @@ def _shown(value: Any, *, secret: bool) -> str:
     return _IN_QUERY.sub(rf"\1={HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", _json(value)))
 
 
-_INPUT: JsonSchemaMode = "validation"
 _HOME = str(Path.home())
-
-
-def _group(name: str, group: type[BaseModel], schema: Mapping[str, Any]) -> Iterator[Line]:
-    properties = _properties(schema, group.__name__)
-    for member, field in group.model_fields.items():
-        if member == "tuning":
-            continue
-        yield _line(f"OPENBRAIN_{name}__{member}".upper(), (name, member), field, properties[member])
-
-
-def _properties(schema: Mapping[str, Any], group: str) -> Mapping[str, Any]:
-    of = schema["$defs"][group] if group else schema
-    properties: Mapping[str, Any] = of["properties"]
-    by_member = dict(properties)
-    if not group:
-        for member, field in Settings.model_fields.items():
-            if isinstance(field.validation_alias, AliasChoices):
-                by_member[member] = properties[str(field.validation_alias.choices[0])]
-    return by_member
 
 
 def _names(member: str, field: FieldInfo) -> str:

@@ -11,9 +11,8 @@ import httpx
 import pytest
 
 from openbrain.ports.store.generations import Generation, IndexKind
-from openbrain.settings import Housekeeping, Settings, Streams, Text
+from openbrain.settings import Housekeeping, Settings, Streams, Text, Vectors
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning, TextTuning
-from openbrain.settings.vectors import Vectors
 from openbrain_housekeeper.jobs import index_refill
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.servers.processes.process import Server

@@ -16,8 +16,7 @@ from openbrain.ports.index import Checked
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
-from openbrain.settings import Settings
-from openbrain.settings.reasoner import NONE
+from openbrain.settings import NO_REASONER, Settings
 from openbrain_cli.system.diagnosis.check_result import CheckResult, Status, clock_problems, down, found, timed
 
 Check = Callable[[], Awaitable[CheckResult]]
@@ -38,7 +37,7 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
         "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: adapters.vector_index(settings))),
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
     }
-    if settings.reasoner.url != NONE:
+    if settings.reasoner.url != NO_REASONER:
         direct["reasoner"] = (
             settings.reasoner.url,
             lambda: _asked("reasoner", lambda: adapters.chat_reasoner(settings)),

@@ -11,8 +11,7 @@ from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.domain.errors import SetupError
 from openbrain.ports.index import VectorSearch
 from openbrain.runtime.adapters import vector_index
-from openbrain.settings import Settings
-from openbrain.settings.vectors import Vectors
+from openbrain.settings import Settings, Vectors
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.indexes.scripted_qdrant import DONE, INFO, Server, ok, server, vectors
 
