@@ -66,7 +66,7 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     @classmethod
-    def of(cls, source: object, **others: object) -> Self:
+    def of(cls, source: object, /, **others: object) -> Self:
         """With the attributes that `source` has by the names of the members, and `others`. Microseconds become times,
         and an empty text null where a member may be."""
         names = cls.model_fields.keys() - others

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, RootModel, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, RootModel, StringConstraints, model_validator
 
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, TextLabels, judged_apart
 from openbrain.contract.brain.filters import MetadataFilter, MetadataValue, without_empty, without_nulls
@@ -179,10 +179,8 @@ class EndThoughtsQuery(QueryString):
         return self
 
 
-class ThoughtAnswer(Answer):
+class ThoughtAnswer(Answer, serialize_by_alias=True, validate_by_name=True):
     """One thought. Times are ISO-8601 in UTC, under both spellings of their names."""
-
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
 
     id: MemoryId
     content: str
@@ -208,10 +206,8 @@ class ThoughtStored(ThoughtAnswer):
     duplicate: bool = Field(description="This turn was stored before: this is what was stored.")
 
 
-class ThoughtList(RootModel[tuple[ThoughtAnswer, ...]]):
+class ThoughtList(RootModel[tuple[ThoughtAnswer, ...]], defer_build=True):
     """Thoughts; where more of a list follow, the header X-Next-Cursor says from where."""
-
-    model_config = ConfigDict(defer_build=True)
 
 
 class ThoughtBatchItem(Answer):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.admin.streams import GroupName, Rate, StreamName, numbered
@@ -41,10 +41,8 @@ class LetterQuery(QueryString):
     body: Annotated[bool, Field(description="Also the entry itself, which may hold what somebody remembered.")] = False
 
 
-class DeadReplayBody(_Filtered):
+class DeadReplayBody(_Filtered, extra="forbid"):
     """The dead letters to replay: those named, those that a filter matches, or all."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     letters: Annotated[tuple[LetterId, ...], Field(max_length=LETTERS, description="Their ids.")] = ()
     all: Annotated[bool, Field(strict=True, description="Every one there is.")] = False

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body, QueryString, WorkspaceName
@@ -14,11 +14,9 @@ MOST_A_SECOND = 1_000_000
 NARROWING = ("workspace_id", "org", "project", "since", "stale")
 
 
-class ReindexBody(Body):
+class ReindexBody(Body, extra="forbid"):
     """Make an index anew beside the one that serves; or, with `in_place` or anything that narrows it down, write
     memories again where they are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: Annotated[IndexKind, Field(description="Which index.")]
     in_place: Annotated[bool, Field(strict=True, description="Write memories again, into the index that is there.")] = (
@@ -62,10 +60,8 @@ class DropQuery(QueryString):
     dry_run: Annotated[bool, Field(description="Only tell what would go.")] = False
 
 
-class VerifyBody(Body):
+class VerifyBody(Body, extra="forbid"):
     """The options of a verification. Nothing is changed unless `repair` or `restored` is asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     full: Annotated[bool, Field(strict=True, description="Compare every entry, also where the sums agree.")] = False
     repair: Annotated[bool, Field(strict=True, description="Make the indexes equal to the truth.")] = False

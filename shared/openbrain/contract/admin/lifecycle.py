@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body
@@ -17,10 +17,8 @@ MOST_ORGS = 1000
 Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
 
 
-class MemoryFilter(Body):
+class MemoryFilter(Body, extra="forbid"):
     """The memories concerned: of the whole workspace, of any agent. An unknown member is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from openbrain.contract.admin.indexes import MOST_A_SECOND
 from openbrain.contract.admin.operations import OperationAnswer
@@ -12,10 +12,8 @@ from openbrain.contract.base import Answer, Body
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$", min_length=1, max_length=200)]
 
 
-class ModelChangeBody(Body):
+class ModelChangeBody(Body, extra="forbid"):
     """The model to change to, and the way it is introduced."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Annotated[ModelName, Field(description="As the embedding server, or `openbrain models list`, names it.")]
     re_embed: Annotated[bool, Field(strict=True, description="Ask it again for vectors that are known.")] = False

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from openbrain.contract.admin.lifecycle import (
     MOST_DAYS,
@@ -29,9 +29,7 @@ Schedule = Annotated[
 ]
 
 
-class _Policy(Body):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Policy(Body, extra="forbid"):
     name: Name
     schedule: Schedule
     job: str
@@ -96,10 +94,8 @@ Policy = Annotated[
 Days = Annotated[int | None, Field(strict=True, ge=1, le=MOST_DAYS)]
 
 
-class RetentionBody(Body):
+class RetentionBody(Body, extra="forbid"):
     """Days after which something leaves; null: never, or where the settings say so."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     forgotten_days: Annotated[Days, Field(description="Memories that were forgotten are erased: a proof stays.")] = None
     superseded_days: Annotated[Days, Field(description="The same of those that others took the place of.")] = None
@@ -114,10 +110,8 @@ class RetentionBody(Body):
     operation_days: Annotated[Days, Field(description="Operations that ended, the same.")] = None
 
 
-class PoliciesBody(Body):
+class PoliciesBody(Body, extra="forbid"):
     """The whole document: what stood there before is gone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     policies: Annotated[tuple[Policy, ...], Field(max_length=MOST, description="Jobs that run by themselves.")] = ()
     legal_hold: Annotated[

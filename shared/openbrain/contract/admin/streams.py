@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body, QueryString
@@ -47,10 +47,8 @@ class StreamsQuery(QueryString):
     stream: StreamName | None = None
 
 
-class ReplayBody(Body):
+class ReplayBody(Body, extra="forbid"):
     """The entries to replay, and the groups that receive them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stream: StreamName
     group: Annotated[GroupName | None, Field(description="One of the stream's services; null: each of them.")] = None

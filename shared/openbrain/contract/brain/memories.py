@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, TextLabels, judged_apart
@@ -29,10 +29,8 @@ from openbrain.domain.events.submission import (
 from openbrain.domain.memory import MemoryType, Reason, Scope, State
 
 
-class RememberBody(Submission):
+class RememberBody(Submission, defer_build=True):
     """One memory. The agent is the key's; `agent_id` counts where the key may act as that agent."""
-
-    model_config = ConfigDict(defer_build=True)
 
     _nulls = model_validator(mode="before")(without_nulls)
 
@@ -140,11 +138,9 @@ def _not_least(value: object) -> object:
     return value
 
 
-class BulkBody(SubjectFilters):
+class BulkBody(SubjectFilters, extra="forbid"):
     """The memories to end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
     member that is not known here is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     min_confidence: Annotated[
         None, BeforeValidator(_not_least), Field(description="Refused: the surest would end. Give `max_confidence`.")

@@ -150,25 +150,20 @@ class SubscriptionAnswer(Answer):
     ) -> Self:
         """The subscription as a response."""
         criteria = query.criteria
-        given = FilterAnswer(
-            org=criteria.org or None,
-            project=criteria.project or None,
+        given = FilterAnswer.of(
+            criteria,
             type=criteria.types,
             include_scopes=criteria.scopes,
-            tags=criteria.tags,
             agent_id=criteria.agents,
             source=criteria.sources,
-            min_confidence=criteria.min_confidence,
-            metadata=criteria.metadata,
         )
-        posted = None if webhook is None else SubscriptionWebhook.shown(webhook)
         return cls.of(
             query,
             filter=given,
             embedded=embedded,
             replaying=replaying,
             channel=Channel.INBOX if webhook is None else Channel.WEBHOOK,
-            webhook=posted,
+            webhook=None if webhook is None else SubscriptionWebhook.shown(webhook),
             **more,
         )
 
