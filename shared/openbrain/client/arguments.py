@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from openbrain.domain.memory import MemoryType, Scope
 
@@ -26,6 +26,23 @@ class Filters(TypedDict):
     max_confidence: NotRequired[float]
     since: NotRequired[datetime]
     until: NotRequired[datetime]
+
+
+class Asking(Filters):
+    """A question beside its words, as `OpenBrain.recall` tells; None says nothing."""
+
+    top_k: NotRequired[int | None]
+    keywords: NotRequired[Sequence[str]]
+    match: NotRequired[str]
+    precision: NotRequired[Literal["exact", "balanced", "recall"] | None]
+    min_similarity: NotRequired[float | None]
+    fold: NotRequired[bool | None]
+    around: NotRequired[int | None]
+    as_of: NotRequired[str | None]
+    asked_at: NotRequired[str | None]
+    time_words: NotRequired[bool | None]
+    order: NotRequired[Literal["relevance", "time"] | None]
+    explain: NotRequired[bool]
 
 
 class SubjectFilters(Filters):

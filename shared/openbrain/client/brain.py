@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, Self, Unpack
+from typing import Self, Unpack
 
 import httpx
 
-from openbrain.client.arguments import Changes, Filters
+from openbrain.client.arguments import Asking, Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.outbox import Outbox
 from openbrain.client.outbox_wire import OutboxWire
@@ -24,7 +24,7 @@ from openbrain.client.resources.thoughts import Thoughts
 from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.webhooks import Webhooks
-from openbrain.client.wire import Wire, filled, given, in_path, write_headers
+from openbrain.client.wire import Wire, filled, given, in_path, pages, write_headers
 from openbrain.contract.brain.feedback import FeedbackGiven, Review
 from openbrain.contract.brain.memories import (
     Forgotten,
@@ -152,22 +152,10 @@ class OpenBrain(
         self,
         query: str,
         *,
-        top_k: int | None = None,
-        keywords: Sequence[str] = (),
         boost_keywords: float | Sequence[str] | None = None,
         text_weight: float | None = None,
-        match: str = "",
-        precision: Literal["exact", "balanced", "recall"] | None = None,
-        min_similarity: float | None = None,
-        fold: bool | None = None,
-        around: int | None = None,
-        as_of: str | None = None,
-        asked_at: str | None = None,
-        time_words: bool | None = None,
-        order: Literal["relevance", "time"] | None = None,
         agent_id: str = "",
-        explain: bool = False,
-        **filters: Unpack[Filters],
+        **asking: Unpack[Asking],
     ) -> Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `precision`: exact shows what is near alone, recall whatever was found; `min_similarity` sets the floor itself.
@@ -175,36 +163,16 @@ class OpenBrain(
         by one; `around` gives so many turns before and after each hit; `as_of` asks of an earlier time, and `order`
         "time" tells what happened first. Times that it names are seen from `asked_at` (now), unless `time_words` is
         False. `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
-        beside = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
-        body = self._placed({"query": query, **beside, **filled(agent_id=agent_id)})
+        body = self._placed({"query": query, **_question(asking), **filled(agent_id=agent_id)})
         body |= given(boost_keywords=boost_keywords, text_weight=text_weight)
-        body |= given(precision=precision, min_similarity=min_similarity)
-        body |= given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
-        self,
-        questions: Sequence[str | Mapping[str, object]],
-        *,
-        top_k: int | None = None,
-        keywords: Sequence[str] = (),
-        match: str = "",
-        precision: Literal["exact", "balanced", "recall"] | None = None,
-        min_similarity: float | None = None,
-        fold: bool | None = None,
-        around: int | None = None,
-        as_of: str | None = None,
-        asked_at: str | None = None,
-        time_words: bool | None = None,
-        order: Literal["relevance", "time"] | None = None,
-        explain: bool = False,
-        **filters: Unpack[Filters],
+        self, questions: Sequence[str | Mapping[str, object]], **asking: Unpack[Asking]
     ) -> RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
-        common = _question(filters, top_k=top_k, explain=explain, keywords=keywords, match=match)
-        common |= given(precision=precision, min_similarity=min_similarity)
-        common |= given(fold=fold, around=around, as_of=as_of, order=order, asked_at=asked_at, time_words=time_words)
+        common = _question(asking)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **item}) for item in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
@@ -272,12 +240,10 @@ class OpenBrain(
 
     async def memory_whole(self, memory_id: str, *, session_id: str = "") -> MemoryDetail:
         """Read one memory with its chain and all of its audit, page by page."""
-        first = page = await self.memory(memory_id, history=True, session_id=session_id)
-        lines = list(page.history or ())
-        while page.next_cursor is not None:
-            page = await self.memory(memory_id, history=True, session_id=session_id, cursor=page.next_cursor)
-            lines += page.history or ()
-        return first.model_copy(update={"history": tuple(lines), "next_cursor": None})
+        listed = pages(lambda cursor: self.memory(memory_id, history=True, session_id=session_id, cursor=cursor))
+        parts = [part async for part in listed]
+        lines = tuple(line for part in parts for line in part.history or ())
+        return parts[0].model_copy(update={"history": lines, "next_cursor": None})
 
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]
@@ -345,10 +311,7 @@ def _offer(offer: Offer) -> dict[str, object]:
     return dict(offer)
 
 
-def _question(
-    filters: Filters, *, top_k: int | None, explain: bool, keywords: Sequence[str], match: str
-) -> dict[str, object]:
+def _question(asking: Asking) -> dict[str, object]:
     """Parameters of recall beside the query, as far as they were given."""
-    author = filters.pop("author", None)
-    narrowed = {"agent_id": author} if author else None
-    return {**filters, **filled(top_k=top_k, explain=explain, keywords=keywords, match=match, filter=narrowed)}
+    author, top_k = asking.pop("author", None), asking.pop("top_k", None)
+    return {**given(**asking), **filled(top_k=top_k, filter={"agent_id": author} if author else None)}

@@ -43,16 +43,13 @@ class OutboxWire(Wire):
         path: str,
         *,
         body: Mapping[str, object] | None = None,
-        content: bytes | None = None,
         query: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
-        repeat: bool = True,
-        well: tuple[int, ...] = (200, 201),
+        **rest: Any,
     ) -> A:
         """Send a request; `Kept` where a write has to wait."""
         write = Write(method, path, body, query or {}, headers or {})
-        rest: dict[str, Any] = {"content": content, "repeat": repeat, "well": well}
-        if content is not None or not write.kept:
+        if rest.get("content") is not None or not write.kept:
             return await super().ask(model, method, path, body=body, query=query, headers=headers, **rest)
         write = write.keyed()
         if self._outbox.waiting():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from openbrain.domain.errors import SetupError
 
+MEDIA = "text/event-stream"
 MOST_BYTES = 64 * 1024 * 1024
 
 

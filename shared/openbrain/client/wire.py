@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -162,6 +162,27 @@ def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "
     """Headers of a write, as far as they were given."""
     headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
     return {name: value for name, value in headers.items() if value}
+
+
+class Page(Protocol):
+    """An answer with a part of a list."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=Page)
+
+
+async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, None]:
+    """Each page of a list. `ask` is given the cursor that it begins at; None: the first."""
+    cursor: str | None = None
+    while True:
+        page = await ask(cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
 
 
 def in_path(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from openbrain.client.server_sent_events import Sent, events
+from openbrain.client.server_sent_events import MEDIA, Sent, events
 from openbrain.client.wire import Wire, filled, given, in_path, write_headers
 from openbrain.contract.brain.context import AgentContext
 from openbrain.contract.brain.sessions import (
@@ -30,7 +30,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.ports.agents import Policy
 
 MESSAGES = "/v1/messages"
-MEDIA = "text/event-stream"
+
 SESSIONS = "/v1/brain/sessions"
 SUBSCRIPTIONS = "/v1/brain/subscriptions"
 

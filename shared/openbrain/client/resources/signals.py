@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict, Unpack
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from openbrain.client.server_sent_events import Sent, events
+from openbrain.client.server_sent_events import MEDIA, Sent, events
 from openbrain.client.wire import Wire, filled, in_path, write_headers
 from openbrain.contract.amygdala.broadcasts import (
     AmygdalaState,
@@ -30,7 +30,7 @@ from openbrain.domain.errors import SetupError
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
 
 AMYGDALA = "/v1/amygdala"
-MEDIA = "text/event-stream"
+
 News = AmygdalaState | BroadcastAnswer | Skipped | None
 """The present state, a broadcast, numbers that are not for this key or kept no longer, or only a heartbeat."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from openbrain.client.wire import Wire, given, in_path, write_headers
+from openbrain.client.wire import Wire, given, in_path, pages, write_headers
 from openbrain.contract.vault.arcs import ArcDetail, ArcsFound
 from openbrain.contract.vault.pages import (
     Alarm,
@@ -65,14 +65,9 @@ class Vault:
 
     async def vault_files(self, path: str = "") -> AsyncGenerator[VaultFile, None]:
         """All of them."""
-        cursor: str | None = None
-        while True:
-            page = await self.vault_list(path, cursor=cursor)
+        async for page in pages(lambda cursor: self.vault_list(path, cursor=cursor)):
             for file in page.files:
                 yield file
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     async def vault_page(self, path: str) -> VaultPage:
         """One file with its text."""

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from openbrain.client import OpenBrain, event_log
 from openbrain.client.resources.signals import Place
 from openbrain.client.subscriber.api import Missed, News, Present
+from openbrain.client.wire import pages
 from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
 from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
 from openbrain.contract.messages import MessageAnswer
@@ -36,13 +37,8 @@ class HttpApi:
     async def _others(self, state: AmygdalaState) -> list[SignalAnswer]:
         """Open signals beside those in the state."""
         present = {signal.id for signal in state.signals}
-        others: list[SignalAnswer] = []
-        page = await self._brain.signals(state=sorted(OPEN_STATES))
-        while True:
-            others += [signal for signal in page.signals if signal.id not in present]
-            if page.next_cursor is None:
-                return others
-            page = await self._brain.signals(state=sorted(OPEN_STATES), cursor=page.next_cursor)
+        listed = pages(lambda cursor: self._brain.signals(state=sorted(OPEN_STATES), cursor=cursor))
+        return [signal async for page in listed for signal in page.signals if signal.id not in present]
 
     async def missed(self, after: int) -> Missed:
         page = await self._brain.broadcasts(after, **self._place)
@@ -69,10 +65,8 @@ class HttpApi:
     async def last_message(self) -> int:
         return (await self._brain.inbox(limit=1)).last
 
-    async def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
-        async with aclosing(self._brain.hear_messages(after)) as heard:
-            async for message in heard:
-                yield message
+    def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
+        return self._brain.hear_messages(after)
 
     async def acknowledge(self, halt_id: str) -> None:
         await self._brain.acknowledge_halt(halt_id)
