@@ -13,7 +13,7 @@ from openbrain.domain.text.displayed import plain as plain  # noqa: PLC0414 - th
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console, RenderableType
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
     from rich.table import Table
 
 
@@ -44,6 +44,15 @@ def progress(counting: str = "", *, quiet: bool) -> "Progress":
     return Progress(*columns, console=console(stderr=True), disable=hidden, transient=True)
 
 
+def bar(*more: "ProgressColumn", hidden: bool = False) -> "Progress":
+    """Of a known number of things, on stderr, where a person looks at it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *more)
+    err = console(stderr=True)
+    return Progress(*columns, console=err, transient=True, disable=hidden or not err.is_terminal)
+
+
 def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
     """A table of strings; the last column takes what is left of the line, and is shortened to it."""
     from rich.box import SIMPLE_HEAD
@@ -59,11 +68,9 @@ def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
     return made
 
 
-def show(*what: "RenderableType") -> None:
+def show(what: "RenderableType") -> None:
     """Print to stdout."""
-    out = console()
-    for item in what:
-        out.print(item)
+    console().print(what)
 
 
 def say(text: str) -> None:

@@ -13,7 +13,7 @@ from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE, rendering
 from openbrain_cli.options import Speaking
-from openbrain_cli.output import as_json_line, console, plain, say
+from openbrain_cli.output import as_json_line, bar, plain, say
 from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
@@ -58,17 +58,13 @@ def _question(line: bytes, number: int) -> Question:
 
 async def _asked(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
     """Ask the questions; the number of refused ones."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    err, refused = console(stderr=True), 0
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    shown = err.is_terminal and not sys.stdout.isatty()
-    with Progress(*columns, console=err, transient=True, disable=not shown) as bar:
-        task = bar.add_task("asking", total=len(questions))
+    refused = 0
+    with bar(hidden=sys.stdout.isatty()) as shown:
+        task = shown.add_task("asking", total=len(questions))
         async for question, result in _answers(brain, questions, options):
             (_print_json if json else _print)(question, result)
             refused += not isinstance(result, Recalled)
-            bar.advance(task)
+            shown.advance(task)
     return refused
 
 

@@ -147,12 +147,10 @@ def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -
 
 
 async def _all(brain: "OpenBrain", workspace: str) -> "list[KeyAnswer]":
-    page = await brain.keys(workspace_id=workspace)
-    keys = list(page.keys)
-    while page.next_cursor:
-        page = await brain.keys(workspace_id=workspace, cursor=page.next_cursor)
-        keys += page.keys
-    return keys
+    from openbrain.client.wire import pages
+
+    listed = pages(lambda cursor: brain.keys(workspace_id=workspace, cursor=cursor))
+    return [key async for page in listed for key in page.keys]
 
 
 def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":

@@ -8,7 +8,7 @@ import typer
 from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Connection, Limit, Workspace
-from openbrain_cli.output import as_json, console, moment, one_line, say, show, table
+from openbrain_cli.output import as_json, bar, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -104,14 +104,10 @@ def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "",
 
 async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -> "OperationAnswer":
     """The operation at its end; on the way a bar on stderr, where a person looks at it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    err = console(stderr=True)
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("operation", total=None)
+    with bar() as shown:
+        task = shown.add_task("operation", total=None)
         async for state in brain.watch(operation_id, workspace_id=workspace):
-            bar.update(task, description=one_line(state.kind), completed=state.done, total=state.total)
+            shown.update(task, description=one_line(state.kind), completed=state.done, total=state.total)
             ended = state
     return ended
 

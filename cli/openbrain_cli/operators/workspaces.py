@@ -106,12 +106,10 @@ def list_workspaces(to: Connection, json: AsJson = False) -> None:
 
 
 async def _all(brain: "OpenBrain") -> "list[WorkspaceAnswer]":
-    page = await brain.workspaces()
-    workspaces = list(page.workspaces)
-    while page.next_cursor:
-        page = await brain.workspaces(cursor=page.next_cursor)
-        workspaces += page.workspaces
-    return workspaces
+    from openbrain.client.wire import pages
+
+    listed = pages(lambda cursor: brain.workspaces(cursor=cursor))
+    return [workspace async for page in listed for workspace in page.workspaces]
 
 
 def _rows(workspaces: "Iterable[WorkspaceAnswer]") -> "Iterable[tuple[str, ...]]":

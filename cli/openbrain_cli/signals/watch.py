@@ -72,17 +72,15 @@ def watch(
 async def _same(
     brain: "OpenBrain", text: str, filters: dict[str, Any], least: float | None
 ) -> "SubscriptionAnswer | None":
-    cursor: str | None = None
-    while True:
-        page = await brain.subscriptions(limit=100, cursor=cursor)
+    from openbrain.client.wire import pages
+
+    async for page in pages(lambda cursor: brain.subscriptions(limit=100, cursor=cursor)):
         for subscription in page.subscriptions:
             criteria = {name: value for name, value in subscription.filter.model_dump(mode="json").items() if value}
             same = criteria == filters and (least is None or subscription.min_similarity == least)
             if (subscription.query or "") == text and same and subscription.include_own:
                 return subscription
-        cursor = page.next_cursor
-        if cursor is None:
-            return None
+    return None
 
 
 async def _heard(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openbrain.client import OpenBrain
+from openbrain.client.wire import pages
 from openbrain.contract.brain.memories import BatchItem, MemoryAnswer
 from openbrain.domain import limits
 from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step, Target
@@ -29,14 +30,8 @@ class Sent:
 
 async def existing(brain: OpenBrain) -> list[Existing]:
     """The living memories of all imports before."""
-    memories: list[Existing] = []
-    cursor: str | None = None
-    while True:
-        page = await brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor)
-        memories += [known for memory in page.memories if (known := _existing(memory)) is not None]
-        cursor = page.next_cursor
-        if cursor is None:
-            return memories
+    listed = pages(lambda cursor: brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor))
+    return [known async for page in listed for memory in page.memories if (known := _existing(memory)) is not None]
 
 
 def _existing(memory: MemoryAnswer) -> Existing | None:

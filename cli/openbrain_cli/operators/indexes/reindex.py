@@ -9,7 +9,7 @@ import typer
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import TIME_FORMATS, AsJson, Connection, Org, Project, given
-from openbrain_cli.output import as_json, console, one_line, say
+from openbrain_cli.output import as_json, bar, one_line, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -117,15 +117,13 @@ async def _all(
 
 async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "OperationAnswer":
     """The operation at its end; on the way a bar on stderr, where a person looks at it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    err = console(stderr=True)
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task(index, total=None)
+    with bar(TimeElapsedColumn()) as shown:
+        task = shown.add_task(index, total=None)
         async for state in brain.watch(operation_id):
             phase = one_line(str(state.result.get("waits_for") or state.result.get("phase") or ""))
-            bar.update(task, description=f"{index} {phase}"[:60], completed=state.done, total=state.total)
+            shown.update(task, description=f"{index} {phase}"[:60], completed=state.done, total=state.total)
             ended = state
     return ended
 
