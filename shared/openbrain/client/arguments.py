@@ -49,7 +49,6 @@ class SubjectFilters(Filters):
     """The filters, and what is about one person."""
 
     speaker: NotRequired[str | Sequence[str]]
-    """The speaker."""
     matching: NotRequired[str]
     """A text of it, or of its history, holds this."""
 
@@ -79,8 +78,6 @@ class Pruned(Lifecycled):
 
 
 class Consolidated(Lifecycled):
-    """Rule of a consolidation."""
-
     threshold: NotRequired[float]
     reasoned: NotRequired[bool]
 
@@ -103,8 +100,6 @@ class Refiled(Lifecycled):
 
 
 class Backfilled(Lifecycled):
-    """Orgs of projects."""
-
     orgs: NotRequired[Mapping[str, str]]
     """By project."""
     to_org: NotRequired[str]
@@ -178,8 +173,6 @@ class Again(TypedDict):
 
 
 class NewModel(TypedDict):
-    """Options of a change of the embedding model."""
-
     re_embed: NotRequired[bool]
     """Ask it again for vectors that are known."""
     rate: NotRequired[int]

@@ -12,8 +12,6 @@ RECORD_KEYS = "openbrain_event"
 
 
 class EventLog:
-    """A logger that takes an event's name and its keys."""
-
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
 

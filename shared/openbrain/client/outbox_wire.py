@@ -32,7 +32,6 @@ class OutboxWire(Wire):
             self.kept.set()
 
     async def close(self) -> None:
-        """Give connections and file back."""
         await super().close()
         self._outbox.close()
 

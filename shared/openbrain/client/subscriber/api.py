@@ -51,8 +51,7 @@ class Api(Protocol):
     async def acknowledge(self, halt_id: str) -> None:
         """Say that this agent stands still. `NotFound` and `Conflict` where the halt is over."""
 
-    async def close(self) -> None:
-        """Give the connections back."""
+    async def close(self) -> None: ...
 
 
 class Stream(Protocol):
@@ -64,5 +63,4 @@ class Stream(Protocol):
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""
 
-    async def close(self) -> None:
-        """Give the connection back."""
+    async def close(self) -> None: ...

@@ -219,7 +219,6 @@ class _Trouble:
             _log.warning("subscriber.trouble", way=self._way, error=self._error)
 
     def over(self) -> None:
-        """Note that the server answers again."""
         if self._error:
             self._error = ""
             _log.info("subscriber.trouble_over", way=self._way)
