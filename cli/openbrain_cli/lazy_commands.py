@@ -22,7 +22,6 @@ class Later(TyperCommand):
         self._target = target
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """The context of the command itself."""
         return self.load().make_context(*arguments, **options)
 
     def load(self) -> Any:

@@ -73,7 +73,6 @@ class Connection:
 
     @property
     def profile(self) -> Profile:
-        """The profile of these options over the environment."""
         return profile(self.url, self.key_file, self.data)
 
     def ask(self, question: "Callable[[OpenBrain], Awaitable[T]]", *, admin: bool = False) -> T:
@@ -98,7 +97,6 @@ class Speaking(Connection):
 
     @property
     def speaker(self) -> str:
-        """The agent that was named."""
         return self.agent
 
 
@@ -121,7 +119,6 @@ class Narrowed:
     until: Until = None
 
     def filters(self, default: Profile) -> Any:
-        """The filters for the client."""
         changed = {"org": self.org or default.org, "metadata": _members(self.metadata or ())}
         return given(**(asdict(self) | changed))
 

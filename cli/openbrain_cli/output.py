@@ -29,7 +29,6 @@ def as_json(value: "BaseModel | Any", indent: int | None = 2) -> None:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """The console that tables are written to."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -69,7 +68,6 @@ def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
 
 
 def show(what: "RenderableType") -> None:
-    """Print to stdout."""
     console().print(what)
 
 

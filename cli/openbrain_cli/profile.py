@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
@@ -99,33 +99,20 @@ class Profile:
         checked_address(self.url, allow_http=self.allows_http)
         self.key()
 
-    def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
-        """The API, ready to be asked."""
+    def client(self, *, agent: str = "", admin: bool = False, **options: Any) -> "OpenBrain":
         from openbrain.client import OpenBrain
 
-        return OpenBrain(
-            self.url,
-            self.key(admin=admin),
-            agent=self._agent(agent),
-            allow_http=self.allows_http,
-        )
+        key, whose = self.key(admin=admin), self._agent(agent)
+        return OpenBrain(self.url, key, agent=whose, allow_http=self.allows_http, **options)
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
         """A client for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
         none is named, an answer that would drown a model is refused, and writes wait while the server is away."""
-        from openbrain.client import OpenBrain
         from openbrain.client.outbox import Outbox
         from openbrain.domain.access.credentials import RESPONSE_BYTES
 
-        return OpenBrain(
-            self.url,
-            self.key(),
-            agent=self._agent(agent),
-            allow_http=self.allows_http,
-            response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
-            org=self.org or "",
-            outbox=Outbox(self.outbox(agent)),
-        )
+        most = int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES)
+        return self.client(agent=agent, response_bytes=most, org=self.org or "", outbox=Outbox(self.outbox(agent)))
 
     def outbox(self, agent: str) -> Path:
         """The file for writes that wait: of one server, one agent, and the file of a key, in which another may take its
@@ -142,7 +129,6 @@ class Profile:
 
     @property
     def editor(self) -> list[str]:
-        """The command of this person's editor."""
         return shlex.split(self._env("VISUAL", "EDITOR")) or ["vi"]
 
     def homes(self) -> "Homes":
@@ -208,7 +194,6 @@ def local_url(data_dir: Path) -> str:
 
 
 def debugging() -> bool:
-    """Whether tracebacks are wanted."""
     return os.environ.get("OPENBRAIN_DEBUG", "").lower() in TRUE
 
 
@@ -224,7 +209,6 @@ def settings_in_use() -> "Settings":
 
 
 def settings_loaded() -> "Loaded":
-    """Load the settings, and the source of each."""
     from pydantic import ValidationError
 
     from openbrain.settings import loaded

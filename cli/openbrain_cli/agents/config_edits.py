@@ -126,7 +126,6 @@ def as_record(edit: Edit) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Edit:
-    """Restore an edit from the record made by `as_record`."""
     if record["kind"] == "TomlBlock":
         return TomlBlock(record["path"], record["text"], tuple(record["table"]))
     entries = (Entry(tuple(item["keys"]), item["value"], item["in_list"]) for item in record["entries"])

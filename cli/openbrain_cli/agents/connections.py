@@ -88,7 +88,6 @@ class Connection:
             above.rmdir()
 
     def removals(self) -> tuple[Change, ...]:
-        """File changes that remove the connection."""
         kept = self.record()
         made = []
         for number, record in enumerate([] if kept is None else kept["files"]):

@@ -12,8 +12,6 @@ from openbrain_cli.profile import profile
 
 
 class Choice(StrEnum):
-    """The user's choice."""
-
     ON = "on"
     OFF = "off"
 

@@ -61,7 +61,6 @@ class FoundMemory:
 
     @property
     def key(self) -> Key:
-        """The memory's identity."""
         return self.client, self.path, self.heading
 
     @property
@@ -86,7 +85,6 @@ class FoundMemory:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The memory's `metadata`."""
         origin = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
         kept: dict[str, Any] = cleaned_json({**self.details, "import": origin})
         return kept

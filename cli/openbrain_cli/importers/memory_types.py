@@ -41,7 +41,6 @@ def of_topic(declared: str, name: str, description: str) -> MemoryType:
 
 
 def declared_type(declared: str) -> MemoryType | None:
-    """The type that a word names, if it names one."""
     word = declared.strip().lower()
     return MemoryType(word) if word in set(MemoryType) else None
 

@@ -50,7 +50,6 @@ class Filed:
     source: Source = None
 
     def fields(self, default: Profile) -> dict[str, Any]:
-        """Those that were given."""
         return given(**(asdict(self) | {"org": self.org or default.org}))
 
 

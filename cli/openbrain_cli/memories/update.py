@@ -57,7 +57,6 @@ class Wanted:
     confirm: Confirm = False
 
     def changes(self) -> dict[str, Any]:
-        """The changes for the client."""
         if self.tag and self.no_tags:
             raise Invalid("tags", "give --tag or --no-tags, not both")
         changes = given(

@@ -38,11 +38,9 @@ class Settings:
     personal_data: PersonalData = None
 
     def quotas(self) -> Any:
-        """The quotas for the client."""
         return given(max_memories=self.max_memories, max_bytes=self.max_bytes)
 
     def given(self) -> Any:
-        """All quotas for the client."""
         return {**self.quotas(), **given(personal_data=self.personal_data)}
 
 

@@ -28,11 +28,9 @@ class Synced:
 class FeedSource(Protocol):
     """The source of the feed: an API's client, or a folder."""
 
-    def vault_files(self, path: str = "") -> AsyncIterator[VaultFile]:
-        """Every file below a folder."""
+    def vault_files(self, path: str = "") -> AsyncIterator[VaultFile]: ...
 
-    async def vault_page(self, path: str) -> VaultPage:
-        """One with its text."""
+    async def vault_page(self, path: str) -> VaultPage: ...
 
 
 async def sync(brain: FeedSource, root: Path, *, dry_run: bool = False, adopt: bool = False) -> Synced:

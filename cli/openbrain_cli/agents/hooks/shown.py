@@ -44,7 +44,6 @@ def alarms(state: Mapping[str, Any]) -> str:
 
 
 def brief(response: Mapping[str, Any]) -> str:
-    """Decisions, blockers and changes, by their first lines."""
     mark, parts = secrets.token_hex(6), []
     for name, heading in _PARTS.items():
         lines = [

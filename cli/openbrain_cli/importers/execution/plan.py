@@ -10,8 +10,6 @@ from openbrain_cli.importers.found_memory import FoundMemory, Key, Note, Scan
 
 
 class Action(StrEnum):
-    """The action for a section."""
-
     CREATE = "create"
     SUPERSEDE = "supersede"
     REFILE = "refile"
@@ -57,7 +55,6 @@ class Target:
         return existing.org if existing else ""
 
     def project_of(self, memory: FoundMemory, existing: Existing | None) -> str:
-        """The project that a section goes to."""
         if self.project is not None:
             return self.project
         return existing.project if existing else memory.project

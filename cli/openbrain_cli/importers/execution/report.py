@@ -18,14 +18,12 @@ _ROWS = 20
 
 
 def places(seen: Sequence[Seen]) -> None:
-    """Importable memories, place by place."""
     rows = [(item.client, item.files, item.sections, one_line(str(item.path))) for item in seen]
     if rows:
         show(table("what", "files", "sections", "where", rows=rows))
 
 
 def detected(seen: Sequence[Seen]) -> None:
-    """The detected kinds of the paths."""
     for item in seen:
         say(
             f"{one_line(str(item.path))}: {item.client}, {_some(item.files, 'file')}, {_some(item.sections, 'section')}"
@@ -33,7 +31,6 @@ def detected(seen: Sequence[Seen]) -> None:
 
 
 def notes(all_notes: Sequence[Note]) -> None:
-    """Files that were not taken as they stand."""
     for note in all_notes[:_NOTES]:
         say(f"{one_line(note.path)}: {note.reason}")
     if len(all_notes) > _NOTES:
@@ -56,7 +53,6 @@ def steps(plan: Plan) -> None:
 
 
 def vanished(plan: Plan) -> None:
-    """Memories whose section is not there any more."""
     rows = [(old.id, _place(old.key[1], old.key[2])) for old in plan.vanished]
     if rows:
         say("these sections are not in their files any more; their memories are left as they are:")
@@ -65,7 +61,6 @@ def vanished(plan: Plan) -> None:
 
 
 def refused(sent: Sent) -> None:
-    """Sections that the server did not take."""
     for step, reason in sent.refused:
         say(f"refused: {_place(step.found.path, step.found.heading)}: {reason}")
 
@@ -81,7 +76,6 @@ def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
 
 
 def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, Any]:
-    """For scripts."""
     return {
         "dry_run": sent is None,
         "found": seen_as_data(seen),
@@ -96,14 +90,12 @@ def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, An
 
 
 def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
-    """The content of the places."""
     return [
         {"path": str(item.path), "kind": item.client, "files": item.files, "sections": item.sections} for item in seen
     ]
 
 
 def notes_as_data(all_notes: Sequence[Note]) -> list[dict[str, str]]:
-    """Notes about changed or refused text."""
     return [{"path": note.path, "reason": note.reason} for note in all_notes]
 
 

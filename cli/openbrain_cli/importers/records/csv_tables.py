@@ -12,7 +12,6 @@ _SEPARATORS = ",;\t|"
 
 
 def csv_file(path: Path) -> RecordFile:
-    """Read the rows of a CSV file, by the names of the columns."""
     real, changed = text_file(path)
     return RecordFile(lambda: _rows(real, _separator(real)), changed)
 

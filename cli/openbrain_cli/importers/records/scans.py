@@ -39,7 +39,6 @@ def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Itera
 
 
 def opened(path: Path) -> RecordFile:
-    """A table or JSON, by its ending."""
     return csv_file(path) if path.suffix.lower() in ENDINGS else json_file(path)
 
 

@@ -54,7 +54,6 @@ OWN = (
 
 
 def own_instructions(own: Own, home: Path) -> Iterator[Scan]:
-    """A person's own instructions for that client."""
     folder = home / own.folder
     rules = folder / own.rules
     more = listing(rules, (own.ending,)).pages if own.rules and rules.is_dir() else ()

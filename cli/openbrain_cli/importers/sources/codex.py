@@ -26,12 +26,10 @@ _RULES = (
 
 
 def fits(folder: Path) -> bool:
-    """Whether it looks like Codex's memories."""
     return (folder / SUMMARY).is_file()
 
 
 def memories(folder: Path, only: Path | None = None) -> Iterator[Scan]:
-    """Both files."""
     yield from scan(
         AgentFolder(path=folder, client="codex", portable=".codex/memories/", rules=_RULES, only=only),
     )

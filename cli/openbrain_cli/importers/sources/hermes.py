@@ -27,7 +27,6 @@ _RULES = (
 
 
 def fits(folder: Path) -> bool:
-    """Whether it looks like Hermes's memories."""
     above = folder.parent
     if folder.name == "memories" and (above.name == ".hermes" or (above / "config.yaml").is_file()):
         return any((folder / name).is_file() for name in FILES)
@@ -43,7 +42,6 @@ def folders(home: Path) -> Iterator[Path]:
 
 
 def memories(folder: Path, only: Path | None = None) -> Iterator[Scan]:
-    """Both files."""
     profile = folder.parent.name if folder.parent.parent.name == "profiles" else ""
     location = f"hermes/{f'profiles/{line(profile)}/' if profile else ''}"
     yield from scan(

@@ -11,7 +11,6 @@ AGENT_FOLDERS = ("agent-memory", "agent-memory-local")
 
 
 def is_memory_folder(path: Path) -> bool:
-    """Whether it looks like one."""
     return path.name == "memory" or path.parent.name in AGENT_FOLDERS or (path / INDEX).is_file()
 
 

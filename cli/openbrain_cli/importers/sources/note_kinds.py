@@ -32,7 +32,6 @@ def is_basic_memory(folder: Path) -> bool:
 
 
 def is_basic_page(path: Path) -> bool:
-    """Whether basic-memory wrote the page."""
     start = _beginning(path)
     return _PERMALINK.search(start) is not None and _TITLE.search(start) is not None
 
@@ -44,7 +43,6 @@ def _pages(folder: Path) -> Iterator[Path]:
 
 
 def has_pages(folder: Path) -> bool:
-    """Whether there is any Markdown at all."""
     return bool(listing(folder, ENDINGS).pages)
 
 
@@ -54,12 +52,10 @@ def vault_of(path: Path) -> Path | None:
 
 
 def markdown(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
-    """Any folder."""
     yield from scan(NoteFolder(path=folder, client="markdown", home=home, only=only))
 
 
 def obsidian(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
-    """A vault."""
     yield from scan(NoteFolder(path=folder, client="obsidian", home=home, only=only))
 
 

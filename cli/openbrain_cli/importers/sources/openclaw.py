@@ -31,7 +31,6 @@ def root_of(path: Path) -> Path | None:
 
 
 def workspaces(home: Path) -> Iterator[Path]:
-    """The workspaces of OpenClaw: one for each agent."""
     for path in sorted((home / ".openclaw").glob("workspace*")):
         if path.is_dir():
             yield path

@@ -53,7 +53,6 @@ def _flat(text: str) -> str:
 
 
 def counts(name: str, values: "Iterable[ValueCount]") -> None:
-    """A table of values and how many hold each."""
     show(table("memories", name, rows=((value.count, one_line(value.name or _NONE)) for value in values)))
 
 

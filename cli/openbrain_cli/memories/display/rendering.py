@@ -68,7 +68,6 @@ def shortened(text: str, width: int) -> str:
 
 
 def detail(memory: "MemoryDetail") -> None:
-    """One memory whole."""
     show(table("", "", rows=_facts(memory)))
     print(textwrap.indent(plain(memory.content), "  "))
 
@@ -99,20 +98,17 @@ def _facts(memory: "MemoryDetail") -> Iterable[tuple[str, str]]:
 
 
 def history(lines: "Sequence[HistoryLine]") -> None:
-    """The history of a memory, oldest first."""
     rows = ((moment(line.at), line.version, line.action, one_line(line.actor), one_line(line.reason)) for line in lines)
     show(table("when", "version", "what", "who", "why", rows=rows))
 
 
 def lineage(chain: "Lineage") -> None:
-    """The predecessors and successors of a memory."""
     if chain.parents or chain.children:
         print(f"before it: {', '.join(chain.parents) or 'nothing'}")
         print(f"after it:  {', '.join(chain.children) or 'nothing'}")
 
 
 def related(links: "Related") -> None:
-    """Print the linked memories by kind of link."""
     width = max(20, console().width - 14)
     kinds = (("nearest", links.nearest), ("same session", links.session), ("same name", links.named))
     rows = [(kind, _cell(memory, width)) for kind, memories in kinds for memory in memories]
@@ -122,7 +118,6 @@ def related(links: "Related") -> None:
 
 
 def around(turns: "Mapping[str, Sequence[TurnBeside]]") -> None:
-    """Print the turns before and after each hit."""
     for hit, beside in turns.items():
         print(f"beside {shown_id(hit, console().width)}:")
         for turn in beside:

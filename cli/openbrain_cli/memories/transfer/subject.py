@@ -29,7 +29,6 @@ class Said:
     matching: Matching = ""
 
     def over(self, filters: Mapping[str, Any]) -> dict[str, Any]:
-        """With these filters."""
         return {**filters, **given(speaker=self.speaker, matching=self.matching)}
 
 
@@ -59,7 +58,6 @@ def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool
 
 
 def shown(matching: "BulkEnded", what: str) -> None:
-    """Print their number and the first of them."""
     print(f"{matching.count} would be {what}")
     if matching.beside:
         print(f"and {matching.beside} of messages, questions and signals")

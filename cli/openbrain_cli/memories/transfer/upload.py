@@ -41,7 +41,6 @@ class Totals:
             self.refusals.append({**refusal.model_dump(exclude_none=True), "line": refusal.line - 2 + first})
 
     def summary(self) -> str:
-        """In one line."""
         named = {
             "created": self.created,
             "already there": self.present,
@@ -58,7 +57,6 @@ class Totals:
 async def send(
     brain: OpenBrain, path: Path, export_id: str, *, dry_run: bool, progress: Callable[[int], None]
 ) -> Totals:
-    """Every line."""
     totals = Totals(export_id, dry_run)
     for part in parts(path):
         try:

@@ -92,7 +92,6 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
 
 
 def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
-    """Policy document as editable JSON."""
     return policies.model_dump(mode="json", exclude={"actor", "updated_at"})
 
 

@@ -60,7 +60,6 @@ class Wanted:
     newer_than: Newer = None
 
     def asked(self) -> dict[str, Any]:
-        """The filters for the client."""
         now = datetime.now(UTC)
         until = None if self.older_than is None else now - self.older_than
         since = None if self.newer_than is None else now - self.newer_than

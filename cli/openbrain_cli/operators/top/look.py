@@ -70,7 +70,6 @@ class Look:
 
 
 async def ask(brain: "OpenBrain") -> Raw:
-    """All questions at once."""
     health, streams, text = await asyncio.gather(brain.health(), brain.streams(), brain.metrics())
     return Raw(datetime.now(UTC), health.status, health.writes, streams, Samples.of(text))
 
@@ -92,7 +91,6 @@ def look(raw: Raw, before: Raw | None) -> Look:
 
 
 def as_dict(look: Look) -> dict[str, Any]:
-    """The values for JSON."""
     return {**asdict(look), "at": look.at.isoformat()}
 
 

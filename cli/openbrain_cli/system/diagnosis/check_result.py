@@ -19,8 +19,6 @@ CLOCK_S = 2.0
 
 
 class Status(StrEnum):
-    """The state of a check."""
-
     GREEN = "green"
     YELLOW = "yellow"
     RED = "red"
@@ -48,7 +46,6 @@ def found(
 
 
 def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
-    """The result of a part that could not be examined."""
     return CheckResult(name=name, status=status, problems=(reason,))
 
 

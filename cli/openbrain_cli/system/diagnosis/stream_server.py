@@ -20,7 +20,6 @@ _NEARLY_FULL = 0.8
 
 
 async def check(settings: Streams) -> CheckResult:
-    """Ask the server itself."""
     client: Redis = connect(settings)
     try:
         _, ms = await timed(client.ping)

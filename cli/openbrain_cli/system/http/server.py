@@ -90,5 +90,4 @@ def http_server(
 
 
 def bounds(server: Server) -> Bounds:
-    """Of connections, as the settings say."""
     return Bounds(head_s=server.tuning.head_s, body_s=server.tuning.body_s, connections=server.connections)

@@ -10,8 +10,6 @@ PROGRAM = "openbrain"
 
 
 class Shell(StrEnum):
-    """Shells with completion."""
-
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"

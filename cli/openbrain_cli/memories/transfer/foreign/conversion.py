@@ -41,7 +41,6 @@ class Converted:
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, number: int, reason: str) -> None:
-        """Count a row that can't be converted."""
         self.refused += 1
         if len(self.refusals) < REFUSALS:
             self.refusals.append({"row": number, "message": reason})

@@ -17,19 +17,16 @@ _FETCHED = 500
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file is a database of SQLite."""
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
 def sqlite_tables(path: Path) -> set[str]:
-    """The names of its tables."""
     with closing(_opened(path)) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def sqlite_rows(path: Path, query: str) -> Iterator[Row]:
-    """Rows of a query."""
     with closing(_opened(path)) as connection:
         connection.row_factory = sqlite3.Row
         for row in connection.execute(query):

@@ -90,7 +90,7 @@ def thought(
         "source": source,
         "identity": joined_hash(turn.identity, "1") if turn.identity else "",
         "allow_duplicate": not turn.identity,
-        **_times(created, updated),
+        **times(created, updated),
     }
 
 
@@ -109,12 +109,13 @@ def fact(
         "type": kind,
         "memory_scope": Scope.PROJECT if more.get("project") else Scope.SHARED,
         "source": source,
-        **_times(created, None),
+        **times(created, None),
         **more,
     }
 
 
-def _times(created: str | None, updated: str | None) -> dict[str, str | None]:
+def times(created: str | None, updated: str | None) -> dict[str, str | None]:
+    """Of a line: what was not updated since is as old as it is."""
     last = updated or created
     return {"occurred_at": created, "confirmed_at": last, "created_at": created, "updated_at": last}
 

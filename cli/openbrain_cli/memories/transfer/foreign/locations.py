@@ -41,7 +41,6 @@ def table_in(path: Path, named: str = "") -> Table | None:
 
 
 def table_at(url: str, named: str = "") -> Table:
-    """The rows behind an address."""
     form = FORMATS[named or brain_memories.FORMAT.name]
     if not form.table:
         raise Invalid("--database", f"is read for {brain_memories.FORMAT.name} only: name a file")

@@ -27,8 +27,6 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
     if kind is None and declared:
         metadata["original_type"] = declared
     confidence = certainty(row.get("confidence"))
-    created = fields.moment(row.get("created_at"))
-    updated = fields.moment(row.get("updated_at")) or created
     return {
         "id": fields.memory_id("brain-memories", row.get("id")),
         "content": fields.text(row.get("content")),
@@ -42,10 +40,7 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
         "metadata": metadata,
         "source": fields.text(row.get("source")) or "manual",
         "confidence": _CONFIDENCE if confidence is None else confidence,
-        "occurred_at": created,
-        "confirmed_at": updated,
-        "created_at": created,
-        "updated_at": updated,
+        **fields.times(fields.moment(row.get("created_at")), fields.moment(row.get("updated_at"))),
         "expires_at": fields.moment(row.get("expires_at")),
         "deleted_at": fields.moment(row.get("deleted_at")),
         "reason": "forgotten" if row.get("deleted_at") else None,

@@ -18,17 +18,14 @@ _NEVER = {"kind", "type", "memory", "memory_scope"}
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
     """A line of an export; a turn of a session that comes again, from here or from the agent itself, is stored once."""
-    metadata = fields.as_object(row.get("metadata"))
-    created = fields.moment(row.get("created_at") or row.get("createdAt"))
-    updated = fields.moment(row.get("updated_at") or row.get("updatedAt")) or created
     return fields.thought(
         memory_id=fields.memory_id(STORE, row.get("id")),
         content=fields.text(row.get("content")),
         source=fields.text(row.get("source")) or "manual",
-        metadata=metadata,
+        metadata=fields.as_object(row.get("metadata")),
         agent=agent,
-        created=created,
-        updated=updated,
+        created=fields.moment(row.get("created_at") or row.get("createdAt")),
+        updated=fields.moment(row.get("updated_at") or row.get("updatedAt")),
     )
 
 
