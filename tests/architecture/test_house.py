@@ -34,8 +34,6 @@ SMALL = {
     "shared/openbrain/streams/handling/results.py": "between handlers and the stream layer",
     "shared/openbrain/vault/limits.py": "the numbers of a whole package",
     "shared/openbrain/vault/markers/kinds.py": "between the tick and what is posted",
-    "services/api/openbrain_api/http/entity_tags.py": "read by conditional requests and by answers",
-    "services/api/openbrain_api/openapi/tags.py": "the words of the document",
     "services/api/openbrain_api/recall/boost.py": "one rule of the order",
     "services/housekeeper/openbrain_housekeeper/wiring": "one file a subject",
     "services/mcp/openbrain_mcp/http/origins.py": "one header, checked before anything is read",

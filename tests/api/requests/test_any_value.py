@@ -27,7 +27,7 @@ from openbrain.streams.redis.connection import connect
 from openbrain.usecases.transfer.lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.parsing import parse_body, parse_query
-from openbrain_api.http.refused import Refused
+from openbrain_api.http.response import Refused
 from openbrain_api.http.route import Route
 from tests.support.api.brain import http, offer, open_brain
 from tests.support.api.inputs.bad_inputs import FULL

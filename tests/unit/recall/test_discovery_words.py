@@ -9,7 +9,7 @@ from openbrain.domain.errors import Invalid
 from openbrain.ports.index import Place, TextQuery
 from openbrain_api.discovery.cursors import Cursor, query_seal, read, written
 from openbrain_api.discovery.fragments import CHARS, MOST, fragments, shares
-from openbrain_api.discovery.words import PHRASES, parsed
+from openbrain_api.discovery.question import PHRASES, parsed
 
 QUOTES = '"\u201c\u201d\u201e\u00ab\u00bb'
 typed = st.text(alphabet=st.sampled_from(f"ab {QUOTES}\n\\'*:(") | st.characters(), max_size=60)

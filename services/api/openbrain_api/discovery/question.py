@@ -1,5 +1,6 @@
 """A search's question and its result."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +13,11 @@ from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import Fragment
 
 FACET_VALUES = 50
+PHRASES = 16
+"""Quoted phrases of a query; what is quoted beyond them is words."""
+_QUOTED = re.compile(
+    '"([^"]*)"|\u201c([^\u201d]*)\u201d|\u201e([^\u201c\u201d]*)[\u201c\u201d]|\u00ab([^\u00bb]*)\u00bb'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +56,23 @@ class Page:
     facets: Mapping[str, Sequence[Count]]
     next: Cursor | None
     degraded: tuple[Literal["text"], ...] = ()
+
+
+def parsed(text: str, *, phrases: bool, fuzzy: bool) -> TextQuery:
+    """Any text is a query: of words, and of what stands between quotes as phrases; a quote without its other half is no
+    quote."""
+    if not phrases:
+        return TextQuery(words=text, fuzzy=fuzzy)
+    quoted: dict[str, None] = {}
+
+    def take(match: re.Match[str]) -> str:
+        phrase = " ".join("".join(part or "" for part in match.groups()).split())
+        if not phrase or phrase in quoted:
+            return " "
+        if len(quoted) == PHRASES:
+            return f" {phrase} "
+        quoted[phrase] = None
+        return " "
+
+    words = _QUOTED.sub(take, text)
+    return TextQuery(words=words.strip(), phrases=tuple(quoted), fuzzy=fuzzy)

@@ -21,7 +21,7 @@ from openbrain.contract.messages import (
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.ports.agents import Message
 from openbrain.usecases.auth import Actor
@@ -165,7 +165,4 @@ def _viewer(call: Call[Any, Any], named: str | None) -> Viewer:
 
 
 def _agent(call: Call[Any, Any], named: str | None) -> Actor:
-    actor = call.actor.speaking_as(named)
-    if not actor.agent_id:
-        raise Invalid("agent_id", "messages are an agent's: use a key of that agent, or one that may act as it")
-    return actor
+    return call.agent(named, "messages are")

@@ -10,8 +10,8 @@ from openbrain.contract.system import Health, Live, Ready
 from openbrain.observability import metrics as telemetry
 from openbrain_api.checks import OWN
 from openbrain_api.http.compression import accepts_gzip, compressed_tag
-from openbrain_api.http.parsing import matching_tag
-from openbrain_api.http.response import Response, not_modified, plain, respond
+from openbrain_api.http.parsing import unless_held
+from openbrain_api.http.response import Response, plain, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
 
@@ -86,9 +86,8 @@ async def document(call: Call[Nothing, Nothing]) -> Response:
     """This document."""
     made = await asyncio.to_thread(call.api.document)
     headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
-    if (known := matching_tag(call.headers, made.entity_tag)) is not None:
-        return not_modified({**headers, "etag": known})
-    if not call.api.settings.server.tuning.gzip_bytes or not accepts_gzip(call.headers):
-        return Response(200, made.plain, headers=headers)
+    response = unless_held(call.headers, Response(200, made.plain, headers=headers))
+    if response.status != 200 or not call.api.settings.server.tuning.gzip_bytes or not accepts_gzip(call.headers):
+        return response
     packed = {"etag": compressed_tag(made.entity_tag), "content-encoding": "gzip"}
     return Response(200, made.packed, headers={**headers, **packed})

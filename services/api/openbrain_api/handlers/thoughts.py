@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
 from openbrain.contract.thoughts import (
     BatchThoughtBody,
     EndThoughtQuery,
@@ -27,7 +25,7 @@ from openbrain.contract.thoughts import (
 )
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.access.visibility import Viewer, visible
 from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain.domain.memory import Memory
 from openbrain.ports.store.writes import Outcome, Status, Write
@@ -35,17 +33,14 @@ from openbrain.usecases import stored_criteria
 from openbrain.usecases.remember import Change, prepare_edit
 from openbrain_api.handlers.admin.operations import awaited
 from openbrain_api.handlers.brain.forgetting import start_forgetting
-from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, plain, problem_fields, to_json
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.thoughts import (
-    ThoughtOffer,
     in_order,
     session_of,
     shown_thought,
     thought,
-    thought_condition,
     thought_criteria,
     thought_writes,
 )
@@ -72,7 +67,7 @@ async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
 
     A turn that was stored before is the answer.
     """
-    writes = thought_writes(_offer(call, call.body, parsing.idempotency_key(call.headers)), call.api)
+    writes = thought_writes(call, call.body, parsing.idempotency_key(call.headers))
     outcomes = await _stored(call, writes)
     stored = [outcome.memory for outcome in outcomes if outcome.memory is not None]
     if len(stored) < len(outcomes):
@@ -178,7 +173,7 @@ async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response
         Change(content=call.body.content, metadata=call.body.metadata),
         actor=call.actor,
         session_id=session_id,
-        origin=origin_of(call, call.actor),
+        origin=call.origin(),
         clock=call.api.clock,
         content_policy=call.api.content_policy,
         verbatim=True,
@@ -198,7 +193,7 @@ async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response
 )
 async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
     """Delete one thought, all parts of it; its history stays, unless it is erased."""
-    viewer, origin = call.actor.viewer(call.query.session_id or ""), origin_of(call, call.actor)
+    viewer, origin = call.actor.viewer(call.query.session_id or ""), call.origin()
     parts, writes = await _parts(call, viewer), call.api.store.writes
     for part in parts:
         if call.query.erase:
@@ -236,7 +231,7 @@ async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
 @Route("GET", "/v1/stats", permission=Permission.BRAIN_READ, response=ThoughtStats, cost=5)
 async def thought_stats(call: Call[Nothing, ThoughtQuery]) -> Response:
     """The number of thoughts, by source."""
-    condition = thought_condition(await call.viewer(call.query.session_id), call.api.clock.now())
+    condition = visible(await call.viewer(call.query.session_id), thought_criteria(), call.api.clock.now())
     memories, writes = call.api.store.memories, call.api.store.writes
     living, embedded, (sources, _) = await asyncio.gather(
         writes.measure_living(condition),
@@ -248,14 +243,10 @@ async def thought_stats(call: Call[Nothing, ThoughtQuery]) -> Response:
 
 
 async def _listed(call: Call[Nothing, ThoughtsQuery]) -> Response:
-    query, now = call.query, call.api.clock.now()
-    condition = thought_condition(
-        await call.viewer(session_of(query.session_id, query.metadata)),
-        now,
-        source=query.source,
-        metadata=query.metadata,
-        metadata_id=query.metadata_id,
-    )
+    query = call.query
+    viewer = await call.viewer(session_of(query.session_id, query.metadata))
+    criteria = thought_criteria(query.source, query.metadata, query.metadata_id)
+    condition = visible(viewer, criteria, call.api.clock.now())
     rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
     following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     headers = {"x-next-cursor": following} if following else {}
@@ -274,17 +265,10 @@ async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Out
     return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes))
 
 
-def _offer(call: Call[Any, Any], body: ThoughtBody, key: str) -> ThoughtOffer:
-    actor = call.actor.speaking_as(body.agent_id)
-    return ThoughtOffer(body=body, actor=actor, origin=origin_of(call, actor), idempotency_key=key)
-
-
 def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] | OpenBrainError:
     try:
-        body = BatchThoughtBody.model_validate(item)
-        return thought_writes(_offer(call, body, body.idempotency_key or key), call.api)
-    except ValidationError as error:
-        return parsing.invalid_from(error)
+        body = parsing.parse_item(BatchThoughtBody, item)
+        return thought_writes(call, body, body.idempotency_key or key)
     except OpenBrainError as error:
         return error
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 
-from openbrain_api.http.refused import Refused
+from openbrain_api.http.response import Refused
 
 PART_BYTES = 256 * 1024
 """Most bytes of one step of unpacking: a small body may hold a very large one."""

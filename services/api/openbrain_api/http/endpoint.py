@@ -18,11 +18,10 @@ from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, gzip_whole
 from openbrain_api.http.forms import form_body
 from openbrain_api.http.rate_limit import Fields
-from openbrain_api.http.refused import no_such_route, wrong_method
 from openbrain_api.http.response import (
+    Refused,
     Response,
     Stored,
-    allowed_methods,
     header_fields,
     problem_fields,
     problem_from,
@@ -58,10 +57,7 @@ class Endpoint:
         extra_headers: Fields = [(b"x-request-id", request_id)]
         route = self._routes.get(method)
         if route is None:
-            options = method == "OPTIONS"
-            await write(
-                allowed_methods(self._allowed) if options else _wrong(self._allowed), send, extra_headers=extra_headers
-            )
+            await write(_other_method(method, self._allowed), send, extra_headers=extra_headers)
             return
         with bound_contextvars(request_id=request_id.decode()):
             try:
@@ -171,8 +167,10 @@ NOTHING = Nothing()
 _BARE = (204, 304)
 
 
-def _wrong(allowed: str) -> Response:
-    return problem_from(wrong_method(allowed))
+def _other_method(method: str, allowed: str) -> Response:
+    if method == "OPTIONS":
+        return Response(204, b"", "", {"allow": allowed})
+    return problem_from(Refused(405, "method_not_allowed", f"use {allowed} here", headers={"allow": allowed}))
 
 
 async def admit(api: Api, authorization: str, client: tuple[str, int] | None) -> Actor:
@@ -192,7 +190,8 @@ async def admit(api: Api, authorization: str, client: tuple[str, int] | None) ->
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
     """The response of every other path."""
     extra_headers = [(b"x-request-id", parsing.request_id(parsing.headers_of(scope["headers"])))]
-    await write(problem_from(no_such_route()), send, head=scope["method"] == "HEAD", extra_headers=extra_headers)
+    problem = problem_from(Refused(404, "not_found", "there is nothing here: see /openapi.json for the routes"))
+    await write(problem, send, head=scope["method"] == "HEAD", extra_headers=extra_headers)
 
 
 async def write(

@@ -9,9 +9,8 @@ from starlette.formparsers import FormParser, MultiPartException, MultiPartParse
 from starlette.types import Receive
 
 from openbrain.domain.errors import Invalid
-from openbrain_api.http.compression import decompressed, is_compressed
-from openbrain_api.http.parsing import Headers, at_most, received
-from openbrain_api.http.refused import Refused
+from openbrain_api.http.parsing import Headers, at_most, media_type, unpacked
+from openbrain_api.http.response import Refused
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -37,10 +36,9 @@ class Form:
 
 def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[bytes]:
     """The body in parts, at most `limit` bytes decompressed. `Refused` at once for what is no form."""
-    if _kind(headers) not in {URLENCODED, MULTIPART}:
+    if media_type(headers) not in {URLENCODED, MULTIPART}:
         raise Refused(415, "unsupported_media_type", f"send a form: {MULTIPART} or {URLENCODED}")
-    parts = received(receive)
-    return at_most(limit, decompressed(parts) if is_compressed(headers) else parts)
+    return at_most(limit, unpacked(headers, receive))
 
 
 async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:
@@ -50,7 +48,7 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
     files: list[FormFile] = []
     stream = _generator(body)
     try:
-        if _kind(headers) == URLENCODED:
+        if media_type(headers) == URLENCODED:
             form = await FormParser(raw, stream).parse()
         else:
             form = await MultiPartParser(raw, stream, max_files=FILES, max_fields=FIELDS, max_part_size=limit).parse()
@@ -65,10 +63,6 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
     except (UnicodeDecodeError, KeyError, ValueError):
         raise Invalid("body", "is no form that can be read: send UTF-8 and a boundary") from None
     return Form(fields, tuple(files))
-
-
-def _kind(headers: Headers) -> str:
-    return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
 
 
 async def _generator(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

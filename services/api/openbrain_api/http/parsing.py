@@ -16,7 +16,7 @@ from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.events.submission import Agent, IdempotencyKey, Session
 from openbrain.domain.ids import is_uuid
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompressed, is_compressed
-from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
+from openbrain_api.http.response import Refused, Response
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -35,8 +35,6 @@ _EVENT_ID = re.compile(r"[0-9]{1,16}")
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
 _SESSION: TypeAdapter[str] = TypeAdapter(Session)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
-
-
 _ONCE = (
     b"authorization",
     b"content-encoding",
@@ -71,7 +69,7 @@ def once_each(raw: Sequence[tuple[bytes, bytes]]) -> None:
         names = [name for name, _ in raw]
         for name in _ONCE:
             if names.count(name) > 1:
-                raise given_twice(name.decode())
+                raise Refused(400, "duplicate_header", f"send the header {name.decode()} once")
 
 
 async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
@@ -86,17 +84,29 @@ async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
             yield part
 
 
+def unpacked(headers: Headers, receive: Receive) -> AsyncGenerator[bytes, None]:
+    """The body as it comes, decompressed where it is packed. `Refused` at once for another packing."""
+    return decompressed(received(receive)) if is_compressed(headers) else received(receive)
+
+
+def media_type(headers: Headers, usual: str = "") -> str:
+    """The type of the body without its parameters; `usual` where the request does not say it."""
+    given = headers.get(b"content-type", usual.encode()).decode("latin-1")
+    return given.partition(";")[0].strip().lower()
+
+
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
     """The whole body, decompressed; refused as soon as it is known to be above `limit` bytes, or not to be JSON."""
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
-        raise too_large(limit)
+        raise _too_large(limit)
     parts = at_most(limit, received(receive))
     if is_compressed(headers):
         parts = at_most(limit, decompressed(parts))
     body = b"".join([part async for part in parts])
     if body and not _is_json(headers.get(b"content-type", b"application/json")):
-        raise wrong_type()
+        message = "send JSON, with the header `Content-Type: application/json`"
+        raise Refused(415, "unsupported_media_type", message)
     return body
 
 
@@ -106,8 +116,12 @@ async def at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[byt
     async for part in parts:
         size += len(part)
         if size > limit:
-            raise too_large(limit)
+            raise _too_large(limit)
         yield part
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, "too_large", f"the body must be at most {limit} bytes: send fewer memories at once")
 
 
 def _is_json(content_type: bytes) -> bool:
@@ -124,15 +138,19 @@ def parse_body(model: type[M], raw: bytes) -> M:
     try:
         return model.model_validate_json(raw or b"{}")
     except ValidationError as error:
-        raise invalid_from(error) from None
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        if first["type"] == "json_invalid":
+            message = "the body is not valid JSON in UTF-8, or is nested too deeply"
+            raise Refused(400, "invalid_json", message) from None
+        raise Invalid(*first_problem(error)) from None
 
 
-def invalid_from(error: ValidationError) -> Refused | Invalid:
-    """A validation error in our words, without the input."""
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    if first["type"] == "json_invalid":
-        return bad_json()
-    return Invalid(*first_problem(error))
+def parse_item(model: type[M], given: object) -> M:
+    """One item of a list whose items are judged one by one. `Invalid` with the field for what is no `model`."""
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise Invalid(*first_problem(error)) from None
 
 
 def parse_query(model: type[Q], raw: bytes) -> Q:
@@ -159,10 +177,7 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
             raise Invalid(plain, "must be given once")
         else:
             values[plain] = value
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise Invalid(*first_problem(error)) from None
+    return parse_item(model, values)
 
 
 def wait_seconds(headers: Headers) -> int | None:
@@ -221,6 +236,12 @@ def matching_tag(headers: Headers, entity_tag: str) -> str | None:
     tags = _TAG.findall(given.decode("latin-1"))
     possible = [entity_tag, *([compressed_tag(entity_tag)] if accepts_gzip(headers) else [])]
     return next((tag for tag in possible if tag.strip('"') in tags), None)
+
+
+def unless_held(headers: Headers, response: Response) -> Response:
+    """The response, which has an entity tag; 304 where the client holds it."""
+    known = matching_tag(headers, response.headers["etag"])
+    return response if known is None else Response(304, b"", "", {**response.headers, "etag": known})
 
 
 def traceparent(headers: Headers) -> str | None:

@@ -16,6 +16,7 @@ from openbrain.domain.errors import (
     Conflict,
     Forbidden,
     Invalid,
+    NeverRetry,
     NotFound,
     OpenBrainError,
     Outdated,
@@ -27,12 +28,32 @@ from openbrain.domain.errors import (
 )
 from openbrain.domain.times import from_datetime, to_iso
 from openbrain.usecases.vault_lock import VaultBusy
-from openbrain_api.http.refused import Refused
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 NDJSON = "application/x-ndjson"
+_STATUSES: Mapping[type[Exception], int] = {
+    Unauthorised: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    Outdated: 412,
+    Invalid: 422,
+    RateLimited: 429,
+    TryLater: 503,
+}
+"""The first that an error is an instance of counts."""
 _log = structlog.get_logger(__name__)
+
+
+class Refused(NeverRetry):
+    """A request that is refused before a handler sees it: the errors of HTTP itself."""
+
+    def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.headers = headers or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,38 +162,11 @@ def problem_from(error: Exception, stored: Stored | None = None) -> Response:
     return Response(status, orjson.dumps(body), PROBLEM, _headers(error))
 
 
-def allowed_methods(allowed: str) -> Response:
-    """The methods allowed here."""
-    return Response(204, b"", "", {"allow": allowed})
-
-
-def not_modified(headers: Mapping[str, str]) -> Response:
-    """The client holds what would be answered."""
-    return Response(304, b"", "", headers)
-
-
 def status_of(error: Exception) -> int:
     """The HTTP status that an error is."""
-    match error:
-        case Refused(status=status):
-            return status
-        case Unauthorised():
-            return 401
-        case Forbidden():
-            return 403
-        case NotFound():
-            return 404
-        case Conflict():
-            return 409
-        case Outdated():
-            return 412
-        case Invalid():
-            return 422
-        case RateLimited():
-            return 429
-        case TryLater():
-            return 503
-    return 500
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
 
 
 def _headers(error: Exception) -> Mapping[str, str]:

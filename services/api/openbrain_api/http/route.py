@@ -10,9 +10,12 @@ from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Invalid
+from openbrain.observability import metrics
+from openbrain.ports.store.writes import Origin
 from openbrain.usecases.auth import Actor
 from openbrain_api.api import Api
-from openbrain_api.http.parsing import Headers
+from openbrain_api.http.parsing import Headers, traceparent
 from openbrain_api.http.response import JSON, Response
 
 B = TypeVar("B", bound=BaseModel)
@@ -39,6 +42,22 @@ class Call(Generic[B, Q]):
     async def viewer(self, session_id: str | None, actor: Actor | None = None) -> Viewer:
         """The reader of the request, in the session that it names. What it changes must be the agent's own."""
         return await self.api.session_agents.of((actor or self.actor).viewer(session_id or ""))
+
+    def agent(self, named: str | None, whose: str) -> Actor:
+        """The agent that the request speaks for. `Invalid` where it is none; `whose` ("messages are") says why."""
+        actor = self.actor.speaking_as(named)
+        if not actor.agent_id:
+            raise Invalid("agent_id", f"{whose} an agent's: use a key of that agent, or one that may act as it")
+        return actor
+
+    @property
+    def traceparent(self) -> str | None:
+        """Of the span of this request; where none is made, as the client sent it."""
+        return metrics.traceparent() or traceparent(self.headers)
+
+    def origin(self, actor: Actor | None = None) -> Origin:
+        """The origin of the request's changes."""
+        return Origin(actor=(actor or self.actor).label, traceparent=self.traceparent)
 
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Response]]

@@ -7,10 +7,8 @@ import structlog
 from starlette.types import Receive, Send
 
 from openbrain.domain.errors import Unauthorised, error_places
-from openbrain_api.http.compression import decompressed, is_compressed
-from openbrain_api.http.parsing import Headers, received
-from openbrain_api.http.refused import Refused
-from openbrain_api.http.response import Response, header_fields
+from openbrain_api.http.parsing import Headers, media_type, unpacked
+from openbrain_api.http.response import Refused, Response, header_fields
 
 KINDS = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _log = structlog.get_logger(__name__)
@@ -18,10 +16,9 @@ _log = structlog.get_logger(__name__)
 
 def streamed_body(headers: Headers, receive: Receive) -> AsyncIterator[bytes]:
     """The body in parts, decompressed where it is packed. `Refused` at once for another type or packing."""
-    kind = headers.get(b"content-type", KINDS[0].encode()).decode("latin-1").partition(";")[0].strip().lower()
-    if kind not in KINDS:
+    if media_type(headers, KINDS[0]) not in KINDS:
         raise Refused(415, "unsupported_media_type", f"send NDJSON, with the header `Content-Type: {KINDS[0]}`")
-    return decompressed(received(receive)) if is_compressed(headers) else received(receive)
+    return unpacked(headers, receive)
 
 
 async def write_stream(

@@ -78,6 +78,12 @@ class Chains:
         }
 
 
+async def seen(memory_id: str, viewer: Viewer, memories: Memories) -> Memory | None:
+    """The memory, where the viewer may see it, dead or alive."""
+    row = (await memories.rows((memory_id,))).get(memory_id)
+    return row if row is not None and may_see(viewer, row) else None
+
+
 def may_see(viewer: Viewer, memory: Memory) -> bool:
     """Whether it is the viewer's to see, dead or alive: at 0 nothing has expired, and the ended are shown by id."""
     return matches(visible(viewer, Criteria(), now=0), memory)

@@ -88,6 +88,11 @@ class Committer:
             outcomes += await self.may_wait(partial(self._writes.remember, some))
         return outcomes
 
+    async def remember_each(self, items: Sequence[Write | Outcome]) -> Sequence[Outcome]:
+        """Remember those that have no outcome yet, as `remember_all` does."""
+        stored = iter(await self.remember_all([item for item in items if isinstance(item, Write)]))
+        return [next(stored) if isinstance(item, Write) else item for item in items]
+
     async def may_wait(self, commit: Callable[[], Awaitable[T]]) -> T:
         """Run a transaction of many rows, one at a time, when single writes leave it its turn."""
         async with self._bulk_turn:

@@ -1,15 +1,19 @@
 """Memories as JSON objects, and lines of their audit."""
 
-from collections.abc import Container, Iterable, Mapping
+import hashlib
+from collections.abc import Collection, Container, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from openbrain.contract.brain.memories import HistoryLine
 from openbrain.domain import times
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.memory import Memory
 from openbrain.domain.text.instructions import text_labels
 from openbrain.ports.store.memories import HistoryEntry
-from openbrain_api.memories.chains import NOTHING, Behind
+from openbrain_api.http.response import to_json
+from openbrain_api.memories.chains import NOTHING, Behind, Chains
+from openbrain_api.recall.order import RankedMemory
 
 Json = dict[str, object]
 to_iso = lru_cache(4096)(times.to_iso)
@@ -20,7 +24,19 @@ def _at(at: int | None) -> str | None:
     return None if at is None else to_iso(at)
 
 
-def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float | None = None) -> Json:
+async def memories_json(memories: Collection[Memory], now: int, chains: Chains, *viewers: Viewer) -> dict[str, Json]:
+    """By id and in order, as all of these viewers may see them."""
+    behind = await chains.behind(memories, *viewers)
+    return {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories}
+
+
+def hit_json(hit: RankedMemory, shown: Mapping[str, Json]) -> Json:
+    """The memory of a hit as it is shown, with its scores."""
+    similarity = None if hit.similarity is None else round(hit.similarity, 4)
+    return {**shown[hit.memory.id], "score": round(hit.score, 4), "similarity": similarity}
+
+
+def memory_json(memory: Memory, now: int, behind: Behind = NOTHING) -> Json:
     """The members of `MemoryAnswer`.
 
     By hand: 2 µs a memory with its JSON, where the model takes 14 µs; a recall renders up to 100 of them.
@@ -34,7 +50,7 @@ def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float
         "org": memory.org or None,
         "project": memory.project or None,
         "confidence": memory.confidence,
-        "score": score,
+        "score": None,
         "similarity": None,
         "source": memory.source,
         "supersedes_id": behind.parent,
@@ -67,6 +83,16 @@ def _index_error(memory: Memory) -> str | None:
         memory.vector_error if memory.vector_error_revision == memory.revision else "",
     )
     return "; ".join(error for error in errors if error) or None
+
+
+def tagged(memory: Memory, shown: Json, headers: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The headers with the entity tag of the memory as it is shown: `"<edition>.<digest>"`.
+
+    `If-Match` compares the edition, which only its users change; `If-None-Match` the whole, which also tells of
+    indexing.
+    """
+    digest = hashlib.blake2b(to_json(shown), digest_size=8).hexdigest()
+    return {**(headers or {}), "etag": f'"{memory.edition}.{digest}"'}
 
 
 OTHERS = ("superseded_by", "supersedes_id")

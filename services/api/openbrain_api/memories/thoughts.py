@@ -1,14 +1,14 @@
 """Thoughts as memories, and memories as thoughts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from openbrain.contract.brain.filters import MetadataFilter
 from openbrain.contract.thoughts import ThoughtAnswer, ThoughtBody
 from openbrain.domain import limits
 from openbrain.domain.access.metadata_pairs import pair
-from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, matches, visible
+from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import is_uuid, joined_hash
@@ -17,33 +17,23 @@ from openbrain.domain.text.instructions import text_labels
 from openbrain.domain.text.thought_parts import MOST_PARTS, PART, PARTS, WHOLE, part_id, split
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
-from openbrain.ports.store.writes import Origin, Write
-from openbrain.usecases.auth import Actor
+from openbrain.ports.store.writes import Write
 from openbrain.usecases.remember import HOUR, Offer, prepare
-from openbrain_api.api import Api
+from openbrain_api.http.route import Call
 
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThoughtOffer:
-    """A thought, who offers it, and the key of the request."""
-
-    body: ThoughtBody
-    actor: Actor
-    origin: Origin
-    idempotency_key: str = ""
-
-
-def thought_writes(offer: ThoughtOffer, api: Api) -> Sequence[Write]:
-    """The memory that is stored, or where it is long its parts in order: they belong into one transaction."""
-    first, *others = split(offer.body.content)
-    write = _write(offer, api, first, 1, {})
+def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequence[Write]:
+    """The memory that is stored, or where it is long its parts in order: they belong into one transaction. `key`: the
+    idempotency key, '' for none."""
+    first, *others = split(body.content)
+    write = _write(call, body, key, first, 1, {})
     if not others:
         return (write,)
     first_id = write.memory.id
     shared = {PARTS: 1 + len(others), WHOLE: first_id}
-    writes = [_write(offer, api, text, number, shared) for number, text in enumerate((first, *others), 1)]
+    writes = [_write(call, body, key, text, number, shared) for number, text in enumerate((first, *others), 1)]
     numbered = [
         replace(write, memory=replace(write.memory, id=part_id(first_id, number)))
         for number, write in enumerate(writes, 1)
@@ -61,8 +51,10 @@ def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
     return ordered
 
 
-def _write(offer: ThoughtOffer, api: Api, text: str, number: int, shared: Mapping[str, object]) -> Write:
-    body, key = offer.body, offer.idempotency_key
+def _write(
+    call: Call[Any, Any], body: ThoughtBody, key: str, text: str, number: int, shared: Mapping[str, object]
+) -> Write:
+    actor, api = call.actor.speaking_as(body.agent_id), call.api
     submission = Submission(
         content=text,
         type=MemoryType.CONTEXT,
@@ -80,8 +72,8 @@ def _write(offer: ThoughtOffer, api: Api, text: str, number: int, shared: Mappin
     return prepare(
         Offer(
             submission=submission,
-            actor=offer.actor,
-            origin=offer.origin,
+            actor=actor,
+            origin=call.origin(actor),
             idempotency_key=f"{key}#{number}" if key and number > 1 else key,
             key_lifetime=api.settings.housekeeping.tuning.request_key_hours * HOUR,
             identity=joined_hash(body.identity, str(number)) if body.identity else "",
@@ -97,26 +89,13 @@ def _speaker(role: object) -> str | None:
     return role if role and len(role) <= limits.SPEAKER_CHARS and role.isprintable() else None
 
 
-def thought_condition(
-    viewer: Viewer,
-    now: int,
-    *,
+def thought_criteria(
     source: str | None = None,
     metadata: MetadataFilter | None = None,
     metadata_id: str | None = None,
     project: str | None = None,
-) -> AllOf:
-    """The thoughts that the viewer sees, narrowed."""
-    return visible(viewer, thought_criteria(source, metadata, metadata_id, project), now)
-
-
-def thought_criteria(
-    source: str | None,
-    metadata: MetadataFilter | None,
-    metadata_id: str | None = None,
-    project: str | None = None,
 ) -> Criteria:
-    """Criteria for thoughts: type and scopes, narrowed by source, project and metadata."""
+    """Of thoughts: type and scopes, narrowed by source, project and metadata."""
     pairs = [pair(key, value) for key, value in (metadata or {}).items()]
     pairs += [pair("id", metadata_id)] if metadata_id is not None else []
     return replace(
@@ -139,7 +118,7 @@ async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int)
     count, first = memory.metadata.get(PARTS), memory.metadata.get(WHOLE)
     if type(count) is not int or not 1 < count <= MOST_PARTS or not isinstance(first, str):
         return (memory,)
-    condition = thought_condition(viewer, now, metadata={WHOLE: first})
+    condition = visible(viewer, thought_criteria(metadata={WHOLE: first}), now)
     ids = [part_id(first, number) for number in range(1, count + 1)] if is_uuid(first) else []
     rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
     if len(rows) < count:  # imported: their ids are others
@@ -150,13 +129,9 @@ async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int)
 async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
     """The parts of a thought that lives and that the viewer sees, by the id of any of them; else `NotFound`."""
     row = (await memories.rows((memory_id,))).get(memory_id)
-    if row is None or not row.alive(now) or not _is_thought(row, viewer, now):
+    if row is None or not row.alive(now) or not matches(visible(viewer, thought_criteria(), now), row):
         raise NotFound("no thought with this id")
     return await parts_of(row, viewer, memories, now)
-
-
-def _is_thought(row: Memory, viewer: Viewer, now: int) -> bool:
-    return matches(thought_condition(viewer, now), row)
 
 
 def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[str, Any]:

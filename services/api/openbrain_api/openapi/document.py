@@ -17,8 +17,17 @@ from openbrain_api.http.response import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
 from openbrain_api.openapi import examples
 from openbrain_api.openapi.schemas import REF, Json, Named, schemas_of
-from openbrain_api.openapi.tags import TAGS, tag_of
 
+TAGS = {
+    "brain": "Memories: stored, found, changed, ended, moved in and out.",
+    "messages": "From agent to agent.",
+    "thoughts": "Turns of conversations: each stored once, letter by letter, and found again.",
+    "admin": "Workspaces, keys, operations, indexes, models and streams, for operators.",
+    "amygdala": "Signals, halts, broadcasts and webhooks.",
+    "vault": "A vault of Markdown files: its feed, its pages, posts to it, its ticks.",
+    "system": "How the process and the system are, and this document.",
+}
+"""One for each package of handlers, or module of theirs."""
 _IN_PATH = re.compile(r"{(\w+)}")
 _FOR_AGENTS = ("/v1/brain/", "/v1/amygdala/", "/v1/thoughts", "/v1/search", "/v1/stats")
 
@@ -55,7 +64,7 @@ def document(routes: Sequence[Route]) -> bytes:
 def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
     operation: Json = {
         "summary": route.summary,
-        "tags": [tag_of(route)],
+        "tags": [route.handler.__module__.split(".")[2]],
         "operationId": f"{route.handler.__name__}_{route.method.lower()}",
         "parameters": [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)],
         "responses": {**_successes(route, named), **_problems(route)},
@@ -184,21 +193,10 @@ def _successes(route: Route, named: Named) -> Json:
     if route.response is None:
         media = "text/plain" if route.path == "/metrics" else route.media
         whole: Json = {"200": {"description": "OK", "content": {media: _ndjson() if media == NDJSON else {}}}}
-        if route.public:
-            whole["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
-        return whole
+        return whole | _responses(route, (304,) if route.public else ())
     content = {JSON: {"schema": named[route.response, "serialization"]}}
-    responses: Json = {
-        str(status): {
-            "description": HTTPStatus(status).phrase,
-            "content": content,
-            "headers": _headers(route, status),
-        }
-        for status in route.statuses
-    }
-    if route.matched and route.method == "GET":
-        responses["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
-    return responses
+    held = (304,) if route.matched and route.method == "GET" else ()
+    return _responses(route, route.statuses, content=content) | _responses(route, held)
 
 
 def _problems(route: Route) -> Json:
@@ -214,13 +212,13 @@ def _problems(route: Route) -> Json:
     if route.body is not Nothing or route.form:
         statuses |= {400, 413, 415}
     content = {PROBLEM: {"schema": {"$ref": REF.format(model="Problem")}}}
+    return _responses(route, sorted(statuses - set(route.statuses)), content=content)
+
+
+def _responses(route: Route, statuses: Sequence[int], **content: Json) -> Json:
     return {
-        str(status): {
-            "description": HTTPStatus(status).phrase,
-            "content": content,
-            "headers": _headers(route, status),
-        }
-        for status in sorted(statuses - set(route.statuses))
+        str(status): {"description": HTTPStatus(status).phrase, **content, "headers": _headers(route, status)}
+        for status in statuses
     }
 
 

@@ -21,7 +21,6 @@ from openbrain.domain.errors import Forbidden
 from openbrain.domain.events import data as events
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import HaltScope, Severity, Step
-from openbrain.observability import metrics
 from openbrain.ports.store.signals import RaiseStatus, SignalChange
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
@@ -152,7 +151,7 @@ async def _raised(call: Call[Any, Any], event: events.SignalRaised) -> Response:
         actor=actor.label,
         at=call.api.clock.now(),
         key=_key(call),
-        traceparent=metrics.traceparent() or parsing.traceparent(call.headers),
+        traceparent=call.traceparent,
     )
     actor.may_write_to(made.org)
     if made.halts and made.halt_scope is HaltScope.WORKSPACE and actor.orgs is not None:

@@ -7,7 +7,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.text.tokens import estimated_tokens
 from openbrain_api.http import parsing
-from openbrain_api.http.response import Response, not_modified, respond, to_json
+from openbrain_api.http.response import Response, respond, to_json
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.context.budget import fitted
 from openbrain_api.memories.context.fenced_text import fenced
@@ -51,6 +51,4 @@ async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
         next_cursor=str(page + 1) if following else None,
     )
     tag = f'"{hashlib.blake2b(to_json(content), digest_size=16).hexdigest()}"'
-    if known := parsing.matching_tag(call.headers, tag):
-        return not_modified({"etag": known})
-    return respond(content, headers={"etag": tag})
+    return parsing.unless_held(call.headers, respond(content, headers={"etag": tag}))

@@ -11,13 +11,10 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import AllOf, Viewer, visible
 from openbrain.ports.index import Count
 from openbrain_api.discovery import cursors
-from openbrain_api.discovery.fragments import Fragment
-from openbrain_api.discovery.question import Page, Search
-from openbrain_api.discovery.words import parsed
+from openbrain_api.discovery.question import Page, Search, parsed
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import NOTHING
-from openbrain_api.memories.rendering import Json, memory_json
+from openbrain_api.memories.rendering import Json, memories_json
 
 
 @Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)
@@ -92,17 +89,16 @@ def _condition(
 
 async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search, viewer: Viewer) -> orjson.Fragment:
     """Made once, for both places of the answer."""
-    behind = await call.api.chains.behind((hit.memory for hit in page.shown), viewer)
-    shown: list[Json] = []
-    for hit in page.shown:
-        row = memory_json(hit.memory, request.now, behind.get(hit.memory.id, NOTHING), round(hit.score, 4))
-        row["highlights"] = [_fragment(part) for part in hit.fragments] if request.highlights else None
-        shown.append(row)
+    rows = await memories_json([hit.memory for hit in page.shown], request.now, call.api.chains, viewer)
+    shown = [
+        {
+            **rows[hit.memory.id],
+            "score": round(hit.score, 4),
+            "highlights": hit.fragments if request.highlights else None,
+        }
+        for hit in page.shown
+    ]
     return orjson.Fragment(orjson.dumps(shown))
-
-
-def _fragment(part: Fragment) -> Json:
-    return {"text": part.text, "start": part.start, "matches": part.matches}
 
 
 def _counts(counts: Sequence[Count]) -> list[Json]:

@@ -7,12 +7,10 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.memory import DAY, FeedbackRules
 from openbrain.ports.store.memories import Feedback
-from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import NOTHING
-from openbrain_api.memories.rendering import memory_json
+from openbrain_api.memories.rendering import memories_json
 
 _RULES = ("used", "ignored", "wrong", "floor", "agent_day", "day")
 
@@ -38,7 +36,7 @@ async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
         Feedback(
             recall_id=recall_id,
             viewer=await call.viewer(body.session_id, actor),
-            origin=origin_of(call, actor),
+            origin=call.origin(actor),
             verdicts=body.verdicts,
             reason=body.reason or "",
         ),
@@ -60,8 +58,7 @@ async def review(call: Call[Nothing, ReviewQuery]) -> Response:
     rows = await call.api.store.usage.unused(
         condition, now - query.days * DAY, query.limit, parsing.position(query.cursor)
     )
-    behind = await call.api.chains.behind(rows, viewer)
-    shown = orjson.Fragment(orjson.dumps([memory_json(row, now, behind.get(row.id, NOTHING)) for row in rows]))
+    shown = await memories_json(rows, now, call.api.chains, viewer)
     following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
-    data = {"memories": shown, "count": len(rows)}
+    data = {"memories": orjson.Fragment(orjson.dumps([*shown.values()])), "count": len(rows)}
     return respond({**data, "next_cursor": following}, data)

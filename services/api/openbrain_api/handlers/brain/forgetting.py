@@ -9,13 +9,11 @@ from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import FORGET, Bulk, Living
 from openbrain.usecases import stored_criteria
 from openbrain_api.handlers.admin.operations import accepted, awaited, planned, start_operation
-from openbrain_api.handlers.brain.memories import changed, origin_of
+from openbrain_api.handlers.brain.memories import changed, shown_memory
 from openbrain_api.http import parsing
-from openbrain_api.http.entity_tags import tagged
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import NOTHING
-from openbrain_api.memories.rendering import memory_json
+from openbrain_api.memories.rendering import tagged
 
 
 @Route(
@@ -36,7 +34,7 @@ async def forget(call: Call[ForgetBody, ForgetQuery]) -> Response:
     memory = await call.api.store.writes.forget(
         parsing.id_in(call.path, "memory"),
         call.actor.viewer(call.query.session_id or ""),
-        origin_of(call, call.actor),
+        call.origin(),
         call.body.reason or call.query.reason or "",
         parsing.expected_versions(call.headers),
     )
@@ -63,7 +61,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     """
     query = call.query
     store, memory_id = call.api.store, parsing.id_in(call.path, "memory")
-    viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
+    viewer, origin = call.actor.viewer(query.session_id or ""), call.origin()
     note, expected_versions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
     if not query.erase:
         memory = await store.writes.forget(memory_id, viewer, origin, note, expected_versions)
@@ -73,10 +71,9 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     call.api.recaller.forget_queries()
     operation, headers = await awaited(call, erased.operation)
     memory = (await store.memories.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
-    behind = await call.api.chains.behind((memory,), viewer)
-    shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
+    shown = await shown_memory(call, memory, viewer)
     content = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
-    return respond(content, content, headers=tagged(memory, shown, headers))
+    return respond(content, headers=tagged(memory, shown, headers))
 
 
 @Route(

@@ -1,11 +1,10 @@
 """Memories: stored, listed, shown, changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 
 from openbrain.contract.brain.filters import SessionQuery
 from openbrain.contract.brain.memories import (
@@ -25,19 +24,16 @@ from openbrain.contract.brain.memories import (
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer, visible
-from openbrain.domain.errors import NotFound, OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.memory import Memory
 from openbrain.domain.times import from_datetime
-from openbrain.observability import metrics
-from openbrain.ports.store.writes import Origin, Outcome, Status, Write
-from openbrain.usecases.auth import Actor
+from openbrain.ports.store.writes import Outcome, Status, Write
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain_api.http import parsing
-from openbrain_api.http.entity_tags import tagged
-from openbrain_api.http.response import Response, not_modified, problem_fields, respond
+from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import NOTHING, may_see
-from openbrain_api.memories.rendering import Json, history_line, memory_json, named_memories
+from openbrain_api.memories.chains import may_see, seen
+from openbrain_api.memories.rendering import Json, history_line, memories_json, named_memories, tagged
 from openbrain_api.memories.waiting import settled
 
 
@@ -58,13 +54,14 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
 
     The memory that holds the same content already, where there is one, is the answer.
     """
-    write = prepare(_offer(call, call.body, _key(call)), clock=call.api.clock, content_policy=call.api.content_policy)
+    key = parsing.idempotency_key(call.headers)
+    write = prepare(_offer(call, call.body, key), clock=call.api.clock, content_policy=call.api.content_policy)
     outcome = await call.api.committer.remember(write)
     if outcome.memory is None:
         raise outcome.error or AssertionError("a refused write carries its error")
     memory, headers = await _awaited(call, outcome.memory)
     duplicate = outcome.status is Status.DUPLICATE
-    shown = await _shown(call, memory, write.viewer)
+    shown = await shown_memory(call, memory, write.viewer)
     return respond({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
 
 
@@ -82,16 +79,15 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
 )
 async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     """Store up to 500 memories, each on its own."""
-    key = _key(call)
+    key = parsing.idempotency_key(call.headers)
     prepared = [
         _prepared(call, given, f"{key}#{number}" if key else "") for number, given in enumerate(call.body.memories)
     ]
-    stored = iter(await call.api.committer.remember_all([item for item in prepared if isinstance(item, Write)]))
-    outcomes = [next(stored) if isinstance(item, Write) else item for item in prepared]
+    outcomes = await call.api.committer.remember_each(prepared)
     ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
     rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
     results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
-    return respond({"results": results, "count": len(ids)}, {"results": results, "count": len(ids)}, headers=headers)
+    return respond({"results": results, "count": len(ids)}, headers=headers)
 
 
 LINEAGE = 100
@@ -107,9 +103,10 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     rows = await call.api.store.memories.listing(
         condition, query.limit, parsing.position(query.cursor), archived=query.include_archived
     )
-    data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
-    last = rows[-1] if len(rows) == query.limit else None
-    return respond({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+    shown = await memories_json(rows, now, call.api.chains, viewer)
+    data = {"memories": orjson.Fragment(orjson.dumps([*shown.values()])), "count": len(rows)}
+    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    return respond({**data, "next_cursor": following}, data)
 
 
 @Route(
@@ -122,13 +119,10 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
 )
 async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
-    memory_id, now = parsing.id_in(call.path, "memory"), call.api.clock.now()
+    memory_id = parsing.id_in(call.path, "memory")
     viewer = await call.viewer(call.query.session_id)
-    row = (await call.api.store.memories.rows((memory_id,))).get(memory_id)
-    if row is None or not may_see(viewer, row):
-        raise NotFound("no memory with this id")
-    behind = await call.api.chains.behind((row,), viewer)
-    shown = memory_json(row, now, behind.get(row.id, NOTHING))
+    row = parsing.found(await seen(memory_id, viewer, call.api.store.memories), "memory")
+    shown = await shown_memory(call, row, viewer)
     if call.query.history:
         most = call.query.limit
         lines = await call.api.store.memories.history(memory_id, most + 1, int(call.query.cursor or 0))
@@ -142,10 +136,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
             "parents": [parent for parent in ancestry.parents if parent in visible_ids],
             "children": [child for child in ancestry.children if child in visible_ids],
         }
-    headers = tagged(row, shown)
-    if known := parsing.matching_tag(call.headers, headers["etag"]):
-        return not_modified({**headers, "etag": known})
-    return respond(shown, shown, headers=headers)
+    return parsing.unless_held(call.headers, respond(shown, headers=tagged(row, shown)))
 
 
 @Route(
@@ -166,7 +157,7 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Response:
         _change(call.body),
         actor=call.actor,
         session_id=call.query.session_id or "",
-        origin=origin_of(call, call.actor),
+        origin=call.origin(),
         clock=call.api.clock,
         content_policy=call.api.content_policy,
     )
@@ -194,7 +185,7 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
     memory = await call.api.store.writes.restore(
         parsing.id_in(call.path, "memory"),
         call.actor.viewer(call.query.session_id or ""),
-        origin_of(call, call.actor),
+        call.origin(),
         call.body.reason or "",
         parsing.expected_versions(call.headers),
     )
@@ -205,18 +196,8 @@ async def changed(call: Call[Any, Any], memory: Memory, **others: object) -> Res
     """The answer to a change that has been committed, with what stands beside the memory."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
-    shown = await _shown(call, memory, call.actor.viewer(call.query.session_id or ""))
-    content = {**shown, **others}
-    return respond(content, content, headers=tagged(memory, shown, headers))
-
-
-def _key(call: Call[Any, Any]) -> str:
-    return parsing.idempotency_key(call.headers)
-
-
-def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
-    """The origin of a request's changes."""
-    return Origin(actor=actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers))
+    shown = await shown_memory(call, memory, call.actor.viewer(call.query.session_id or ""))
+    return respond({**shown, **others}, headers=tagged(memory, shown, headers))
 
 
 def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
@@ -224,7 +205,7 @@ def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
     return Offer(
         submission=body,
         actor=actor,
-        origin=origin_of(call, actor),
+        origin=call.origin(actor),
         idempotency_key=key,
         key_lifetime=call.api.settings.housekeeping.tuning.request_key_hours * HOUR,
     )
@@ -232,14 +213,9 @@ def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
 
 def _prepared(call: Call[BatchBody, Nothing], item: object, key: str) -> Write | Outcome:
     try:
-        body = BatchItemBody.model_validate(item)
-        return prepare(
-            _offer(call, body, body.idempotency_key or key),
-            clock=call.api.clock,
-            content_policy=call.api.content_policy,
-        )
-    except ValidationError as error:
-        return Outcome(Status.REFUSED, error=parsing.invalid_from(error))
+        body = parsing.parse_item(BatchItemBody, item)
+        offer = _offer(call, body, body.idempotency_key or key)
+        return prepare(offer, clock=call.api.clock, content_policy=call.api.content_policy)
     except OpenBrainError as error:
         return Outcome(Status.REFUSED, error=error)
 
@@ -293,14 +269,6 @@ async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[st
     return rows, {} if preferred is None else {"preference-applied": f"wait={seconds}"}
 
 
-async def _shown(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
-    behind = await call.api.chains.behind((memory,), viewer)
-    return memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
-
-
-async def _rendered(
-    call: Call[Nothing, ListQuery], rows: Sequence[Memory], now: int, viewer: Viewer
-) -> orjson.Fragment:
-    """Made once, for both places of the answer."""
-    behind = await call.api.chains.behind(rows, viewer)
-    return orjson.Fragment(orjson.dumps([memory_json(row, now, behind.get(row.id, NOTHING)) for row in rows]))
+async def shown_memory(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
+    """The memory as the viewer may see it."""
+    return (await memories_json((memory,), call.api.clock.now(), call.api.chains, viewer))[memory.id]

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 
 from openbrain.contract.brain.recall import RecallBatchBody, RecallBody, Recalled, RecalledBatch
 from openbrain.domain import limits
@@ -19,8 +18,7 @@ from openbrain.ports.store.memories import RecallRecord
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import NOTHING
-from openbrain_api.memories.rendering import Json, memory_json, to_iso
+from openbrain_api.memories.rendering import Json, hit_json, memories_json, to_iso
 from openbrain_api.recall.comparing.similarity import Precision
 from openbrain_api.recall.hits.around import TURN_CHARS, Around, read_around
 from openbrain_api.recall.order import RankedMemory
@@ -100,9 +98,8 @@ async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[
     for at in dict.fromkeys(question.as_of for _, question, _ in answered):
         results = [result for _, question, result in answered if question.as_of == at]
         memories = {hit.memory.id: hit.memory for result in results for hit in result.ranked}
-        behind = await call.api.chains.behind(memories.values(), *viewers)
         now = results[0].now if at is None else at
-        shown[at] = {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories.values()}
+        shown[at] = await memories_json(memories.values(), now, call.api.chains, *viewers)
     return shown
 
 
@@ -132,7 +129,7 @@ def _content(
     hits = result.ranked if body.order == "relevance" else sorted(result.ranked, key=_when)
     scores = {hit.memory.id: round(hit.score, 4) for hit in hits}
     content: Json = {
-        "memories": _rendered(hits, shown, scores),
+        "memories": orjson.Fragment(orjson.dumps([hit_json(hit, shown) for hit in hits])),
         "scores": scores,
         "count": len(scores),
         "folded": {hit.memory.id: hit.folded for hit in result.ranked if hit.folded},
@@ -152,19 +149,6 @@ def _content(
 
 def _when(hit: RankedMemory) -> tuple[int, str]:
     return hit.memory.occurred_at, hit.memory.id
-
-
-def _rendered(hits: Sequence[RankedMemory], shown: Mapping[str, Json], scores: Mapping[str, float]) -> orjson.Fragment:
-    """Made once, for both places of the response."""
-    rendered = [
-        {
-            **shown[hit.memory.id],
-            "score": scores[hit.memory.id],
-            "similarity": None if hit.similarity is None else round(hit.similarity, 4),
-        }
-        for hit in hits
-    ]
-    return orjson.Fragment(orjson.dumps(rendered))
 
 
 async def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, Any], at: int) -> RecallRecord:
@@ -187,10 +171,8 @@ async def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[s
 
 async def _parsed(call: Call[RecallBatchBody, Nothing], item: object) -> Item | OpenBrainError:
     try:
-        body = RecallBody.model_validate(item)
+        body = parsing.parse_item(RecallBody, item)
         return body, await _question(call, body)
-    except ValidationError as error:
-        return parsing.invalid_from(error)
     except OpenBrainError as error:
         return error
 

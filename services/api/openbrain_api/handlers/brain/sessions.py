@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from openbrain.contract.brain.memories import RememberBody
 from openbrain.contract.brain.sessions import (
     AppendBody,
@@ -21,19 +19,17 @@ from openbrain.contract.brain.sessions import (
     TurnsAppended,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
+from openbrain.domain.errors import Conflict, OpenBrainError
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
-from openbrain.observability import metrics
 from openbrain.ports.agents import Policy, Session
 from openbrain.ports.store.writes import Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, prepare
-from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import may_see
+from openbrain_api.memories.chains import seen
 from openbrain_api.memories.context.gathering import HAND_OVER, last_hand_over
 from openbrain_api.memories.rendering import Json, memory_json
 
@@ -68,14 +64,14 @@ async def start_session(call: Call[StartBody, Nothing]) -> Response:
             started_at=now,
         ),
         actor.viewer(),
-        metrics.traceparent() or parsing.traceparent(call.headers),
+        call.traceparent,
     )
     call.api.committer.hint()
     session = started.session
     left = await last_hand_over(
         call.api.store, actor.viewer(session.id), session.org, session.project, call.api.clock.now()
     )
-    content = {**_shown(session), "created": started.created, "hand_over": left and _memory(call, left)}
+    content = {**_shown(session).model_dump(), "created": started.created, "hand_over": left and _memory(call, left)}
     return respond(content, status=201 if started.created else 200)
 
 
@@ -91,7 +87,7 @@ async def sessions(call: Call[Nothing, SessionsQuery]) -> Response:
         open_only=query.open,
     )
     following = parsing.next_cursor([(row.started_at, row.id) for row in rows], query.limit)
-    shown = tuple(SessionAnswer.model_validate(_shown(row)) for row in rows)
+    shown = tuple(_shown(row) for row in rows)
     return respond_page(SessionList(sessions=shown, count=len(shown), next_cursor=following))
 
 
@@ -101,7 +97,7 @@ async def session(call: Call[Nothing, SessionQueryOf]) -> Response:
     actor = _agent(call, call.query.agent_id)
     row = await _named(call, actor)
     agents = await call.api.store.sessions.agents_of(row.workspace_id, actor.agent_id, row.id)
-    return respond({**_shown(row), "agents": list(agents)})
+    return respond({**_shown(row).model_dump(), "agents": agents})
 
 
 @Route(
@@ -121,9 +117,7 @@ async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
     if row.ended_at is not None:
         raise Conflict("this session has ended: start it again to go on with it")
     prepared = [_turn(call, actor, row, turn) for turn in call.body.turns]
-    writes = [item for item in prepared if isinstance(item, Write)]
-    stored = iter(await call.api.committer.remember_all(writes) if writes else ())
-    outcomes = [next(stored) if isinstance(item, Write) else item for item in prepared]
+    outcomes = await call.api.committer.remember_each(prepared)
     results = [_appended(turn.turn, outcome) for turn, outcome in zip(call.body.turns, outcomes, strict=True)]
     return respond({"results": results, "count": sum(outcome.memory is not None for outcome in outcomes)})
 
@@ -147,13 +141,14 @@ async def end_session(call: Call[EndBody, Nothing]) -> Response:
     left = await _hand_over(call, actor, row)
     promoted, after = 0, None
     while row.policy is Policy.PROMOTE:
-        step = await store.promote(row, PROMOTED_AT_ONCE, origin_of(call, actor), after)
+        step = await store.promote(row, PROMOTED_AT_ONCE, call.origin(actor), after)
         promoted, after = promoted + step.rows, step.after
         if after is None:
             break
     ended = await store.end_session(row, left.id if left else None, call.api.clock.now())
     call.api.committer.hint()
-    return respond({**_shown(ended), "hand_over": left and _memory(call, left), "promoted": promoted})
+    content = {**_shown(ended).model_dump(), "hand_over": left and _memory(call, left), "promoted": promoted}
+    return respond(content)
 
 
 async def _hand_over(call: Call[EndBody, Nothing], actor: Actor, session: Session) -> Memory | None:
@@ -187,9 +182,8 @@ async def _standing(call: Call[Any, Any], actor: Actor, session: Session) -> str
     """The hand-over that this session left before, where it lives and the agent sees it."""
     if session.hand_over_id is None:
         return None
-    row = (await call.api.store.memories.rows((session.hand_over_id,))).get(session.hand_over_id)
-    alive = row is not None and row.alive(call.api.clock.now()) and may_see(actor.viewer(session.id), row)
-    return session.hand_over_id if alive else None
+    row = await seen(session.hand_over_id, actor.viewer(session.id), call.api.store.memories)
+    return row.id if row is not None and row.alive(call.api.clock.now()) else None
 
 
 def _turn(call: Call[Any, Any], actor: Actor, session: Session, turn: SessionTurn) -> Write | Outcome:
@@ -210,11 +204,8 @@ def _turn(call: Call[Any, Any], actor: Actor, session: Session, turn: SessionTur
 
 
 def _write(call: Call[Any, Any], actor: Actor, given: Json, key: str = "", key_expires_at: int = 0) -> Write:
-    try:
-        submission = RememberBody.model_validate({name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        raise parsing.invalid_from(error) from None
-    offer = Offer(submission=submission, actor=actor, origin=origin_of(call, actor))
+    submission = parsing.parse_item(RememberBody, {name: value for name, value in given.items() if value is not None})
+    offer = Offer(submission=submission, actor=actor, origin=call.origin(actor))
     made = prepare(offer, clock=call.api.clock, content_policy=call.api.content_policy)
     return replace(made, idempotency_key=key, idempotency_expires_at=key_expires_at)
 
@@ -226,10 +217,7 @@ def _appended(turn: int, outcome: Outcome) -> Json:
 
 
 def _agent(call: Call[Any, Any], named: str | None) -> Actor:
-    actor = call.actor.speaking_as(named)
-    if not actor.agent_id:
-        raise Invalid("agent_id", "a session is an agent's: use a key of that agent, or one that may act as it")
-    return actor
+    return call.agent(named, "a session is")
 
 
 async def _named(call: Call[Any, Any], actor: Actor) -> Session:
@@ -237,9 +225,8 @@ async def _named(call: Call[Any, Any], actor: Actor) -> Session:
     return parsing.found(await call.api.store.sessions.session(actor.viewer(), session_id), "session")
 
 
-def _shown(session: Session) -> Json:
-    shown = SessionAnswer.of(session, open=session.ended_at is None)
-    return shown.model_dump()
+def _shown(session: Session) -> SessionAnswer:
+    return SessionAnswer.of(session, open=session.ended_at is None)
 
 
 def _memory(call: Call[Any, Any], memory: Memory) -> Json:

@@ -174,7 +174,4 @@ async def _named(call: Call[Any, Any], actor: Actor) -> StandingQuery:
 
 
 def _agent(call: Call[Any, Any], named: str | None) -> Actor:
-    actor = call.actor.speaking_as(named)
-    if not actor.agent_id:
-        raise Invalid("agent_id", "subscriptions are an agent's: use a key of that agent, or one that may act as it")
-    return actor
+    return call.agent(named, "subscriptions are")

@@ -2,14 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from openbrain.contract.brain.transfer import ExportQuery, Imported, ImportQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import everything, visible
 from openbrain.domain.ids import uuid7
-from openbrain.observability import metrics
-from openbrain.ports.store.writes import Origin
 from openbrain.usecases import stored_criteria
 from openbrain.usecases.transfer.writing import header_line
 from openbrain_api.broadcasts.channel import Listener
@@ -91,10 +90,7 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
     if call.stream is None:
         raise AssertionError("a route that takes a stream has one")
     header, following, digest = await opened(call.stream)
-    origin = Origin(
-        actor=call.actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers), bulk=True
-    )
-    landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
+    landing = await lander(call.api, call.actor, replace(call.origin(), bulk=True), header, dry_run=call.query.dry_run)
     reading = Import(header, landing)
     await reading.read(following, digest)
     return respond(reading.report())

@@ -8,7 +8,6 @@ from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.store.writes import Status, Write
 from openbrain.usecases.remember import Offer, normalised, prepare
-from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults.writes import hash_of
@@ -77,7 +76,7 @@ def _write(call: Call[ArtifactBody, Nothing], submission: Submission, current: M
     offer = Offer(
         submission=submission.model_copy(update={"supersedes": before or None}),
         actor=call.actor,
-        origin=origin_of(call, call.actor),
+        origin=call.origin(),
         idempotency_key=f"{submission.source}:{before}",
     )
     return prepare(offer, clock=call.api.clock, content_policy=call.api.content_policy)

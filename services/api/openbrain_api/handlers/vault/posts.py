@@ -15,7 +15,6 @@ from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.domain.text.displayed import escaped
-from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor
 from openbrain.vault import inbox
 from openbrain.vault.files.changes import Change, sha256
@@ -24,7 +23,6 @@ from openbrain.vault.markers import posted_markers
 from openbrain.vault.markers.redaction import quotable, redacted
 from openbrain.vault.pages.arc_parsing import RESOLVED, parse_arc
 from openbrain.vault.pages.arcs import raise_key
-from openbrain_api.http import parsing
 from openbrain_api.http.forms import Form, FormFile, read_form
 from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
@@ -243,9 +241,8 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
             project=cleaned_line(mark.project or page.project)[:255] or None,
         )
         key = raise_key(page, mark)
-        trace = metrics.traceparent() or parsing.traceparent(call.headers)
         now = call.api.clock.now()
-        made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=trace)
+        made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=call.traceparent)
         # Until a tick has seen the mark, which then holds it.
         held_until = now + round(call.api.settings.tick.tuning.late_s * MICROSECONDS)
         (outcome,) = await call.api.store.signals.raise_signals([replace(made, held_until=held_until)])

@@ -5,8 +5,8 @@ from functools import cache
 from importlib.resources import files
 
 from openbrain_api.http.compression import CachedBody
-from openbrain_api.http.parsing import matching_tag
-from openbrain_api.http.response import Response, not_modified
+from openbrain_api.http.parsing import unless_held
+from openbrain_api.http.response import Response
 from openbrain_api.http.route import Call, Nothing, Route
 
 HTML, CSS, SCRIPT = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
@@ -21,41 +21,15 @@ _HEADERS: Mapping[str, str] = {
 }
 
 
-@Route("GET", "/", public=True, media=HTML)
-async def home(call: Call[Nothing, Nothing]) -> Response:
-    """The start page."""
-    return _file(call, "home.html", HTML)
+def _page(path: str, name: str, media: str) -> Route:
+    """The route of one of the files beside this one."""
 
+    async def shown(call: Call[Nothing, Nothing]) -> Response:
+        content = _read(name)
+        headers = {**_HEADERS, "etag": content.entity_tag}
+        return unless_held(call.headers, Response(200, content.plain, media, headers))
 
-@Route("GET", "/docs", public=True, media=HTML)
-async def docs(call: Call[Nothing, Nothing]) -> Response:
-    """The API, as a page."""
-    return _file(call, "docs.html", HTML)
-
-
-@Route("GET", "/docs/page.css", public=True, media=CSS)
-async def style(call: Call[Nothing, Nothing]) -> Response:
-    """The style of both."""
-    return _file(call, "page.css", CSS)
-
-
-@Route("GET", "/docs/home.js", public=True, media=SCRIPT)
-async def home_script(call: Call[Nothing, Nothing]) -> Response:
-    """Shows the health."""
-    return _file(call, "home.js", SCRIPT)
-
-
-@Route("GET", "/docs/docs.js", public=True, media=SCRIPT)
-async def docs_script(call: Call[Nothing, Nothing]) -> Response:
-    """Shows /openapi.json."""
-    return _file(call, "docs.js", SCRIPT)
-
-
-def _file(call: Call[Nothing, Nothing], name: str, media: str) -> Response:
-    content = _read(name)
-    if (has := matching_tag(call.headers, content.entity_tag)) is not None:
-        return not_modified({**_HEADERS, "etag": has})
-    return Response(200, content.plain, media, {**_HEADERS, "etag": content.entity_tag})
+    return Route("GET", path, public=True, media=media)(shown)
 
 
 @cache
@@ -63,5 +37,11 @@ def _read(name: str) -> CachedBody:
     return CachedBody.of(files(__name__).joinpath(name).read_bytes())
 
 
-PAGES = (home, docs, style, home_script, docs_script)
+PAGES = (
+    _page("/", "home.html", HTML),
+    _page("/docs", "docs.html", HTML),
+    _page("/docs/page.css", "page.css", CSS),
+    _page("/docs/home.js", "home.js", SCRIPT),
+    _page("/docs/docs.js", "docs.js", SCRIPT),
+)
 """Not part of the API, and so not of its document."""
