@@ -41,8 +41,8 @@ from openbrain_api.recall.comparing.late import LateInteraction
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
-from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
+from openbrain_api.recall.indexes.query_encodings import ErasureWatch
 from openbrain_api.recall.indexes.serving import Serving, examined
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.vaults.arc_meanings import ArcMeanings

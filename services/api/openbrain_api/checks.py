@@ -20,19 +20,12 @@ Failing = Mapping[str, Mapping[str, str]]
 class Checks:
     """The API's own dependencies, and the services that run in the same process."""
 
-    def __init__(
-        self,
-        own: Mapping[str, Check],
-        services: Sequence[Watched],
-        clock: Clock,
-        *,
-        fresh_s: float = 1.0,
-    ) -> None:
+    def __init__(self, own: Mapping[str, Check], services: Sequence[Watched], clock: Clock) -> None:
         self.services = services
         self.parts = tuple(own)
         self._own = own
         self._clock = clock
-        self._known = Fresh[Failing](clock.now, fresh_s * MICROSECONDS)
+        self._known = Fresh[Failing](clock.now, MICROSECONDS)
         self._examined: dict[str, Mapping[str, Any]] = {}
         self._lock = asyncio.Lock()
 
@@ -42,8 +35,9 @@ class Checks:
             if (known := self._known.get()) is not None:
                 return known
             now = self._clock.now()
+            examining = {part: self._timed(part, check) for part, check in self._own.items()}
             services = (service.unready() for service in self.services)
-            own, *others = await asyncio.gather(failing(self._examining()), *services)
+            own, *others = await asyncio.gather(failing(examining), *services)
             names = (OWN, *(service.group for service in self.services))
             reasons = dict(zip(names, (own, *others), strict=True))
             return self._known.set({name: why for name, why in reasons.items() if why}, now)
@@ -52,9 +46,6 @@ class Checks:
         """The API's own dependencies that answer: product, version, problems, and in how many milliseconds."""
         down = (await self.failing()).get(OWN, {})
         return {part: state for part, state in self._examined.items() if part not in down}
-
-    def _examining(self) -> Mapping[str, Callable[[], Awaitable[object]]]:
-        return {part: self._timed(part, check) for part, check in self._own.items()}
 
     def _timed(self, part: str, check: Check) -> Callable[[], Awaitable[object]]:
         async def ask() -> None:

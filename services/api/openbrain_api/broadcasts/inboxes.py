@@ -1,24 +1,17 @@
 """Inboxes that somebody listens to: one query for all of them tells whose has something new."""
 
 import asyncio
-import random
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
 
-from openbrain.contract.messages import MessageAnswer
-from openbrain.domain.errors import OpenBrainError, TryLater, error_places
+from openbrain.domain.errors import OpenBrainError, error_places
 from openbrain.ports.agents import Messages
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import HEARTBEAT, frame, retry
-from openbrain_api.broadcasts.watching import beating
 
 LOOK_S = 0.25
-MESSAGE = "message"
-_PAUSE_S = 0.5
-_BACK_MS = (500, 1500)
 _log = structlog.get_logger(__name__)
 
 Box = tuple[str, str]
@@ -68,34 +61,3 @@ class Inboxes:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
-
-
-async def inbox_events(
-    read: Callable[[int], Awaitable[Sequence[MessageAnswer]]],
-    cursor: int,
-    gone: Listener,
-    *,
-    seconds: float | None,
-    heartbeat_s: float,
-) -> AsyncGenerator[bytes, None]:
-    """Messages behind the number `cursor`, then new ones, and heartbeats meanwhile. `read`: the next behind a
-    number, none where there are none."""
-    yield retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
-    with beating(seconds, heartbeat_s, gone) as clock:
-        while not gone.ended:
-            if clock.beats():
-                yield HEARTBEAT
-            try:
-                news = await read(cursor)
-            except TryLater:
-                if clock.over:
-                    return
-                await gone.wait(_PAUSE_S)
-                continue
-            if news:
-                yield b"".join(frame(MESSAGE, item.model_dump_json().encode(), item.seq) for item in news)
-                cursor = news[-1].seq
-            elif clock.over:
-                return
-            else:
-                await gone.wait()

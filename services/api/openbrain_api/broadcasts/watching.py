@@ -2,67 +2,66 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import TryLater
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import HEARTBEAT, EncodedBroadcast, frame, frames, retry, skipped
-from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.frames import HEARTBEAT, EncodedBroadcast, frames, retry, skipped
 
 _PAUSE_S = 0.5
 _BACK_MS = (500, 1500)
-"""The pause before a client that lost its stream comes back: thousands lose theirs at once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
-    """A client's choice of broadcasts, and their form."""
+class Numbered(Protocol):
+    """What a stream tells, by its number."""
 
-    hub: Hub
-    viewer: Viewer
-    state: bytes
-    """The present state as JSON, which is sent first."""
-    seq: int
-    """Of that state."""
-    after: int | None
-    """The last number that the client has; None for one that begins."""
-    seconds: float | None
-    """After which it ends; None for never."""
-    heartbeat_s: float
-    note: Callable[[int], None]
-    """Called with the number reached, at the beginning and with every heartbeat."""
+    @property
+    def seq(self) -> int: ...
 
 
-async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
-    """State first, then what was missed, then what comes, and heartbeats meanwhile. Where it ends the client comes back
-    and says how far it was."""
-    fresh = watch.after is None or watch.after > watch.seq
-    cursor = watch.seq if watch.after is None or fresh else watch.after
-    state = frame("state", watch.state, cursor if fresh else None)
-    yield retry(random.randint(*_BACK_MS)) + state  # noqa: S311 - spreads clients, hides nothing
-    with beating(watch.seconds, watch.heartbeat_s, gone) as clock:
-        async with watch.hub.listener(watch.viewer.workspace_id, gone) as channel:
-            while not gone.ended:
-                if clock.beats():
-                    yield HEARTBEAT
-                    watch.note(cursor)
-                try:
-                    news = await channel.after(cursor)
-                except TryLater:
-                    if clock.over:
-                        return
-                    await gone.wait(_PAUSE_S)
-                    continue
-                if news:
-                    yield _encoded(watch.viewer, cursor, news)
-                    cursor = news[-1].seq
-                elif clock.over:
+T = TypeVar("T", bound=Numbered)
+
+
+async def following(
+    read: Callable[[int], Awaitable[Sequence[T]]],
+    cursor: int,
+    gone: Listener,
+    written: Callable[[int, Sequence[T]], bytes],
+    *,
+    seconds: float | None,
+    heartbeat_s: float,
+    note: Callable[[int], None] = lambda _: None,
+) -> AsyncGenerator[bytes, None]:
+    """What was missed behind the number `cursor`, then what comes, and heartbeats meanwhile; ends after `seconds`, None
+    for never. `read`: the next behind a number, none where there are none. `written`: how they are sent. `note` is
+    called with the number reached, at the beginning and with every heartbeat."""
+    with beating(seconds, heartbeat_s, gone) as clock:
+        while not gone.ended:
+            if clock.beats():
+                yield HEARTBEAT
+                note(cursor)
+            try:
+                news = await read(cursor)
+            except TryLater:
+                if clock.over:
                     return
-                else:
-                    await gone.wait()
+                await gone.wait(_PAUSE_S)
+                continue
+            if news:
+                yield written(cursor, news)
+                cursor = news[-1].seq
+            elif clock.over:
+                return
+            else:
+                await gone.wait()
+
+
+def come_back() -> bytes:
+    """Where a stream ends the client comes back and says how far it was: thousands lose theirs at once."""
+    return retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
 
 
 class Clock:
@@ -112,8 +111,9 @@ def beating(seconds: float | None, heartbeat_s: float, gone: Listener) -> Iterat
         made.stop()
 
 
-def _encoded(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
-    """Broadcasts past their retention are sent as skipped: the state, which came first, covers them."""
+def written(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
+    """Broadcasts behind `cursor` as the viewer may hear them. Those past their retention are sent as skipped: the
+    state, which came first, covers them."""
     lost = news[0].seq - cursor - 1
     before = skipped(cursor + 1, cursor + lost) if lost > 0 else b""
     return before + frames(viewer, news)

@@ -107,9 +107,7 @@ class Discovery:
             return None
 
     async def _name(self) -> str:
-        generation = await self._serving.get(IndexKind.TEXT)
-        if generation is None:
-            raise TryLater("no text index serves yet: start indexer-text")
+        generation = await self._serving.needed(IndexKind.TEXT)
         if generation.lost_at:
             raise TryLater("the text index was lost and is being filled again")
         return generation.name

@@ -28,8 +28,8 @@ from openbrain.usecases.auth import Actor
 from openbrain.usecases.content.inbox import last_number, shown_messages
 from openbrain.usecases.remember import admitted
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import MEDIA
-from openbrain_api.broadcasts.inboxes import inbox_events
+from openbrain_api.broadcasts.frames import MEDIA, frame
+from openbrain_api.broadcasts.watching import come_back, following
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -103,12 +103,16 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
         rows = await api.store.messages.inbox(viewer, limits.LIST_LIMIT, behind)
         return await shown_messages(api.store.memories, viewer, rows, api.clock.now())
 
+    def written(_behind: int, news: Sequence[MessageAnswer]) -> bytes:
+        return b"".join(frame("message", item.model_dump_json().encode(), item.seq) for item in news)
+
     async def events() -> AsyncGenerator[bytes, None]:
         heartbeat_s = api.settings.server.tuning.heartbeat_s
-        parts = inbox_events(
-            read, last if after is None else after, gone, seconds=query.seconds, heartbeat_s=heartbeat_s
+        parts = following(
+            read, last if after is None else after, gone, written, seconds=query.seconds, heartbeat_s=heartbeat_s
         )
         with api.listening.listens(call.actor.key_id, gone), api.inboxes.listens(box, gone):
+            yield come_back()
             async with aclosing(parts):
                 async for part in parts:
                     yield part

@@ -173,11 +173,8 @@ class Recaller:
         self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
     ) -> dict[int, IndexHits]:
         by_meaning = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
-        return (
-            dict(zip(by_meaning, await self._indexes.search(list(by_meaning.values())), strict=True))
-            if by_meaning
-            else {}
-        )
+        found = await self._indexes.search(list(by_meaning.values())) if by_meaning else ()
+        return dict(zip(by_meaning, found, strict=True))
 
     async def _only_named(
         self, questions: Mapping[int, Question], names: Mapping[int, Sequence[Hit] | None]
@@ -192,10 +189,9 @@ class Recaller:
     async def _scores(self, question: Question, query: IndexQuery, hits: IndexHits) -> Scores:
         if question.match is Match.NAMES:
             return fuse(hits.text or (), None, 1.0)
-        weight = self._weight(question)
         if not hits.whole:
             return await self._by_words(query.text, query.condition, query.limit)
-        return fuse(hits.text, hits.vectors, weight)
+        return fuse(hits.text, hits.vectors, self._weight(question))
 
     async def _similarities(
         self,
@@ -301,8 +297,7 @@ class Recaller:
         return on and question.match is Match.MEANING
 
     def _names(self, question: Question) -> tuple[str, ...]:
-        weight = self._weight(question)
-        return tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
+        return tuple(name for name in BOTH if self._weight(question) != (0 if name == "text" else 1))
 
     def _explained(
         self, best: Sequence[RankedMemory], judged: _Judged, question: Question, now: int, top: float

@@ -1,10 +1,16 @@
 """Two lists of scores as one: min-max normalised, then weighed. Pure."""
 
+import heapq
 from collections.abc import Mapping, Sequence
 
 from openbrain.ports.index import Hit
 
 Scores = Mapping[str, float]
+
+
+def best_of(scores: Scores, most: int) -> Sequence[str]:
+    """Ids of the best, in one order always."""
+    return heapq.nlargest(most, scores, key=lambda memory_id: (scores[memory_id], memory_id))
 
 
 def normalise(hits: Sequence[Hit]) -> Scores:

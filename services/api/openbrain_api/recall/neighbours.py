@@ -3,13 +3,12 @@
 The weights were measured on conversations, see docs/decisions/recall-neighbours.md.
 """
 
-import heapq
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.store.memories import Memories, Turn
-from openbrain_api.recall.fuse import Scores
+from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}
 """Of the score of the turn at that distance: what was said before explains more than what follows."""
@@ -24,7 +23,7 @@ async def neighbour_scores(
 ) -> Mapping[int, Scores]:
     """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
     how many memories it wants, and its condition; questions of one condition share a read."""
-    owners = {number: _owners(scores, wanted) for number, (scores, wanted, _) in questions.items()}
+    owners = {number: best_of(scores, max(OWNERS, 2 * wanted)) for number, (scores, wanted, _) in questions.items()}
     by_owner = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
     turns = await turns_of(by_owner, memories, tuple(WEIGHTS))
     return {number: added(scores, near(owners[number], turns[number])) for number, (scores, _, _) in questions.items()}
@@ -40,10 +39,6 @@ async def turns_of(
         by_condition[condition] |= dict.fromkeys(ids)
     turns = {condition: await memories.turns(list(ids), condition, around) for condition, ids in by_condition.items()}
     return {number: turns[condition] for number, (_, condition) in questions.items()}
-
-
-def _owners(scores: Scores, wanted: int) -> Sequence[str]:
-    return heapq.nlargest(max(OWNERS, 2 * wanted), scores, key=lambda memory_id: (scores[memory_id], memory_id))
 
 
 def near(owners: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Turn]:

@@ -16,7 +16,7 @@ LISTED_BOOST = 1.5
 
 
 class Match(StrEnum):
-    """A memory as an answer, with its reasons."""
+    """What a memory is found by."""
 
     MEANING = "meaning"
     NAMES = "names"
@@ -43,7 +43,6 @@ class Question:
     """Whether the answer tells how each score came about."""
     text_weight: float | None = None
     """Of keywords in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
-
     late_weight: float | None = None
     """Of late interaction beside the fusion, 0..1; None takes the setting, 0 leaves it out."""
     precision: Precision | None = None
@@ -52,19 +51,14 @@ class Question:
     """Stands for the floors of `precision`."""
     neighbours: bool | None = None
     """Whether turns beside a turn count; None takes the setting."""
-
     fold: bool | None = None
     """Whether near-equal memories are folded into the first of them; None takes the setting."""
-
     spread: bool | None = None
     """Whether hits of few sessions make room for others; None takes the setting."""
-
     time_words: bool = True
     """Whether times that it names lift what happened then."""
-
     asked_at: int | None = None
     """Reference time of relative time words, microseconds; None: the clock."""
-
     as_of: int | None = None
     """Asked of that time, microseconds; None of now."""
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import orjson
@@ -25,9 +26,9 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Present, Subscriber
 from openbrain.ports.streams import StreamedBroadcast
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded
+from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded, frame
 from openbrain_api.broadcasts.hub import SIGNALS
-from openbrain_api.broadcasts.watching import Watch, watched
+from openbrain_api.broadcasts.watching import come_back, following, written
 from openbrain_api.http.parsing import last_heard
 from openbrain_api.http.response import Response, respond, respond_page, to_json
 from openbrain_api.http.route import Call, Nothing, Route
@@ -46,27 +47,32 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
 @Route("GET", "/v1/amygdala/stream", permission=Permission.BRAIN_READ, media=MEDIA)
 async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     """Server-sent events: the state, what was missed, then what comes."""
-    query, api = call.query, call.api
+    query, api, viewer = call.query, call.api, call.actor.viewer()
     gone = Listener()
     api.hub.admit(gone)
     # Before the answer begins: a database that is down is a 503.
-    present = await api.hub.present(call.actor.viewer())
-    watch = Watch(
-        hub=api.hub,
-        viewer=call.actor.viewer(),
-        state=to_json(state_of(present, query.org or "", query.project or "")),
-        seq=present.seq,
-        after=last_heard(call.headers, call.query.after),
-        seconds=query.seconds,
-        heartbeat_s=api.settings.server.tuning.heartbeat_s,
-        note=lambda cursor: _note(call, query, cursor, Via.SSE),
-    )
+    present = await api.hub.present(viewer)
+    after = last_heard(call.headers, query.after)
+    begins = after is None or after > present.seq
+    cursor = present.seq if after is None or begins else after
+    now = to_json(state_of(present, query.org or "", query.project or ""))
 
     async def events() -> AsyncGenerator[bytes, None]:
         with api.listening.listens(call.actor.key_id, gone):
-            async with aclosing(watched(watch, gone)) as parts:
-                async for part in parts:
-                    yield part
+            yield come_back() + frame("state", now, cursor if begins else None)
+            async with api.hub.listener(viewer.workspace_id, gone) as channel:
+                parts = following(
+                    channel.after,
+                    cursor,
+                    gone,
+                    partial(written, viewer),
+                    seconds=query.seconds,
+                    heartbeat_s=api.settings.server.tuning.heartbeat_s,
+                    note=lambda reached: _note(call, query, reached, Via.SSE),
+                )
+                async with aclosing(parts):
+                    async for part in parts:
+                        yield part
 
     return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), gone.end)
 

@@ -2,12 +2,11 @@
 of its question. What was measured: docs/decisions/recall-token-states.md.
 """
 
-import heapq
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from openbrain.ports.store.memories import Turn
-from openbrain_api.recall.fuse import Scores
+from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Final[Mapping[int, float]] = {-2: 0.5, -1: 0.7, 1: 0.5}
 """Of a word of the turn at that distance."""
@@ -19,8 +18,7 @@ CANDIDATES: Final = 80
 
 def looked_at(scores: Scores, wanted: int) -> Sequence[str]:
     """Ids of the candidates whose places in their sessions matter."""
-    most = max(CANDIDATES, 2 * wanted)
-    return heapq.nlargest(most, scores, key=lambda memory_id: (scores[memory_id], memory_id))
+    return best_of(scores, max(CANDIDATES, 2 * wanted))
 
 
 def context(ids: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Mapping[str, float]]:

@@ -66,16 +66,9 @@ def _within(
 ) -> Mapping[str, list[Memory]]:
     left = ANSWER_CHARS
     shown: dict[str, list[Memory]] = {}
-    for hit, ids in beside.items():
-        for memory_id in ids:
-            if memory_id not in rows:
-                continue
-            left -= min(len(rows[memory_id].content), TURN_CHARS)
-            if left < 0:
-                return _in_order(shown, turns)
-            shown.setdefault(hit, []).append(rows[memory_id])
-    return _in_order(shown, turns)
-
-
-def _in_order(shown: Mapping[str, list[Memory]], turns: Mapping[str, Turn]) -> Mapping[str, list[Memory]]:
+    for hit, row in ((hit, rows[memory_id]) for hit, ids in beside.items() for memory_id in ids if memory_id in rows):
+        left -= min(len(row.content), TURN_CHARS)
+        if left < 0:
+            break
+        shown.setdefault(hit, []).append(row)
     return {hit: sorted(rows, key=lambda row: (turns[row.id].number, row.id)) for hit, rows in shown.items()}

@@ -38,9 +38,7 @@ class ActiveModel:
 
     async def get(self) -> LoadedModel:
         """`TryLater` while there is none, or its model is away; `SetupError` where the model is not to be had."""
-        generation = await self._serving.get(IndexKind.VECTOR)
-        if generation is None:
-            raise TryLater("no vector index serves yet: start indexer-vector")
+        generation = await self._serving.needed(IndexKind.VECTOR)
         if self._now is None or self._now.generation.model == generation.model:
             self._now = LoadedModel(generation, await self._embedders.for_questions(generation))
             return self._now

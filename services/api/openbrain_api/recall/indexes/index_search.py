@@ -16,8 +16,7 @@ from openbrain.usecases.indexes.encoding import Encoder
 from openbrain_api.recall.comparing.late import TokenQuestion
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.breaker import Breaker
-from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
-from openbrain_api.recall.indexes.query_encodings import QueryEncodings
+from openbrain_api.recall.indexes.query_encodings import ErasureWatch, QueryEncodings
 from openbrain_api.recall.indexes.serving import Serving
 
 _log = structlog.get_logger(__name__)
@@ -114,7 +113,7 @@ class Indexes:
         """By question, the memories of which a name may stand in it; None where the text index did not answer."""
 
         async def search_named(wanted: Sequence[IndexQuery], _until: float) -> HitLists:
-            name = await self._serving_text()
+            name = (await self._serving.needed(IndexKind.TEXT)).name
             searches = (TextSearch(item.text, item.condition, limit) for item in wanted)
             answers = await asyncio.gather(*(self._text.named(name, search) for search in searches))
             return [[Hit(item, 1.0) for item in ids] for ids in answers]
@@ -147,15 +146,9 @@ class Indexes:
         return frozenset(name for name, generation in serving.items() if generation is not None and generation.lost_at)
 
     async def _search_text(self, queries: Sequence[IndexQuery], _until: float) -> HitLists:
-        name = await self._serving_text()
+        generation = await self._serving.needed(IndexKind.TEXT)
         searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
-        return await self._text.search_many(name, searches)
-
-    async def _serving_text(self) -> str:
-        generation = await self._serving.get(IndexKind.TEXT)
-        if generation is None:
-            raise TryLater("no text index serves yet: start indexer-text")
-        return generation.name
+        return await self._text.search_many(generation.name, searches)
 
     async def _search_vectors(
         self, tokens: dict[str, TokenQuestion], queries: Sequence[IndexQuery], until: float

@@ -1,11 +1,14 @@
-"""Vectors and token states of recent queries."""
+"""Vectors and token states of recent queries, and whether they are to be forgotten."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from openbrain.domain.caches import Lru
-from openbrain.domain.errors import NeverRetry
+from openbrain.domain.caches import Fresh, Lru
+from openbrain.domain.errors import NeverRetry, TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
 from openbrain.ports.models import QueryEncoding
+from openbrain.ports.store.writes import MemoryWrites
 from openbrain.usecases.indexes.encoding import Encoder
 
 Encodings = Mapping[str, QueryEncoding]
@@ -59,3 +62,22 @@ class QueryEncodings:
     def forget_all(self) -> None:
         """Something was erased: a question may have quoted it."""
         self._known.clear()
+
+
+class ErasureWatch:
+    """Whether something was erased, by whatever replica, read from the truth at most once a second."""
+
+    def __init__(self, writes: MemoryWrites, clock: Clock) -> None:
+        self._writes, self._clock = writes, clock
+        self._known = Fresh[str](clock.now, MICROSECONDS)
+
+    async def changed(self) -> bool:
+        """True once after each erasure that came after the first question; False where the truth can't be asked."""
+        if self._known.fresh:
+            return False
+        before, now = self._known.value, self._clock.now()
+        try:
+            last = self._known.set(await self._writes.last_erasure(), now)
+        except TryLater:
+            return False
+        return before is not None and before != last

@@ -10,12 +10,12 @@ from openbrain.usecases.indexes import index_loss
 
 
 class Serving:
-    """Remembers the answer for `fresh_s`."""
+    """Remembers each answer for a second."""
 
-    def __init__(self, generations: Generations, clock: Clock, *, fresh_s: float = 1.0) -> None:
+    def __init__(self, generations: Generations, clock: Clock) -> None:
         self._generations = generations
         self._clock = clock
-        self._known = {kind: Fresh[Generation](clock.now, fresh_s * MICROSECONDS) for kind in IndexKind}
+        self._known = {kind: Fresh[Generation](clock.now, MICROSECONDS) for kind in IndexKind}
 
     async def get(self, kind: IndexKind) -> Generation | None:
         """The serving generation, name and model together; None until its indexer has run once."""
@@ -24,6 +24,12 @@ class Serving:
             return generation
         generation = await self._generations.serving(kind)
         return None if generation is None else known.set(generation, now)
+
+    async def needed(self, kind: IndexKind) -> Generation:
+        """The serving generation; `TryLater` while there is none."""
+        if (generation := await self.get(kind)) is None:
+            raise TryLater(f"no {kind} index serves yet: start indexer-{kind}")
+        return generation
 
 
 async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: IndexKind) -> Checked:
