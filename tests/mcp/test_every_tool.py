@@ -246,7 +246,7 @@ async def test_prompts_say_what_to_do(brain: Brain) -> None:
         made = await client.get_prompt("recall_before_acting", {"task": "move the depot", "project": "shop"})
         over = await client.get_prompt("hand_over", {})
 
-    assert list(named) == [prompt.function.__name__ for prompt in prompts.PROMPTS]
+    assert list(named) == [function.__name__ for function in prompts.PROMPTS]
     assert "move the depot" in getattr(made.messages[0].content, "text", "")
     assert "project 'shop'" in getattr(made.messages[0].content, "text", "")
     assert "hand-over" in getattr(over.messages[0].content, "text", "")

@@ -1,7 +1,6 @@
 """Prompts: how to work with the memory, for a person to start or an agent to follow."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -47,16 +46,9 @@ def keep_decisions(plan: Plan, project: Project = "") -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSpec:
-    """One prompt: its name is the function's, its description the docstring."""
-
-    function: Callable[..., str]
-    title: str
-
-
-PROMPTS = (
-    PromptSpec(recall_before_acting, "Recall before acting"),
-    PromptSpec(hand_over, "Hand over"),
-    PromptSpec(keep_decisions, "Plan finished: keep its decisions"),
-)
+PROMPTS: Mapping[Callable[..., str], str] = {
+    recall_before_acting: "Recall before acting",
+    hand_over: "Hand over",
+    keep_decisions: "Plan finished: keep its decisions",
+}
+"""Their titles; the name of a prompt is the function's, its description the docstring."""

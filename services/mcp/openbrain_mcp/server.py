@@ -22,7 +22,7 @@ from openbrain_mcp import prompts, resources
 from openbrain_mcp.bad_arguments import sentence
 from openbrain_mcp.tools import TOOLS, answers
 from openbrain_mcp.tools.schemas import compact
-from openbrain_mcp.tools.spec import ToolSpec, known
+from openbrain_mcp.tools.spec import ToolSpec
 
 if TYPE_CHECKING:  # an agent has the list of tools before the client is imported
     from openbrain.client import OpenBrain
@@ -66,8 +66,8 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
     # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
     server.middleware[:] = [item for item in server.middleware if type(item).__name__ != "OpenTelemetryMiddleware"]
     resources.add(server, clients)
-    for prompt in prompts.PROMPTS:
-        server.add_prompt(Prompt.from_function(prompt.function, prompt.function.__name__, prompt.title))
+    for function, title in prompts.PROMPTS.items():
+        server.add_prompt(Prompt.from_function(function, function.__name__, title))
     return server
 
 
@@ -133,7 +133,7 @@ async def outcome(tool: ToolSpec, brain: "OpenBrain", arguments: Mapping[str, An
 
 @cache
 def _names(toolsets: frozenset[Toolset]) -> frozenset[str]:
-    return known(TOOLS, toolsets)
+    return frozenset(tool.name for tool in TOOLS if tool.toolset in toolsets)
 
 
 @cache

@@ -22,10 +22,7 @@ class Callers:
 
     async def of(self, request: Request) -> OpenBrain:
         """The client of whoever sent the request."""
-        return self.client(request.headers.get("authorization", ""))
-
-    def client(self, authorization: str) -> OpenBrain:
-        """The client of the header's bearer key."""
+        authorization = request.headers.get("authorization", "")
         client = self._clients.recent(authorization)
         if client is None:
             client = OpenBrain(

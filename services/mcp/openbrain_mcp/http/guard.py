@@ -1,7 +1,8 @@
 """Refusals before a tool is called: keys, origins, methods."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -12,7 +13,6 @@ from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unaut
 from openbrain.usecases.auth import Actor
 from openbrain_mcp.http.clients import Callers, bearer
 from openbrain_mcp.http.in_process import PEER
-from openbrain_mcp.http.origins import may_ask
 from openbrain_mcp.server import CHOSEN
 
 _ONCE = (b"authorization", b"origin")
@@ -21,7 +21,7 @@ _TOOLSETS = "openbrain-toolsets"
 _UNKNOWN = f"OpenBrain-Toolsets names a toolset that there is not: name {choice()}"
 _TWICE = "send the headers Authorization and Origin once each"
 _FOREIGN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
-
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Admit = Callable[[str, tuple[str, int] | None], Awaitable[Actor]]
 """The API's own look at a key, and at its limits: of an authorization header and who sent it."""
@@ -40,9 +40,9 @@ class Guard:
         if (refusal := self._refusal(scope)) is not None:
             await refusal(scope, receive, send)
             return
-        authorization = Request(scope).headers.get("authorization", "")
+        headers = Request(scope).headers
+        authorization, named = headers.get("authorization", ""), headers.get(_TOOLSETS, "")
         PEER.set(scope.get("client"))
-        named = Request(scope).headers.get(_TOOLSETS, "")
         try:
             toolsets = chosen(named)
         except ValueError:
@@ -62,11 +62,28 @@ class Guard:
         names = [name for name, _ in scope["headers"]]
         if any(names.count(name) > 1 for name in _ONCE):
             return _answer(400, "duplicate_header", _TWICE)
-        if not may_ask(Request(scope).headers.get("origin"), self._origins):
+        if not _may_ask(Request(scope).headers.get("origin"), self._origins):
             return _answer(403, "forbidden", _FOREIGN)
         if scope["method"] != "POST":  # a GET would be a stream on which nothing ever comes
             return _answer(405, "method_not_allowed", _NO_STREAM, {"allow": "POST"})
         return None
+
+
+def _may_ask(origin: str | None, allowed: Collection[str]) -> bool:
+    """Programs send none. Pages of this machine may, and those that the settings name; one that reaches this host by
+    DNS rebinding has another origin."""
+    if origin is None:
+        return True
+    given = origin.strip().lower()
+    if given in {item.strip().lower().rstrip("/") for item in allowed}:
+        return True
+    try:
+        parts = urlsplit(given)
+        of_here = parts.hostname in _THIS_MACHINE and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    bare = not (parts.path or parts.query or parts.fragment or parts.username is not None)
+    return of_here and bare and parts.scheme in {"http", "https"}
 
 
 def _kept_by_nobody(send: Send) -> Send:

@@ -56,7 +56,7 @@ class Bridge:
         answer = self._prepared.answer(line)
         if answer is None or opening:  # the server has to know who speaks, and how
             self._lines.put_nowait(line)
-        if answer is None and not _says_ready(line):
+        if answer is None and '"notifications/initialized"' not in line:
             self._asked()
         if answer is not None:
             task = asyncio.create_task(self._output.write(answer + "\n"))
@@ -64,10 +64,6 @@ class Bridge:
             task.add_done_callback(self._tasks.discard)
             if f'"{TOOLS}"' in line:
                 task.add_done_callback(lambda _: self._asked())
-
-
-def _says_ready(line: str) -> bool:
-    return '"notifications/initialized"' in line
 
 
 def _read(wire: int, loop: asyncio.AbstractEventLoop, take: Callable[[str | None], None]) -> None:

@@ -1,6 +1,6 @@
 """Arguments of the tools, in every form that clients of either generation send."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
@@ -19,9 +19,14 @@ def _said(advice: str) -> Callable[[str], str]:
     return checked
 
 
-def _texts(about: str, **more: Any) -> WithJsonSchema:
+def _texts(about: str) -> WithJsonSchema:
     """The listed type: one text or several."""
-    return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about, **more})
+    return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about})
+
+
+def _one_of(values: Iterable[str], **more: str) -> WithJsonSchema:
+    """The listed type: one of these words."""
+    return WithJsonSchema({"type": "string", "enum": [str(value) for value in values], **more})
 
 
 TITLE_CHARS = limits.KEYWORD_CHARS
@@ -32,7 +37,7 @@ Content = Annotated[
     Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone."),
     AfterValidator(_said("say what was learned, so that it stands alone")),
 ]
-Kind = Annotated[MemoryType, WithJsonSchema({"type": "string", "enum": [str(item) for item in MemoryType]})]
+Kind = Annotated[MemoryType, _one_of(MemoryType)]
 Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Words to find it by.")]
 MemoryTitle = Annotated[str | None, Field(max_length=limits.TITLE_CHARS, description="What it is called.")]
 Aliases = Annotated[list[str] | None, Field(max_length=limits.ALIASES, description="Other names of it.")]
@@ -53,15 +58,8 @@ Supersedes = Annotated[str | None, Field(description="Id of the memory that this
 Hours = Annotated[int | None, Field(ge=1, description="Hours until it is forgotten.")]
 Agent = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Speak for this agent, if allowed.")]
 Workspace = Annotated[str | int | None, Field(description="Passed over: the key decides.")]
-_SCOPES = [str(item) for item in Scope]
-ScopeName = Annotated[
-    Scope | None,
-    WithJsonSchema({"type": "string", "enum": _SCOPES, "description": "agent: yours alone; shared: all projects."}),
-]
-Scopes = Annotated[
-    Scope | list[Scope] | None,
-    _texts("Only of agent, project, shared or session."),
-]
+ScopeName = Annotated[Scope | None, _one_of(Scope, description="agent: yours alone; shared: all projects.")]
+Scopes = Annotated[Scope | list[Scope] | None, _texts("Only of agent, project, shared or session.")]
 Session = Annotated[str | None, Field(max_length=limits.SESSION_CHARS, description="The session you are in.")]
 Source = Annotated[str | None, Field(max_length=limits.SOURCE_CHARS, description="Where it comes from.")]
 Query = Annotated[
@@ -72,10 +70,7 @@ Query = Annotated[
 Match = Annotated[
     Literal["meaning", "names"] | None, Field(description="names: only what is called something in the question.")
 ]
-Precision = Annotated[
-    Literal["exact", "balanced", "recall"] | None,
-    WithJsonSchema({"type": "string", "enum": ["exact", "balanced", "recall"]}),
-]
+Precision = Annotated[Literal["exact", "balanced", "recall"] | None, _one_of(("exact", "balanced", "recall"))]
 Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
 AsOf = Annotated[str | None, Field(description="As it was at that time: 2026-03-01T12:00:00Z.")]
 Linked = Annotated[bool | None, Field(description="Links instead.")]
@@ -132,11 +127,8 @@ MetadataFilter = Annotated[
 
 SignalId = Annotated[str, Field(description="The alarm's id.")]
 SignalStates = Annotated[SignalState | list[SignalState] | None, _texts("Only in these states.")]
-_SEVERITIES = [str(item) for item in Severity]
-SignalSeverity = Annotated[Severity, WithJsonSchema({"type": "string", "enum": _SEVERITIES})]
-MinSeverity = Annotated[
-    Severity | None, WithJsonSchema({"type": "string", "enum": _SEVERITIES, "description": "That one or worse."})
-]
+SignalSeverity = Annotated[Severity, _one_of(Severity)]
+MinSeverity = Annotated[Severity | None, _one_of(Severity, description="That one or worse.")]
 SignalSource = Annotated[str, Field(max_length=limits.SOURCE_CHARS, description="The service, host or check.")]
 SignalTitle = Annotated[
     str,
@@ -155,7 +147,7 @@ Message = Annotated[
 ]
 ChannelSeverity = Annotated[
     Literal["info", "warning", "alert", "critical", "nuclear"] | None,
-    WithJsonSchema({"type": "string", "enum": ["info", "warning", "alert", "critical", "nuclear"]}),
+    _one_of(("info", "warning", "alert", "critical", "nuclear")),
 ]
 
 Heat = Annotated[int | None, Field(ge=0, le=10, description="From 0 to 10; 2 where left out, 0 for all.")]

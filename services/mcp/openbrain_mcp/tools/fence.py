@@ -35,13 +35,7 @@ FOLDED = 5
 """Ids of near-equal memories that are told; how many there are is told of all."""
 
 
-def memory_block(
-    memory: "MemoryAnswer",
-    more: Sequence[str] = (),
-    content: str | None = None,
-    folded: Sequence[str] = (),
-    link: str = "",
-) -> Block:
+def memory_block(memory: "MemoryAnswer", more: Sequence[str] = (), folded: Sequence[str] = (), link: str = "") -> Block:
     """A memory under its provenance, `more` of its fields, and those that say the same."""
     names = (*_LABELS, *more)
     fields = memory.model_dump(mode="json", include={*names})
@@ -50,7 +44,7 @@ def memory_block(
         labels["link"] = link
     if folded:
         labels["near_equal"] = f"{len(folded)}: {', '.join(folded[:FOLDED])}{', …' if len(folded) > FOLDED else ''}"
-    return Block({**labels, "tags": ", ".join(memory.tags)}, memory.content if content is None else content)
+    return Block({**labels, "tags": ", ".join(memory.tags)}, memory.content)
 
 
 def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHARACTERS, mark: str = "") -> str:

@@ -1,6 +1,6 @@
 """The description of a tool."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from mcp_types import CallToolResult, ToolAnnotations
@@ -36,8 +36,3 @@ class ToolSpec:
     def description(self) -> str:
         """On one line: indentation costs tokens."""
         return " ".join((self.function.__doc__ or "").split())
-
-
-def known(tools: Iterable[ToolSpec], toolsets: Collection[Toolset]) -> frozenset[str]:
-    """Names of the tools in these toolsets."""
-    return frozenset(tool.name for tool in tools if tool.toolset in toolsets)
