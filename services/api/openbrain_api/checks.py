@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from openbrain.domain.caches import Fresh
@@ -53,12 +54,7 @@ class Checks:
             answer = await check()
             ms = round((time.perf_counter() - begun) * 1000, 1)
             checked = answer if isinstance(answer, Checked) else Checked(*answer)
-            self._examined[part] = {
-                "product": checked.product,
-                "version": checked.version,
-                "problems": list(checked.problems),
-                "ms": ms,
-            }
+            self._examined[part] = {**asdict(checked), "ms": ms}
 
         return ask
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 import structlog
@@ -118,10 +119,10 @@ class Discovery:
         contents = [hit.memory.content[:chars] for hit, chars in zip(page.shown, looked_at, strict=True)]
         marked = await self._text.marks(request.query, contents)
         shown = [
-            Shown(hit.memory, hit.score, fragments(hit.memory.content, spans))
+            replace(hit, fragments=fragments(hit.memory.content, spans))
             for hit, spans in zip(page.shown, marked, strict=True)
         ]
-        return Page(shown=shown, total=page.total, facets=page.facets, next=page.next, degraded=page.degraded)
+        return replace(page, shown=shown)
 
 
 def _page(request: Search, kept: _Kept, first: Found) -> Page:

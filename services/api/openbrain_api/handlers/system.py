@@ -62,14 +62,12 @@ async def ready(call: Call[Nothing, Nothing]) -> Response:
     if own:
         failing[OWN] = own
     dependencies = await call.api.checks.dependencies()
-    writes = await call.api.pressure.refusal()
-    paused = call.api.checks.paused()
     content = {
         "ready": not failing,
         "failing": failing,
-        "paused": paused,
+        "paused": call.api.checks.paused(),
         "dependencies": dependencies,
-        "writes": writes,
+        "writes": await call.api.pressure.refusal(),
     }
     return plain(content, status=503 if failing else 200)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
 from openbrain.ports.store.vault import VaultWrite
 from openbrain.usecases.remember import HOUR
@@ -48,6 +49,16 @@ def vault_of(call: Call[Any, Any]) -> Folder:
     if call.actor.orgs is not None:
         raise Forbidden("a vault belongs to its whole workspace, and this key is limited to its orgs")
     return Folder(root, max_bytes=vaults.tuning.file_kb * 1024)
+
+
+def readable_vault(call: Call[Any, Any], org: str | None) -> Folder | None:
+    """The vault, where the key may read it and nothing is narrowed to an org: a vault has none."""
+    if Permission.VAULT_READ not in call.actor.permissions or org:
+        return None
+    try:
+        return vault_of(call)
+    except (NotFound, Forbidden):
+        return None
 
 
 def key_of(call: Call[Any, Any], content_hash: str) -> str:

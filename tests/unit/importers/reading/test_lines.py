@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_api.memories.transfer.lines import lines
+from openbrain_api.memories.transfer.importing import lines
 
 LIMIT = 6
 

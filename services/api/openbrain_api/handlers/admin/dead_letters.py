@@ -1,5 +1,6 @@
 """Dead letters, for operators. What an entry holds is shown where it is asked for, and logged nowhere."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -82,16 +83,7 @@ async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Response:
     plan = {"dry_run": body.dry_run, "count": count, "sample": sample}
     if body.dry_run or not count:
         return planned(plan)
-    parameters = {
-        "letters": letters,
-        "stream": wanted.stream,
-        "group": wanted.group,
-        "error": wanted.error,
-        "since": wanted.since,
-        "until": wanted.until,
-        "rate": body.rate,
-        **more,
-    }
+    parameters = {"letters": letters, **asdict(wanted), "rate": body.rate, **more}
     return await accepted(call, plan, await start_operation(call, kind, parameters, count))
 
 

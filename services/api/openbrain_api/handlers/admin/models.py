@@ -21,7 +21,6 @@ async def in_use(call: Call[Nothing, Nothing]) -> Response:
     operators_only(call, "the model is shared by all workspaces: this needs")
     written = await call.api.store.generations.written(IndexKind.VECTOR)
     serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None
-    problem: str | None = None
     try:
         problem = "; ".join((await call.api.embedders.check(serving)).problems) or None
     except OpenBrainError as error:

@@ -15,7 +15,6 @@ from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http import parsing
-from openbrain_api.http.parsing import next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -32,9 +31,9 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
         query.limit,
         kinds=query.kind,
         statuses=query.status,
-        before=position(query.cursor),
+        before=parsing.position(query.cursor),
     )
-    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     shown = tuple(shown_operation(row) for row in rows)
     return respond_page(OperationList(operations=shown, count=len(shown), next_cursor=following))
 

@@ -3,21 +3,20 @@
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from openbrain.contract.brain.brief import DAYS_DEFAULT, Brief, BriefItem, BriefQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, visible
-from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import DAY, Memory, MemoryType
 from openbrain.domain.signals.values import Halt, Signal
 from openbrain.domain.times import from_datetime, to_datetime
-from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.context.gathering import open_incidents
 from openbrain_api.vaults.arcs import Seen, seen
-from openbrain_api.vaults.writes import vault_of
+from openbrain_api.vaults.writes import readable_vault
 
 TITLE_CHARS = 200
 _LISTS = ("decided", "stuck", "changed")
@@ -37,7 +36,7 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     decided = await _memories(call, Criteria(types=(MemoryType.DECISION,), since=since), wanted, now)
     others = Criteria(types=tuple(kind for kind in MemoryType if kind is not MemoryType.DECISION))
     recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
-    folder = _vault(call)
+    folder = readable_vault(call, query.org)
     # What stands still has not changed of late, however short the time is that is asked for.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
     arcs = [] if folder is None else await asyncio.to_thread(seen, folder, still_since, query.project or "")
@@ -66,13 +65,7 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
 
 async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: int, now: int) -> Sequence[Memory]:
     query = call.query
-    criteria = Criteria(
-        org=query.org or "",
-        project=query.project or "",
-        only_project=True,
-        types=narrowed.types,
-        since=narrowed.since,
-    )
+    criteria = replace(narrowed, org=query.org or "", project=query.project or "", only_project=True)
     viewer = await call.viewer(query.session_id)
     return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
@@ -86,16 +79,6 @@ async def _incidents(call: Call[Nothing, BriefQuery], limit: int) -> Items:
         *((row.raised_at, _halt(row)) for row in halts),
         *((row.last_raised_at, _signal(row)) for row in signals),
     ]
-
-
-def _vault(call: Call[Nothing, BriefQuery]) -> Folder | None:
-    """The vault, as for `/vault/*`: not for keys of some orgs, because a vault has none."""
-    if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
-        return None
-    try:
-        return vault_of(call)
-    except (NotFound, Forbidden):
-        return None
 
 
 def _memory(row: Memory, at: int) -> BriefItem:

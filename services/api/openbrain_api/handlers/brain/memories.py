@@ -234,24 +234,9 @@ def _batch_item(outcome: Outcome, rows: Mapping[str, Memory], now: int) -> Json:
 
 
 def _change(body: PatchBody) -> Change:
-    return Change(
-        content=body.content,
-        title=body.title,
-        aliases=body.aliases,
-        tags=body.tags,
-        metadata=body.metadata,
-        type=body.type,
-        confidence=body.confidence,
-        source=body.source,
-        org=body.org,
-        project=body.project,
-        memory_scope=body.memory_scope,
-        agent_id=body.agent_id,
-        expires_in=body.expires_in,
-        expires_at=None if body.expires_at is None else from_datetime(body.expires_at),
-        lasts=body.expires_at is None and "expires_at" in body.model_fields_set,
-        confirm=body.confirm,
-    )
+    at = body.expires_at
+    given = {**dict(body), "expires_at": None if at is None else from_datetime(at)}
+    return Change(**given, lasts=at is None and "expires_at" in body.model_fields_set)
 
 
 async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mapping[str, str]]:

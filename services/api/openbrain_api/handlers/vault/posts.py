@@ -114,8 +114,8 @@ async def write_inbox(call: Call[InboxBody, Nothing]) -> Response:
     name = (body.filename or title).removesuffix(".md")
 
     def draft(path: str, at: int) -> Draft:
-        may = _may_resolve(call)
-        page = inbox.page(title, body.tags, text, at, call.actor.label, may_resolve=may).encode()
+        may_resolve = Permission.SIGNAL_ACK in call.actor.permissions
+        page = inbox.page(title, body.tags, text, at, call.actor.label, may_resolve=may_resolve).encode()
         return Draft((_put(folder, path, page),), {"written_bytes": len(page)})
 
     request = WriteRequest(key_of(call, digest), digest, lambda at: inbox.path_of(name, at, digest), draft)
@@ -219,10 +219,6 @@ def _put(folder: Folder, path: str, data: bytes) -> Change:
 
 def _may_raise(call: Call[Any, Any]) -> bool:
     return Permission.SIGNAL_RAISE in call.actor.permissions
-
-
-def _may_resolve(call: Call[Any, Any]) -> bool:
-    return Permission.SIGNAL_ACK in call.actor.permissions
 
 
 async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:

@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from openbrain.contract.brain.context import ContextItem, ContextQuery, Section
-from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import AllOf, Condition, Criteria, OneOf, Viewer, matches, visible
-from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
 from openbrain.domain.text.instructions import text_labels
@@ -19,7 +17,7 @@ from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.bodies import clipped
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.vaults.feed import read_feed
-from openbrain_api.vaults.writes import vault_of
+from openbrain_api.vaults.writes import readable_vault
 
 CHARS = 1200
 """Of one item; more is behind its id."""
@@ -163,13 +161,8 @@ class _Memories:
 
 async def _vault(call: Call[Nothing, ContextQuery]) -> Sequence[ContextItem]:
     """Inject blocks, hot arcs and intent; nothing of the kind for keys that may not read a vault."""
-    if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
-        return ()
-    try:
-        folder = vault_of(call)
-    except (NotFound, Forbidden):
-        return ()
-    return await asyncio.to_thread(_pages, folder)
+    folder = readable_vault(call, call.query.org)
+    return () if folder is None else await asyncio.to_thread(_pages, folder)
 
 
 def _pages(folder: Folder) -> Sequence[ContextItem]:

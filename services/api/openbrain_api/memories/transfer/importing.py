@@ -14,17 +14,22 @@ from openbrain.usecases.transfer.lines import (
     Header,
     HistoryEntryLine,
     LineageLine,
-    Mark,
     MemoryLine,
     parse_line,
 )
 from openbrain_api.http.response import problem_fields
 from openbrain_api.memories.committing import BULK_ROWS
 from openbrain_api.memories.transfer.landing import Importer, Numbered
-from openbrain_api.memories.transfer.lines import lines
 
 REFUSALS = 1000
 CHUNK_BYTES = 2 * limits.LINE_BYTES
+_COUNTED: Mapping[type[AnyLine], str] = {
+    MemoryLine: "memories",
+    HistoryEntryLine: "history",
+    LineageLine: "lineage",
+    BesideLine: "beside",
+}
+"""What the footer counts lines of a kind as."""
 
 
 class Import:
@@ -33,7 +38,7 @@ class Import:
     def __init__(self, header: Header, lander: Importer) -> None:
         self._header = header
         self._lander = lander
-        self._counts = {"memories": 0, "history": 0, "lineage": 0, "beside": 0}
+        self._counts = dict.fromkeys(_COUNTED.values(), 0)
         self._refusals: list[dict[str, object]] = []
         self._refused = 0
         self._lines = 1
@@ -98,17 +103,8 @@ class Import:
         except Invalid as error:
             self._refuse(self._lines, error)
             return None
-        match line:
-            case MemoryLine():
-                self._counts["memories"] += 1
-            case HistoryEntryLine():
-                self._counts["history"] += 1
-            case LineageLine():
-                self._counts["lineage"] += 1
-            case BesideLine():
-                self._counts["beside"] += 1
-            case Header() | Mark() | Footer():
-                pass
+        if (counted := _COUNTED.get(type(line))) is not None:
+            self._counts[counted] += 1
         return line
 
     async def _land(self, chunk: list[Numbered]) -> None:
@@ -122,14 +118,13 @@ class Import:
 
     def _end(self, footer: Footer, digest: str) -> None:
         counts = footer.model_dump(include=set(self._counts))
+        self._incomplete = None
         if self._header.part:
-            self._incomplete = None
-        elif counts != self._counts:
+            return
+        if counts != self._counts:
             self._incomplete = "the footer counts other lines than the file holds: something is missing, send it whole"
         elif footer.digest != f"sha256:{digest}":
             self._incomplete = "the footer's digest is of another file: it was changed on its way"
-        else:
-            self._incomplete = None
 
 
 async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[bytes | None], "hashlib._Hash"]:
@@ -143,3 +138,25 @@ async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[byt
     except Invalid as error:
         raise Invalid("line 1", str(error)) from None
     return header, following, hashlib.sha256(raw + b"\n")
+
+
+async def lines(parts: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes | None, None]:
+    """Each line without its end; None for one of more than `limit` bytes, which is not kept. The last needs no end."""
+    pending: list[bytes] = []
+    size = 0
+    async for part in parts:
+        first, *others = part.split(b"\n")
+        for piece in others:
+            yield _line(pending, first, size + len(first), limit)
+            pending, size, first = [], 0, piece
+        size += len(first)
+        if size <= limit:
+            pending.append(first)
+        else:
+            pending = []
+    if size:
+        yield _line(pending, b"", size, limit)
+
+
+def _line(pending: list[bytes], last: bytes, size: int, limit: int) -> bytes | None:
+    return None if size > limit else b"".join([*pending, last])

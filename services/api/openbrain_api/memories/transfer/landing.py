@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import orjson
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.access.visibility import Criteria, matches, visible
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
@@ -20,6 +19,7 @@ from openbrain.usecases.content.admission import admitted_fields, look_at
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain.usecases.transfer.lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.api import Api
+from openbrain_api.memories.chains import may_see
 from openbrain_api.memories.transfer.given_vectors import Given, GivenVectors
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
@@ -96,7 +96,8 @@ class VerbatimImport(_Counting):
             return [*refused, *((number, full) for number, _ in items)]
         for (number, item), status in zip(items, landed, strict=True):
             if status is Landed.MISSING_PARENT and not self.dry_run:
-                refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
+                named = "child_id" if isinstance(item, Link) else "memory_id"
+                refused.append((number, Invalid(named, "names a memory that is not in this file before it")))
             self._count(item, status)
         created = [
             (number, item.memory)
@@ -180,10 +181,6 @@ def _with_lines(chunk: Sequence[Numbered], created: Sequence[tuple[int, Memory]]
     return [(lines[number], memory) for number, memory in created]
 
 
-def _home(item: Item) -> str:
-    return "child_id" if isinstance(item, Link) else "memory_id"
-
-
 @dataclass(kw_only=True)
 class SubmissionImport(_Counting):
     """Living memories remembered as any other: new ids, times of now but for when it happened, no chains or history."""
@@ -239,7 +236,7 @@ class SubmissionImport(_Counting):
         return [
             (number, write)
             for number, given, write in writes
-            if not any(_seen(write, rows.get(memory_id)) for memory_id in (given, write.memory.id))
+            if not any(item in rows and may_see(write.viewer, rows[item]) for item in (given, write.memory.id))
         ]
 
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> Sequence[tuple[int, Write]]:
@@ -271,10 +268,6 @@ class SubmissionImport(_Counting):
 
     async def done(self) -> None:
         """Do nothing: each chunk is complete."""
-
-
-def _seen(write: Write, row: Memory | None) -> bool:
-    return row is not None and matches(visible(write.viewer, Criteria(), now=0), row)
 
 
 async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Importer:
