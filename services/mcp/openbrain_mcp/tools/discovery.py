@@ -1,10 +1,11 @@
 """Tools that look for words, and tell what there is."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mcp_types import CallToolResult
 
-from openbrain_mcp.tools import answers, arguments
+from openbrain_mcp.tools import answers, arguments, fence
 from openbrain_mcp.tools.spec import READS, ToolSpec
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ async def brain_search(
     """Find memories by the words they hold: names, error codes, paths. For a question use brain_recall."""
     narrowed = arguments.filters(None, org=org, project=project, type=type, agent_id=agent_id)
     narrowed |= arguments.given(tags=tags, include_scopes=include_scopes, session_id=session_id)
-    return answers.searched(await brain.search(q, fuzzy=fuzzy or False, limit=limit, cursor=cursor, **narrowed))
+    page = await brain.search(q, fuzzy=fuzzy or False, limit=limit, cursor=cursor, **narrowed)
+    silent = "The text index did not answer: only the newest were looked at." if page.degraded else ""
+    return answers.text(silent, answers.more(page.next_cursor), answers.listed(page.hits))
 
 
 async def brain_tags(
@@ -38,12 +41,24 @@ async def brain_tags(
     limit: arguments.Count = None,
 ) -> CallToolResult:
     """Count the tags in use, most used first: what a project is about."""
-    return answers.tags(await brain.tags(limit=limit, **arguments.filters(None, org=org, project=project)))
+    counts = await brain.tags(limit=limit, **arguments.filters(None, org=org, project=project))
+    return _counted(((tag.name, tag.count) for tag in counts.tags), "tags")
 
 
 async def brain_scopes(brain: "OpenBrain", org: arguments.Org = None, limit: arguments.Count = None) -> CallToolResult:
     """Count memories by org and project: which names to filter by."""
-    return answers.scopes(await brain.scopes(limit=limit, **arguments.filters(None, org=org)))
+    counts = await brain.scopes(limit=limit, **arguments.filters(None, org=org))
+    lines = (
+        (f"{of.org or '(no org)'} / {project.name or '(no project)'}", project.count)
+        for of in counts.scopes
+        for project in of.projects
+    )
+    return _counted(lines, "scopes")
+
+
+def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> CallToolResult:
+    lines = "\n".join(f"{count} {name if name is not None else '(none)'}" for name, count in counts)
+    return answers.text(fence.fenced([fence.Block({}, lines, kind)] if lines else []))
 
 
 TOOLS = (

@@ -1,15 +1,24 @@
 """Turns of conversations, by the names that clients of the other contract call."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from mcp_types import CallToolResult
 
 from openbrain.domain.access.toolsets import Toolset
-from openbrain_mcp.tools import answers, arguments
+from openbrain_mcp.tools import answers, arguments, fence
 from openbrain_mcp.tools.spec import READS, REPEATS, ToolSpec
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
+    from openbrain.contract.thoughts import ThoughtAnswer
+
+
+class Captured(answers.Done):
+    """Of capture."""
+
+    id: str | None = None
+    duplicate: bool | None = None
 
 
 async def capture(
@@ -17,9 +26,11 @@ async def capture(
     content: arguments.Thought,
     source: arguments.Source = None,
     metadata: arguments.Metadata = None,
-) -> Annotated[CallToolResult, answers.Captured]:
+) -> Annotated[CallToolResult, Captured]:
     """Keep one turn of a conversation for yourself, letter by letter. What others should know is brain_remember."""
-    return answers.captured(await brain.capture(content, source=source or "mcp", metadata=metadata or {}))
+    thought = await brain.capture(content, source=source or "mcp", metadata=metadata or {})
+    summary = f"{'It was there already' if thought.duplicate else 'Stored'}: {thought.id}"
+    return answers.both(summary, Captured(id=thought.id, duplicate=thought.duplicate))
 
 
 async def search(
@@ -31,7 +42,7 @@ async def search(
 ) -> CallToolResult:
     """Find your kept turns that are nearest to a question."""
     filters = arguments.given(source=source, metadata=metadata)
-    return answers.thoughts(await brain.search_thoughts(query, limit=limit, **filters))
+    return _shown(await brain.search_thoughts(query, limit=limit, **filters))
 
 
 async def recent(
@@ -42,12 +53,33 @@ async def recent(
 ) -> CallToolResult:
     """Read your newest kept turns, newest first."""
     filters = arguments.given(source=source, metadata=metadata)
-    return answers.thoughts(await brain.recent_thoughts(limit=limit, **filters))
+    return _shown(await brain.recent_thoughts(limit=limit, **filters))
 
 
 async def stats(brain: "OpenBrain") -> CallToolResult:
     """Count the turns that you kept: all, those found by meaning, and those of each source."""
-    return answers.thought_stats(await brain.thought_stats())
+    counts = await brain.thought_stats()
+    head = f"{counts.total} turns, {counts.embedded} of them found by meaning."
+    # Sources are what agents wrote: they stand in a fence.
+    lines = "\n".join(f"{source}: {count}" for source, count in counts.by_source.items())
+    return answers.text(head, fence.fenced([fence.Block({}, lines, "sources")]) if lines else "")
+
+
+def _shown(hits: "Iterable[ThoughtAnswer]") -> CallToolResult:
+    """Each with its provenance."""
+    blocks = [fence.Block(_labels(hit), hit.content, "thought") for hit in hits]
+    return answers.text(fence.fenced(blocks, each=answers.LISTED_CHARS))
+
+
+def _labels(thought: "ThoughtAnswer") -> dict[str, object]:
+    said = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
+    own = {"id": thought.id, "source": thought.source, "created_at": f"{thought.created_at:%Y-%m-%dT%H:%M:%SZ}"}
+    return {
+        **{f"metadata.{name}": value for name, value in said.items()},
+        **own,
+        "similarity": thought.similarity,
+        "labels": ", ".join(thought.labels),
+    }
 
 
 TOOLS = (
