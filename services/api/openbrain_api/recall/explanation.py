@@ -10,18 +10,20 @@ from openbrain_api.recall.fuse import Scores, normalise
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
 
+_NONE: Scores = {}
+
 
 def explained(
     memories: Sequence[RankedMemory],
     *,
     text: Sequence[Hit] | None,
-    vectors: Sequence[Hit] | None,
+    vectors: Sequence[Hit] | None = None,
     fused: Scores,
-    late: Scores,
-    late_weight: float,
-    neighbours: Scores,
-    named: Collection[str],
-    name_lift: float,
+    late: Scores = _NONE,
+    late_weight: float = 0.0,
+    neighbours: Scores = _NONE,
+    named: Collection[str] = (),
+    name_lift: float = 0.0,
     times: Sequence[TimeSpan] = (),
     time_lift: float = 0.0,
     project: str,

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.errors import NeverRetry
+from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.vault import Vault
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.front_matter.document import read
 
@@ -14,6 +18,9 @@ FEED = "brain-feed"
 ALARM = "amygdala-active.md"
 """Not in the feed: `/signal` tells it, and a session that asks for both would hear it twice."""
 _PRIORITY, _TTL_S, _SEVERITY = 5, 3600, "info"
+_CITED = 20
+"""Memories of one arc."""
+_ROW = re.compile(r"^\| (?:\[\[)?([^\[\]|]+?)(?:\]\])? \| \d+ \|", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +86,26 @@ def _fields(text: str, name: str) -> dict[str, Any] | None:
         "severity": front.text("severity") or _SEVERITY,
     }
     return {**own, "content": body, "metadata": {key: front.get(key) for key in front} | own}
+
+
+async def cited(
+    entries: Sequence[dict[str, Any]], viewer: Viewer, now: int, *, made: Vault, rows: Memories
+) -> list[dict[str, Any]]:
+    """Add `memories` to the metadata of these entries: arc -> ids of living memories that the viewer sees, which its
+    lessons, decisions and milestones are."""
+    arcs = {arc for entry in entries for arc in _ROW.findall(entry["content"])}
+    by_arc = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}
+    if not by_arc:
+        return list(entries)
+    known = await rows.rows([memory_id for ids in by_arc.values() for memory_id in ids])
+    condition = visible(viewer, Criteria(), now)
+    seen = {memory_id for memory_id, row in known.items() if row.alive(now) and matches(condition, row)}
+    visible_ids = {arc: [memory_id for memory_id in ids if memory_id in seen][:_CITED] for arc, ids in by_arc.items()}
+    return [
+        _with(entry, {arc: visible_ids[arc] for arc in _ROW.findall(entry["content"]) if visible_ids.get(arc)})
+        for entry in entries
+    ]
+
+
+def _with(entry: dict[str, Any], memories: Mapping[str, Any]) -> dict[str, Any]:
+    return {**entry, "metadata": {**entry["metadata"], "memories": memories}} if memories else entry

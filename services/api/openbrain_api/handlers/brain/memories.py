@@ -1,6 +1,7 @@
 """Memories: stored, listed, shown, changed."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +25,8 @@ from openbrain.contract.brain.memories import (
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer, visible
-from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.memory import Memory
+from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.domain.memory import Memory, State
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.writes import Outcome, Status, Write
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
@@ -34,7 +35,10 @@ from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.chains import may_see, seen
 from openbrain_api.memories.rendering import Json, history_line, memories_json, named_memories, tagged
-from openbrain_api.memories.waiting import settled
+
+LINEAGE = 100
+_FIRST_LOOK_S = 0.01
+_LONGEST_PAUSE_S = 0.1
 
 
 @Route(
@@ -88,9 +92,6 @@ async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
     results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
     return respond({"results": results, "count": len(ids)}, headers=headers)
-
-
-LINEAGE = 100
 
 
 @Route("GET", "/v1/brain/list", permission=Permission.BRAIN_READ, response=Listed)
@@ -250,10 +251,29 @@ async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[st
     if not ids or (preferred is None and not usual):
         return {}, {}
     seconds = usual if preferred is None else preferred
-    rows = await settled(ids, seconds, memories=call.api.store.memories, clock=call.api.clock)
+    rows = await _settled(call, ids, seconds)
     return rows, {} if preferred is None else {"preference-applied": f"wait={seconds}"}
 
 
 async def shown_memory(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
     """The memory as the viewer may see it."""
     return (await memories_json((memory,), call.api.clock.now(), call.api.chains, viewer))[memory.id]
+
+
+async def _settled(call: Call[Any, Any], ids: Sequence[str], seconds: float) -> Mapping[str, Memory]:
+    """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`;
+    none while the truth does not answer."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    pause = _FIRST_LOOK_S
+    while True:
+        try:
+            rows = await call.api.store.memories.rows(ids)
+        except TryLater:
+            return {}  # the write stands; only how far it has come can't be told now
+        now = call.api.clock.now()
+        left = deadline - loop.time()
+        if left <= 0 or all(row.indexed or row.state(now) is State.FAILED for row in rows.values()):
+            return rows
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)

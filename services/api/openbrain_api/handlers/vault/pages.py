@@ -20,8 +20,7 @@ from openbrain.vault.pages.alarm import TITLE, alarm
 from openbrain_api.http.response import Response, plain, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults import arc_search, folder_pages
-from openbrain_api.vaults.citing import cited
-from openbrain_api.vaults.feed import ALARM, FEED, read_feed
+from openbrain_api.vaults.feed import ALARM, FEED, cited, read_feed
 from openbrain_api.vaults.writes import vault_of
 
 SIGNALS = 100

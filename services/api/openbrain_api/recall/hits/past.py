@@ -84,13 +84,7 @@ class PastRecaller:
         return explained(
             shown,
             text=hits,
-            vectors=None,
             fused=normalise(hits),
-            late={},
-            late_weight=0.0,
-            neighbours={},
-            named=(),
-            name_lift=0.0,
             project=question.criteria.project,
             project_margin=self._settings.project_margin,
             text_weight=1.0,
