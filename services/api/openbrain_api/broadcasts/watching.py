@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import closing
 from typing import Protocol, TypeVar
 
 from openbrain.domain.access.visibility import Viewer
@@ -38,7 +38,7 @@ async def following(
     """What was missed behind the number `cursor`, then what comes, and heartbeats meanwhile; ends after `seconds`, None
     for never. `read`: the next behind a number, none where there are none. `written`: how they are sent. `note` is
     called with the number reached, at the beginning and with every heartbeat."""
-    with beating(seconds, heartbeat_s, gone) as clock:
+    with closing(Clock(gone, seconds, heartbeat_s)) as clock:
         while not gone.ended:
             if clock.beats():
                 yield HEARTBEAT
@@ -60,7 +60,8 @@ async def following(
 
 
 def come_back() -> bytes:
-    """Where a stream ends the client comes back and says how far it was: thousands lose theirs at once."""
+    """The pause before a client that lost its stream comes back and says how far it was: thousands lose theirs at
+    once."""
     return retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
 
 
@@ -68,11 +69,13 @@ class Clock:
     """The times at which a listener sends a heartbeat and ends. One timer a heartbeat, for one a wait is a third of
     what a broadcast to a thousand costs."""
 
-    def __init__(self, gone: Listener, heartbeat_s: float) -> None:
+    def __init__(self, gone: Listener, seconds: float | None, heartbeat_s: float) -> None:
         self.over = False
         self._gone, self._heartbeat_s = gone, heartbeat_s
         self._due = True
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        if seconds is not None:
+            self._timers["end"] = asyncio.get_running_loop().call_later(seconds, self._end)
 
     def beats(self) -> bool:
         """Whether it is time for a heartbeat, which then counts as given."""
@@ -81,11 +84,7 @@ class Clock:
             self._timers["beat"] = asyncio.get_running_loop().call_later(self._heartbeat_s, self._beat)
         return due
 
-    def ends_in(self, seconds: float) -> None:
-        """End it after so many seconds."""
-        self._timers["end"] = asyncio.get_running_loop().call_later(seconds, self._end)
-
-    def stop(self) -> None:
+    def close(self) -> None:
         """Nobody is told any more."""
         for timer in self._timers.values():
             timer.cancel()
@@ -97,18 +96,6 @@ class Clock:
     def _end(self) -> None:
         self.over = True
         self._gone.tell()
-
-
-@contextmanager
-def beating(seconds: float | None, heartbeat_s: float, gone: Listener) -> Iterator[Clock]:
-    """A clock for one stream, which ends after `seconds`; None for never."""
-    made = Clock(gone, heartbeat_s)
-    if seconds is not None:
-        made.ends_in(seconds)
-    try:
-        yield made
-    finally:
-        made.stop()
 
 
 def written(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
