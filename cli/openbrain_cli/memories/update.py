@@ -61,7 +61,6 @@ class Wanted:
             raise Invalid("tags", "give --tag or --no-tags, not both")
         changes = given(
             content=None if self.content is None else read_text(self.content),
-            title=self.title,
             aliases=self.alias,
             type=self.type,
             tags=self.tag,
@@ -72,7 +71,8 @@ class Wanted:
             agent_id=self.to_agent,
             expires_in=self.expires_in,
         )
-        changes |= {name: value for name, value in (("org", self.org), ("project", self.project)) if value is not None}
+        emptied = {"title": self.title, "org": self.org, "project": self.project}
+        changes |= {name: value for name, value in emptied.items() if value is not None}
         if self.no_tags:
             changes["tags"] = []
         if self.no_expiry:

@@ -42,6 +42,13 @@ def test_a_memory_changes_ends_and_comes_back(running: Terminal) -> None:
     assert "restored" in told.out
 
 
+def test_a_title_is_taken_away(running: Terminal) -> None:
+    stored = running.run("remember", "the gate has a code", "--title", "Gate", "--json").json
+    untitled = running.run("update", stored["id"], "--title", "", "--json")
+
+    assert (stored["title"], untitled.code, untitled.json["title"]) == ("Gate", 0, None)
+
+
 def test_restoring_onto_a_living_memory_names_it(running: Terminal) -> None:
     first = running.run("remember", "the port is 80", "--json").json
     second = running.run("remember", "the port is 443", "--supersedes", first["id"], "--json").json
