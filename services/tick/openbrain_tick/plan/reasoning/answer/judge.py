@@ -1,6 +1,7 @@
 """Each item of an answer against what is known: taken, or refused with a reason."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -32,10 +33,15 @@ Taken = TypeVar("Taken", bound=Item)
 
 @dataclass(slots=True)
 class _Bench:
-    """One judging: the items refused so far."""
+    """One judging: the items refused so far, and what those that are taken are about."""
 
     known: Known
     refused: list[Refused] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+    absorbed: set[str] = field(default_factory=set)
+    """Arcs of merges."""
+    done: defaultdict[str, set[object]] = field(default_factory=lambda: defaultdict(set))
+    """By kind."""
 
     def each(self, items: Mapping[str, Taken], judge: Callable[[Taken], Taken | str]) -> dict[str, Taken]:
         """Items as `judge` returns them; a text from it is the reason of a refusal."""
@@ -53,87 +59,28 @@ class _Bench:
         unknown = next((arc for arc in arcs if arc not in self.known.arcs), None)
         return "" if unknown is None else f"no arc has the id {_shown(unknown)}"
 
+    def unusable(self, *arcs: str, besides: Collection[str] = ()) -> str:
+        """The reason for a refusal, where one of these is missing or merged into another, or is among `besides`."""
+        merged = {*self.absorbed, *besides}.intersection(arcs)
+        return self.missing(*arcs) or ("a merge of this answer has this arc" if merged else "")
 
-def judge(answer: Answer, known: Known) -> Answer:
-    """The items to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
-    bench = _Bench(known, list(answer.refused))
-    merges = bench.each(answer.merges, _merges(bench))
-    absorbed = {merge.absorb for merge in merges.values()}
-    splits = bench.each(answer.splits, _splits(bench, absorbed | {merge.keep for merge in merges.values()}))
-    edges = bench.each(_by_priority(answer.edges), _edges(bench, absorbed))
-    signals = bench.each(answer.signals, _signals(known))
-    summaries = bench.each(answer.summaries, _summaries(bench, absorbed))
-    syntheses = bench.each(answer.syntheses, _syntheses(bench, absorbed))
-    return Answer(
-        edges=edges,
-        merges=merges,
-        splits=splits,
-        signals=signals,
-        summaries=summaries,
-        syntheses=syntheses,
-        intent=_intent(answer.intent, bench),
-        health=answer.health,
-        refused=tuple(bench.refused),
-    )
-
-
-def _by_priority(edges: Mapping[str, Edge]) -> dict[str, Edge]:
-    """Of one pair the type that counts most first; else as they came."""
-    rank = {kind: number for number, kind in enumerate(EDGE_TYPES)}
-    first = {place: number for number, place in enumerate(edges)}
-    order = sorted(edges, key=lambda place: (rank.get(edges[place].type, len(rank)), first[place]))
-    return {place: edges[place] for place in order}
-
-
-def _edges(bench: _Bench, absorbed: set[str]) -> Callable[[Edge], Edge | str]:
-    seen: set[tuple[str, str]] = set()
-
-    def edge(item: Edge) -> Edge | str:
-        if item.type not in EDGE_TYPES:
-            return f"{_shown(item.type)} is no type of edge: {', '.join(EDGE_TYPES)}"
-        if item.source == item.target:
-            return "an arc has no edge to itself"
-        why = bench.missing(item.source, item.target) or _gone(absorbed, item.source, item.target)
-        if why:
-            return why
-        if item.target in bench.known.arcs[item.source].targets:
-            return "this arc has an edge to that one"
-        if (item.source, item.target) in seen:
-            return "another item joins the same two arcs"
-        seen.add((item.source, item.target))
-        return item
-
-    return edge
-
-
-def _merges(bench: _Bench) -> Callable[[Merge], Merge | str]:
-    kept: set[str] = set()
-    absorbed: set[str] = set()
-
-    def merge(item: Merge) -> Merge | str:
+    def merge(self, item: Merge) -> Merge | str:
         if item.keep == item.absorb:
             return "an arc can't absorb itself"
-        why = bench.missing(item.keep, item.absorb)
-        if why:
+        if why := self.missing(item.keep, item.absorb):
             return why
-        if item.absorb in kept | absorbed or item.keep in absorbed:
+        if item.absorb in self.kept | self.absorbed or item.keep in self.absorbed:
             return "another merge of this answer has one of these arcs"
-        if len(absorbed) == MERGES:
+        if len(self.absorbed) == MERGES:
             return f"one answer merges {MERGES} times at most"
-        kept.add(item.keep)
-        absorbed.add(item.absorb)
+        self.kept.add(item.keep)
+        self.absorbed.add(item.absorb)
         return item
 
-    return merge
-
-
-def _splits(bench: _Bench, merged: set[str]) -> Callable[[Split], Split | str]:
-    done: set[str] = set()
-
-    def split(item: Split) -> Split | str:
-        why = bench.missing(item.arc) or _gone(merged, item.arc)
-        if why:
+    def split(self, item: Split) -> Split | str:
+        if why := self.unusable(item.arc, besides=self.kept):
             return why
+        done = self.done["splits"]
         if item.arc in done:
             return "another item splits this arc"
         if len(done) == SPLITS:
@@ -145,32 +92,95 @@ def _splits(bench: _Bench, merged: set[str]) -> Callable[[Split], Split | str]:
         sessions = [session for part in item.into for session in part.sessions]
         if len(set(sessions)) < len(sessions):
             return "a session goes into one part only"
-        foreign = set(sessions) - set(bench.known.arcs[item.arc].sessions)
+        foreign = set(sessions) - set(self.known.arcs[item.arc].sessions)
         if foreign:
             return f"the arc has no session {_shown(min(foreign))}"
         done.add(item.arc)
         return item
 
-    return split
+    def edge(self, item: Edge) -> Edge | str:
+        if item.type not in EDGE_TYPES:
+            return f"{_shown(item.type)} is no type of edge: {', '.join(EDGE_TYPES)}"
+        if item.source == item.target:
+            return "an arc has no edge to itself"
+        if why := self.unusable(item.source, item.target):
+            return why
+        if item.target in self.known.arcs[item.source].targets:
+            return "this arc has an edge to that one"
+        if (item.source, item.target) in self.done["edges"]:
+            return "another item joins the same two arcs"
+        self.done["edges"].add((item.source, item.target))
+        return item
 
-
-def _signals(known: Known) -> Callable[[SignalChange], SignalChange | str]:
-    seen: set[str] = set()
-
-    def change(item: SignalChange) -> SignalChange | str:
-        identity = _identity(item, known)
-        signal = known.signals.get(identity)
+    def signal(self, item: SignalChange) -> SignalChange | str:
+        identity = _identity(item, self.known)
+        signal = self.known.signals.get(identity)
         if signal is None:
             return identity
-        if identity in seen:
+        if identity in self.done["signals"]:
             return "another item changes this signal"
-        why = _unfit(item, signal)
-        if why:
+        if why := _unfit(item, signal):
             return why
-        seen.add(identity)
+        self.done["signals"].add(identity)
         return item.model_copy(update={"signal": identity})
 
-    return change
+    def summary(self, item: Summary) -> Summary | str:
+        if why := self.unusable(item.arc):
+            return why
+        if self.known.arcs[item.arc].summarised or item.arc in self.done["summaries"]:
+            return "the arc has a summary"
+        if item.text.upper().rstrip(".") == "SKIP":
+            return "skipped by the model"
+        self.done["summaries"].add(item.arc)
+        return item.model_copy(update={"text": clipped(item.text, SUMMARY_CHARS)})
+
+    def synthesis(self, item: Synthesis) -> Synthesis | str:
+        if why := self.unusable(item.arc):
+            return why
+        if self.known.arcs[item.arc].synthesised or item.arc in self.done["syntheses"]:
+            return "the arc is synthesised"
+        timeline, lessons = (tuple(filter(None, lines)) for lines in (item.timeline, item.lessons))
+        if not (timeline or lessons or item.resolution):
+            return "says nothing"
+        self.done["syntheses"].add(item.arc)
+        return item.model_copy(update={"timeline": timeline, "lessons": lessons})
+
+    def intent(self, intent: Intent | None) -> Intent | None:
+        """With the evidence that there is; what there is not is told."""
+        if intent is None:
+            return None
+        known = self.known.arcs
+        self.refused += [
+            Refused(f"intent.evidence[{number}]", self.missing(item))
+            for number, item in enumerate(intent.evidence)
+            if item not in known
+        ]
+        return intent.model_copy(update={"evidence": tuple(item for item in intent.evidence if item in known)})
+
+
+def judge(answer: Answer, known: Known) -> Answer:
+    """The items to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
+    bench = _Bench(known, list(answer.refused))
+    # In this order: what a merge takes is not split, joined or told about.
+    return Answer(
+        merges=bench.each(answer.merges, bench.merge),
+        splits=bench.each(answer.splits, bench.split),
+        edges=bench.each(_by_priority(answer.edges), bench.edge),
+        signals=bench.each(answer.signals, bench.signal),
+        summaries=bench.each(answer.summaries, bench.summary),
+        syntheses=bench.each(answer.syntheses, bench.synthesis),
+        intent=bench.intent(answer.intent),
+        health=answer.health,
+        refused=tuple(bench.refused),
+    )
+
+
+def _by_priority(edges: Mapping[str, Edge]) -> dict[str, Edge]:
+    """Of one pair the type that counts most first; else as they came."""
+    rank = {kind: number for number, kind in enumerate(EDGE_TYPES)}
+    first = {place: number for number, place in enumerate(edges)}
+    order = sorted(edges, key=lambda place: (rank.get(edges[place].type, len(rank)), first[place]))
+    return {place: edges[place] for place in order}
 
 
 def _identity(item: SignalChange, known: Known) -> str:
@@ -196,58 +206,6 @@ def _unfit(item: SignalChange, signal: KnownSignal) -> str:
     if signal.severity in _SEVERITIES and _SEVERITIES.index(item.severity) <= _SEVERITIES.index(signal.severity):
         return f"the signal is {signal.severity} already"
     return ""
-
-
-def _summaries(bench: _Bench, absorbed: set[str]) -> Callable[[Summary], Summary | str]:
-    seen: set[str] = set()
-
-    def summary(item: Summary) -> Summary | str:
-        why = bench.missing(item.arc) or _gone(absorbed, item.arc)
-        if why:
-            return why
-        if bench.known.arcs[item.arc].summarised or item.arc in seen:
-            return "the arc has a summary"
-        if item.text.upper().rstrip(".") == "SKIP":
-            return "skipped by the model"
-        seen.add(item.arc)
-        return item.model_copy(update={"text": clipped(item.text, SUMMARY_CHARS)})
-
-    return summary
-
-
-def _syntheses(bench: _Bench, absorbed: set[str]) -> Callable[[Synthesis], Synthesis | str]:
-    seen: set[str] = set()
-
-    def synthesis(item: Synthesis) -> Synthesis | str:
-        why = bench.missing(item.arc) or _gone(absorbed, item.arc)
-        if why:
-            return why
-        if bench.known.arcs[item.arc].synthesised or item.arc in seen:
-            return "the arc is synthesised"
-        timeline, lessons = (tuple(filter(None, lines)) for lines in (item.timeline, item.lessons))
-        if not (timeline or lessons or item.resolution):
-            return "says nothing"
-        seen.add(item.arc)
-        return item.model_copy(update={"timeline": timeline, "lessons": lessons})
-
-    return synthesis
-
-
-def _intent(intent: Intent | None, bench: _Bench) -> Intent | None:
-    """With the evidence that there is; what there is not is told."""
-    if intent is None:
-        return None
-    known = bench.known.arcs
-    bench.refused += [
-        Refused(f"intent.evidence[{number}]", bench.missing(item))
-        for number, item in enumerate(intent.evidence)
-        if item not in known
-    ]
-    return intent.model_copy(update={"evidence": tuple(item for item in intent.evidence if item in known)})
-
-
-def _gone(absorbed: set[str], *arcs: str) -> str:
-    return "a merge of this answer has this arc" if absorbed.intersection(arcs) else ""
 
 
 def _shown(text: str) -> str:

@@ -1,7 +1,9 @@
 """The older form of an answer: sections `### 1.` to `### 6.`, an item a line. Each line that can't be read is told."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 from openbrain_tick.plan.reasoning.answer.items import Answer, Refused, from_items
 
@@ -9,19 +11,20 @@ _HEADING = re.compile(r"^#{1,6}\s*([1-6])\s*[.)]")
 _BULLET = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
 _ARROW = r"\s*(?:→|->|=>)\s*"
 _DASH = r"\s+(?:\u2014|\u2013|-{1,2})\s+"
-_EDGE = re.compile(rf"^(\S+)\s*--\s*([\w-]+?)\s*-->\s*(\S+?)(?:{_DASH}(.+))?$")
-_MERGE = re.compile(rf"^MERGE:\s*(\S+)\s*\+\s*(\S+?){_ARROW}(.+)$")
+_EDGE = re.compile(rf"^(?P<source>\S+)\s*--\s*(?P<type>[\w-]+?)\s*-->\s*(?P<target>\S+?)(?:{_DASH}(?P<reason>.+))?$")
+_MERGE = re.compile(rf"^MERGE:\s*(?P<keep>\S+)\s*\+\s*(?P<absorb>\S+?){_ARROW}(?P<title>.+)$")
 _SPLIT = re.compile(rf"^SPLIT:\s*(\S+?){_ARROW}(.+)$")
-_ESCALATE = re.compile(rf"^ESCALATE:\s*(\S+?){_ARROW}(\w+)\s*(?:\((.*)\))?$")
-_CLEAR = re.compile(r"^CLEAR:\s*(\S+)\s*(?:\((.*)\))?$")
+_ESCALATE = re.compile(rf"^ESCALATE:\s*(?P<source>\S+?){_ARROW}(?P<severity>\w+)\s*(?:\((?P<reason>.*)\))?$")
+_CLEAR = re.compile(r"^CLEAR:\s*(?P<source>\S+)\s*(?:\((?P<reason>.*)\))?$")
 _HEALTH = re.compile(
-    r"^(?:[a-z][a-z ]{0,40}[:=]?\s+)?(\d{1,2})\s*/\s*10(?!\d)[\s\u2014\u2013:.,;-]*(.*)$", re.IGNORECASE | re.ASCII
+    r"^(?:[a-z][a-z ]{0,40}[:=]?\s+)?(?P<score>\d{1,2})\s*/\s*10(?!\d)[\s\u2014\u2013:.,;-]*(?P<reason>.*)$",
+    re.IGNORECASE | re.ASCII,
 )
-_SUMMARY = re.compile(r"^SUMMARY:\s*([^\s|]+)\s*\|\s*(.+)$")
+_SUMMARY = re.compile(r"^SUMMARY:\s*(?P<arc>[^\s|]+)\s*\|\s*(?P<text>.+)$")
 LINE_CHARS = 4000
 _NOTHING = {"", "none", "nothing", "n/a", "no changes", "skip", "-"}
 
-Items = tuple[str, dict[str, object]]
+Items = tuple[str, dict[str, Any]]
 """The list that an item belongs to, and its fields."""
 
 
@@ -51,16 +54,12 @@ def from_markdown(text: str) -> Answer | None:
             sections.setdefault(item[0], []).append(item[1])
     if not section:
         return None
-    return from_items(_gathered(sections, prose), tuple(refused))
-
-
-def _gathered(sections: Mapping[str, list[object]], prose: list[str]) -> dict[str, object]:
-    items: dict[str, object] = {name: section for name, section in sections.items() if name != "health"}
+    items: dict[str, object] = {**sections}
     if prose:
         items["intent"] = {"text": " ".join(prose)}
     if "health" in sections:
         items["health"] = sections["health"][0]
-    return items
+    return from_items(items, tuple(refused))
 
 
 def _plain(raw: str) -> str:
@@ -68,54 +67,44 @@ def _plain(raw: str) -> str:
     return line.strip()
 
 
-def _edge(line: str) -> Items | None:
-    match = _EDGE.match(line)
-    return match and ("edges", _fields(match, "source", "type", "target", "reason"))
+def _read(name: str, form: re.Pattern[str], line: str) -> Items | None:
+    match = form.match(line)
+    return match and (name, _fields(match))
 
 
 def _merge(line: str) -> Items | None:
-    merge = _MERGE.match(line)
-    if merge:
-        return "merges", _fields(merge, "keep", "absorb", "title")
+    merge = _read("merges", _MERGE, line)
     split = _SPLIT.match(line)
-    if split is None:
-        return None
+    if merge or split is None:
+        return merge
     parts = [{"title": item.strip()} for item in re.split(r"\s\+\s", split.group(2))]
     return "splits", {"arc": split.group(1), "into": parts}
 
 
 def _signal(line: str) -> Items | None:
-    escalate = _ESCALATE.match(line)
-    if escalate:
-        return "signals", {"op": "escalate", **_identity(escalate), **_fields(escalate, "", "severity", "reason")}
-    clear = _CLEAR.match(line)
-    return clear and ("signals", {"op": "clear", **_identity(clear), **_fields(clear, "", "reason")})
-
-
-def _identity(match: re.Match[str]) -> dict[str, object]:
-    """`source`, or `source#hash` where several signals have the source."""
-    source, _, digest = match.group(1).partition("#")
-    return {"source": source, "signal": f"{source}:{digest}" if digest else None}
+    for op, form in (("escalate", _ESCALATE), ("clear", _CLEAR)):
+        if match := form.match(line):
+            fields = _fields(match)
+            # `source`, or `source#hash` where several signals have the source.
+            source, _, digest = fields["source"].partition("#")
+            signal = f"{source}:{digest}" if digest else None
+            return "signals", {**fields, "op": op, "source": source, "signal": signal}
+    return None
 
 
 def _health(line: str) -> Items | None:
     match = _HEALTH.match(line)
-    return match and ("health", {"score": int(match.group(1)), "reason": match.group(2) or ""})
+    return match and ("health", {"score": int(match["score"]), "reason": match["reason"]})
 
 
-def _summary(line: str) -> Items | None:
-    match = _SUMMARY.match(line)
-    return match and ("summaries", _fields(match, "arc", "text"))
+def _fields(match: re.Match[str]) -> dict[str, Any]:
+    return {name: value.strip() for name, value in match.groupdict().items() if value is not None}
 
 
-def _fields(match: re.Match[str], *names: str) -> dict[str, object]:
-    return dict(_named(match, names))
-
-
-def _named(match: re.Match[str], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for name, value in zip(names, match.groups(), strict=True):
-        if name and value is not None:
-            yield name, value.strip()
-
-
-_READERS: Mapping[int, Callable[[str], Items | None]] = {1: _edge, 2: _merge, 3: _signal, 5: _health, 6: _summary}
+_READERS: Mapping[int, Callable[[str], Items | None]] = {
+    1: partial(_read, "edges", _EDGE),
+    2: _merge,
+    3: _signal,
+    5: _health,
+    6: partial(_read, "summaries", _SUMMARY),
+}
