@@ -121,60 +121,46 @@ def _when(field: str, words: str, now: datetime) -> datetime:
 
 def session(session_id: str, records: Iterable[Record]) -> Session | None:
     """One session from its records; None where none of them has a time."""
-    count = _Counting()
+    times: list[datetime] = []
+    cwd = branch = ""
+    prompts: list[str] = []
+    tools, turns = Counter[str](), Counter[str]()
+    compactions = joy = errors = 0
     for record in records:
-        count.add(record)
-    return count.made(session_id)
-
-
-class _Counting:
-    """One walk over the records of a session."""
-
-    def __init__(self) -> None:
-        self.times: list[datetime] = []
-        self.cwd = self.branch = ""
-        self.prompts: list[str] = []
-        self.tools: Counter[str] = Counter()
-        self.turns: Counter[str] = Counter()
-        self.compactions = self.joy = self.errors = 0
-
-    def add(self, record: Record) -> None:
-        self.cwd, self.branch = self.cwd or record.cwd, self.branch or record.branch
+        cwd, branch = cwd or record.cwd, branch or record.branch
         if record.at is None:
-            return
-        self.times = [min([*self.times[:1], record.at]), max([*self.times[1:], record.at])]
-        self.turns[record.kind] += 1
-        self.tools.update(tool.name[:_NAME_CHARS] for tool in record.tools)
+            continue
+        times = [min([*times[:1], record.at]), max([*times[1:], record.at])]
+        turns[record.kind] += 1
+        tools.update(tool.name[:_NAME_CHARS] for tool in record.tools)
         if record.kind == "user":
-            self.compactions += record.compacts
+            compactions += record.compacts
             if record.text.strip():
-                self.prompts = [*self.prompts[:1], record.text.strip()[:PROMPT_CHARS]]
+                prompts = [*prompts[:1], record.text.strip()[:PROMPT_CHARS]]
         elif record.kind == "assistant":
-            self.joy += _JOY.search(record.text) is not None
-            self.errors += _ERROR.search(record.text) is not None
-
-    def made(self, session_id: str) -> Session | None:
-        if not self.times:
-            return None
-        start, end = self.times
-        return Session(
-            session_id=session_id,
-            project=project_of(self.cwd),
-            cwd=self.cwd,
-            git_branch=self.branch,
-            start=start,
-            end=end,
-            duration_minutes=round((end - start).total_seconds() / 60, 1),
-            num_user_turns=self.turns["user"],
-            num_assistant_turns=self.turns["assistant"],
-            num_tool_calls=self.tools.total(),
-            first_user_prompt=self.prompts[0] if self.prompts else "",
-            last_user_prompt=self.prompts[-1] if self.prompts else "",
-            top_tools=tuple(UsedTool(name=name, count=times) for name, times in self.tools.most_common(TOP_TOOLS)),
-            compactions=self.compactions,
-            joy_markers=min(self.joy, MOST_MARKERS),
-            error_markers=min(self.errors, MOST_MARKERS),
-        )
+            joy += _JOY.search(record.text) is not None
+            errors += _ERROR.search(record.text) is not None
+    if not times:
+        return None
+    start, end = times
+    return Session(
+        session_id=session_id,
+        project=project_of(cwd),
+        cwd=cwd,
+        git_branch=branch,
+        start=start,
+        end=end,
+        duration_minutes=round((end - start).total_seconds() / 60, 1),
+        num_user_turns=turns["user"],
+        num_assistant_turns=turns["assistant"],
+        num_tool_calls=tools.total(),
+        first_user_prompt=prompts[0] if prompts else "",
+        last_user_prompt=prompts[-1] if prompts else "",
+        top_tools=tuple(UsedTool(name=name, count=times_used) for name, times_used in tools.most_common(TOP_TOOLS)),
+        compactions=compactions,
+        joy_markers=min(joy, MOST_MARKERS),
+        error_markers=min(errors, MOST_MARKERS),
+    )
 
 
 def bundle(sessions: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:

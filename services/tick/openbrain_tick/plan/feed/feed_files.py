@@ -34,8 +34,8 @@ class FeedFile:
     id: str
     title: str
     priority: int
-    ttl: int
-    severity: str
+    ttl: int = 3600
+    severity: str = "info"
     body: str
 
     def text(self) -> str:
@@ -72,31 +72,16 @@ def hot_arcs(plan: Plan) -> FeedFile:
         for width in widths:
             body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
             if len(body := redacted(plain(body))) <= BODY_CHARS:
-                day = to_iso(plan.now_us)[:10]
-                return FeedFile(
-                    name="hot-arcs.md",
-                    id=f"hot-arcs-{day}",
-                    title="Active Hot Arcs",
-                    priority=10,
-                    ttl=3600,
-                    severity="info",
-                    body=body,
-                )
+                name = f"hot-arcs-{to_iso(plan.now_us)[:10]}"
+                return FeedFile(name="hot-arcs.md", id=name, title="Active Hot Arcs", priority=10, body=body)
     raise AssertionError("a table without rows is short")
 
 
 def injected(marks: Sequence[InjectMark]) -> FeedFile:
     """Inject blocks, as many as there is room for."""
     blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks[:PARTS]]
-    return FeedFile(
-        name="inject.md",
-        id="inject",
-        title="Brain Inject",
-        priority=9,
-        ttl=3600,
-        severity="info",
-        body=_safe(fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:]))) or NO_INJECTS,
-    )
+    body = _safe(fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:]))) or NO_INJECTS
+    return FeedFile(name="inject.md", id="inject", title="Brain Inject", priority=9, body=body)
 
 
 def signalled(shown: Sequence[Standing]) -> FeedFile:
@@ -105,16 +90,8 @@ def signalled(shown: Sequence[Standing]) -> FeedFile:
         f"- **[{item.mark.severity}]** ({first_line(item.mark.source, 60)}) {first_line(_text(item.mark.content), 300)}"
         for item in shown[:PARTS]
     ]
-    body = fitted(bullets, "\n", "signals", head="## Signals\n\n", more=len(shown[PARTS:]))
-    return FeedFile(
-        name="signals.md",
-        id="signals",
-        title="Active Signals",
-        priority=8,
-        ttl=3600,
-        severity="warning",
-        body=_safe(body) or NO_SIGNALS,
-    )
+    body = _safe(fitted(bullets, "\n", "signals", head="## Signals\n\n", more=len(shown[PARTS:]))) or NO_SIGNALS
+    return FeedFile(name="signals.md", id="signals", title="Active Signals", priority=8, severity="warning", body=body)
 
 
 def alarmed(plan: Plan, alarm: Alarm | None) -> None:
@@ -123,7 +100,7 @@ def alarmed(plan: Plan, alarm: Alarm | None) -> None:
     if alarm is None:
         plan.put(f"{FOLDER}/{name}", None)
         return
-    page = FeedFile(
+    file = FeedFile(
         name=name,
         id="amygdala-active",
         title=TITLE,
@@ -132,7 +109,7 @@ def alarmed(plan: Plan, alarm: Alarm | None) -> None:
         severity=alarm.severity,
         body=alarm.body,
     )
-    put(plan, page)
+    put(plan, file)
 
 
 def _row(arc: Arc, width: int, *, summary: bool) -> str:
