@@ -14,7 +14,7 @@ from openbrain_tick.observe.transcripts import sessions_by_id, transcripts_by_se
 from openbrain_tick.plan.arcs.cluster import cluster, note_activity
 from openbrain_tick.plan.arcs.incidents import incidents
 from openbrain_tick.plan.arcs.workflow import templates
-from openbrain_tick.plan.deterministic import Published, publish, tidy
+from openbrain_tick.plan.deterministic import Published, World, publish, tidy
 from openbrain_tick.plan.extract import Session
 from openbrain_tick.plan.feed.health import record
 from openbrain_tick.plan.plan import Plan
@@ -26,7 +26,6 @@ from openbrain_tick.ports import Ports
 from openbrain_tick.report import Report, diff, stats
 from openbrain_tick.vaults import Vault
 from openbrain_tick.verify.missing_items import verify
-from openbrain_tick.world import World
 
 
 async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
@@ -68,7 +67,7 @@ async def _deterministic(
             cluster(plan, sessions, sessions_by_id(ports.transcripts))
             note_activity(plan, sessions)
         # Before their heat is counted, so that one pass is enough.
-        incidents(plan, world.incidents.open_signals, world.incidents.ended)
+        incidents(plan, world.open_signals, world.ended_incidents)
         tidy(plan, world.ended)
         if ports.transcripts is not None and ports.transcripts.is_dir():
             templates(plan, transcripts_by_session(ports.transcripts))

@@ -10,10 +10,10 @@ from openbrain.ports.store.signals import SignalChange, Signals
 from openbrain.ports.store.store import Store
 from openbrain_tick.apply.plan_and_write import plan_and_write
 from openbrain_tick.observe.signals import ACTOR, standing_alarm
+from openbrain_tick.plan.deterministic import World
 from openbrain_tick.plan.feed.feed_files import alarmed
 from openbrain_tick.plan.reasoning.apply_answer import AppliedAnswer
 from openbrain_tick.vaults import Vault
-from openbrain_tick.world import World
 
 
 async def clear_signals(made: AppliedAnswer, vault: Vault, store: Store, now_us: int, world: World) -> None:

@@ -8,20 +8,22 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.vault.pages.index import Scan
-from openbrain_tick.observe.open_incidents import MOST, open_incidents
 from openbrain_tick.observe.signals import alarm_of, probed, raise_signals
 from openbrain_tick.observe.transcripts import extracted
+from openbrain_tick.plan.arcs.incidents import unclosed
 from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.deterministic import World
 from openbrain_tick.plan.extract import Bundle, Filter, Session, window
 from openbrain_tick.plan.plan_only import in_thread, plan_only
 from openbrain_tick.ports import Ports
 from openbrain_tick.report import Report
 from openbrain_tick.vaults import Vault
-from openbrain_tick.world import World
 
 LOOK_BACK_TICKS = 200
 MARGIN_S = 7200
 MOST_DAYS = 30
+MOST_SIGNALS = 1000
+"""That are looked at, the strongest first."""
 
 
 async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[World, Scan]:
@@ -35,12 +37,16 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
         ended, rows = await raise_signals(
             shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us, ports.content_policy
         )
-    present = await ports.store.signals.present(Viewer(workspace_id=vault.workspace_id, agent_id=""), MOST)
+    viewer, signals = Viewer(workspace_id=vault.workspace_id, agent_id=""), ports.store.signals
+    present = await signals.present(viewer, MOST_SIGNALS)
+    over = unclosed(seen.plan.pages.values()) - {signal.id for signal in present.signals}
+    incidents = {item: await signals.signal(viewer, item) for item in sorted(over)}
     world = World(
         ended=ended,
         rows=rows,
         alarm=alarm_of(present),
-        incidents=await open_incidents(vault.workspace_id, present, seen.plan.pages.values(), ports.store.signals),
+        open_signals=present.signals,
+        ended_incidents={item: row for item, row in incidents.items() if row is None or not row.state.open},
         probes=probes,
     )
     return world, seen.plan.scan

@@ -6,6 +6,7 @@ A second pass at the same time changes nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openbrain.domain.signals.values import Signal
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.arcs import InjectMark
 from openbrain_tick.plan.arcs.cluster import age
@@ -18,6 +19,22 @@ from openbrain_tick.plan.feed.dashboards import dashboards
 from openbrain_tick.plan.feed.health import Health, health
 from openbrain_tick.plan.feed.inject import injects
 from openbrain_tick.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What stands in the database around a vault, and what probes say."""
+
+    ended: Mapping[str, str]
+    """Identity of a mark -> why its signal is over."""
+    rows: Mapping[str, str]
+    """Identity of a mark -> id of its signal."""
+    alarm: Alarm | None
+    open_signals: Sequence[Signal]
+    ended_incidents: Mapping[str, Signal | None]
+    """Id of the signal of an incident that is not closed -> what became of it; None where it is gone."""
+    probes: Mapping[str, bool]
+    """By name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

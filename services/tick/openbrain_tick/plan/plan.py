@@ -85,6 +85,11 @@ class Plan:
         self.pages[edited.path] = edited
         return edited
 
+    def add(self, path: str, text: str) -> None:
+        """A page that is made now."""
+        self.draft.write(path, text)
+        self.pages[path] = parse_arc(path, text, self.now_us * 1000)
+
     def settle(self) -> None:
         """Note the pages that count, after others came or went."""
         arcs = sorted((*self.pages.values(), *self.shadowed), key=lambda arc: in_order(arc.path))

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.vault.front_matter.document import Front, Page, read
-from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.new_arc import (
     BULLET,
@@ -109,9 +108,7 @@ class _Run:
         path = f"clusters/{self.now.date().isoformat()}/{group.cluster_id}.md"
         if group.cluster_id.rpartition("-")[2] in self.endings or not self.plan.vacant(path):
             return
-        text = page(group, self.now, siblings)
-        self.plan.draft.write(path, text)
-        self.plan.pages[path] = parse_arc(path, text, self.plan.now_us * 1000)
+        self.plan.add(path, page(group, self.now, siblings))
         self.plan.counts["clusters_created"] += 1
 
     def _extend(self, met: Sequence[Arc], new: Sequence[Session]) -> None:

@@ -13,7 +13,6 @@ from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.rendering import Value, spelt
 from openbrain.vault.markers.posted_markers import slug
 from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
-from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, identity
 from openbrain.vault.pipeline import SELF
 from openbrain_tick.plan.plan import Plan
@@ -52,12 +51,9 @@ def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Si
 def _open(plan: Plan, signal: Signal) -> None:
     arc_id = f"amygdala-{to_iso(signal.first_raised_at)[:10]}-{slug(signal.title)}-{signal.id}"
     path = f"{FOLDER}/{arc_id}.md"
-    if not plan.vacant(path):
-        return
-    text = _page(signal, arc_id)
-    plan.draft.write(path, text)
-    plan.pages[path] = parse_arc(path, text, plan.now_us * 1000)
-    plan.counts["incidents_opened"] += 1
+    if plan.vacant(path):
+        plan.add(path, _page(signal, arc_id))
+        plan.counts["incidents_opened"] += 1
 
 
 def _page(signal: Signal, arc_id: str) -> str:
@@ -76,28 +72,18 @@ def _page(signal: Signal, arc_id: str) -> str:
         "created": raised,
     }
     said = quotable(signal.content.strip()) or title
-    return "\n".join(
-        [
-            "---",
-            *(f"{key}: {spelt(value, inside=False)}" for key, value in front.items() if value != ""),
-            "---",
-            "",
-            f"# {title}",
-            "",
-            "## Ignition",
-            "",
-            *(f"> {line}".rstrip() for line in said.splitlines()),
-            "",
-            "## Timeline",
-            "",
-            f"- {raised} raised by {quotable_line(signal.source, 255)} as {signal.severity}",
-            "",
-            "## Resolution",
-            "",
-            PENDING,
-            "",
-        ]
-    )
+    lines = ["---", *(f"{key}: {spelt(value, inside=False)}" for key, value in front.items() if value != ""), "---"]
+    blocks = [
+        "\n".join(lines),
+        f"# {title}",
+        "## Ignition",
+        "\n".join(f"> {line}".rstrip() for line in said.splitlines()),
+        "## Timeline",
+        f"- {raised} raised by {quotable_line(signal.source, 255)} as {signal.severity}",
+        "## Resolution",
+        PENDING,
+    ]
+    return "\n\n".join(blocks) + "\n"
 
 
 def _close(plan: Plan, arc: Arc, row: Signal | None) -> None:

@@ -151,45 +151,27 @@ def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
         f"edges: {json.dumps([{'sibling': sibling} for sibling in siblings])}",
         "synthesized: false",
     ]
-    return "\n".join(["---", *front, "---", "", *_body(group)])
-
-
-def _body(group: Group) -> list[str]:
     prompt = quotable(group.sessions[0].first_user_prompt[:IGNITION_CHARS].strip())
-    return [
+    blocks = [
+        "\n".join(["---", *front, "---"]),
         f"# {group.title}",
-        "",
         "## Ignition",
-        "",
-        *(f"> {line}".rstrip() for line in prompt.splitlines() or [""]),
-        "",
+        "\n".join(f"> {line}".rstrip() for line in prompt.splitlines() or [""]),
         "## Signals",
-        "",
-        *counted_lines(counts(group.sessions)),
-        "",
+        "\n".join(counted_lines(counts(group.sessions))),
         "## Timeline",
-        "",
         "<!-- synthesized: false -->",
-        "",
         "### Completed",
-        "",
         "### Errors / learning",
-        "",
         "### Resolution",
-        "",
         "## Lessons to reproduce",
-        "",
         "<!-- synthesized: false -->",
-        "",
         "## Edges",
-        "",
         "<!-- parent / child / sibling / related / unblocks / supersedes -->",
-        "",
         "## Source sessions",
-        "",
-        *(bullet(session) for session in group.sessions),
-        "",
+        "\n".join(bullet(session) for session in group.sessions),
     ]
+    return "\n\n".join(blocks) + "\n"
 
 
 def counts(sessions: Sequence[Session]) -> dict[str, float]:

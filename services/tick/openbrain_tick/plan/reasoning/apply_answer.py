@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from openbrain_tick.plan.deterministic import publish, tidy
+from openbrain_tick.plan.deterministic import World, publish, tidy
 from openbrain_tick.plan.feed.health import record
 from openbrain_tick.plan.plan import Plan
 from openbrain_tick.plan.reasoning.accepted_items import Outcome, apply_items
@@ -12,7 +12,6 @@ from openbrain_tick.plan.reasoning.answer.judge import judge
 from openbrain_tick.plan.reasoning.answer.known import known_of
 from openbrain_tick.plan.reasoning.feed_report import put_feed_report
 from openbrain_tick.report import PROBLEMS
-from openbrain_tick.world import World
 
 
 @dataclass(frozen=True, slots=True)

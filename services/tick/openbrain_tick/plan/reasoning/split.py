@@ -62,29 +62,18 @@ def _page(part: Part, name: str, arc: Arc, parent: Page, reason: str) -> Page:
             "synthesized": False,
         }
     )
-    body = [
+    blocks = [
         f"# {part.title}",
-        "",
         "## Ignition",
-        "",
         f"> {reason or f'Split from {arc.title}'}",
-        "",
         "## Timeline",
-        "",
         "### Completed",
-        "",
         "### Errors / learning",
-        "",
         "### Resolution",
-        "",
         "## Lessons to reproduce",
-        "",
         "## Edges",
-        "",
         edge_mark("parent", arc.id),
-        "",
         "## Source sessions",
-        "",
-        *(f"- home-bridge://sessions/{session}" for session in part.sessions),
+        "\n".join(f"- home-bridge://sessions/{session}" for session in part.sessions),
     ]
-    return Page(front, "\n" + "\n".join(body).rstrip() + "\n", 1)
+    return Page(front, "\n" + "\n\n".join(blocks).rstrip() + "\n", 1)
