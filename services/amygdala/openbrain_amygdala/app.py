@@ -1,16 +1,15 @@
 """amygdala as a process: `faststream run openbrain_amygdala.app:app`, or a service of `openbrain up`."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from openbrain import settings as all_settings
 from openbrain.domain.events.data import ForeignEvent, SignalAcknowledged, SignalRaised
 from openbrain.domain.events.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.runtime.consumers import consumer_service
+from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import Leader, PeriodicJob
+from openbrain.runtime.leader import Leader, PeriodicJob, notifying
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
@@ -93,33 +92,19 @@ def periodic_jobs(container: Container) -> Leader:
         dead_letters=webhooks.tuning.dead_days * DAY,
     )
 
-    async def swept() -> int:
-        moved = await sweep(container.store, signals.tuning.sweep_batch)
-        if moved:
-            await container.wake.notify()
-        return moved
-
+    tuning = signals.tuning
+    swept = notifying(container.wake, partial(sweep, container.store, tuning.sweep_batch))
     jobs = [
-        PeriodicJob(
-            "sweep",
-            swept,
-            _pause(signals.tuning.sweep_every_s, signals.tuning.sweep_batch),
-            signals.tuning.sweep_every_s,
-        ),
-        PeriodicJob("purge", lambda: purge(container.store, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
+        PeriodicJob.every(tuning.sweep_every_s, "sweep", swept, full=tuning.sweep_batch),
+        PeriodicJob.every(PURGE_EVERY_S, "purge", partial(purge, container.store, ROUND, kept), full=ROUND),
     ]
     if webhooks.enabled:
         posting = Posting(container.store, container.poster, webhooks.tuning.backoff_s)
-
-        async def posted() -> int:
-            return await post_due(container.store, posting, webhooks.tuning.at_once)
-
-        async def posted_again() -> int:
-            return await post_again(container.store, container.poster, POST_AGAIN)
-
+        posted = partial(post_due, container.store, posting, webhooks.tuning.at_once)
+        posted_again = partial(post_again, container.store, container.poster, POST_AGAIN)
         jobs += [
-            PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
-            PeriodicJob("replays", posted_again, _pause(POST_AGAIN_EVERY_S, 1), POST_AGAIN_EVERY_S),
+            PeriodicJob.every(POST_EVERY_S, "webhooks", posted, full=1),
+            PeriodicJob.every(POST_AGAIN_EVERY_S, "replays", posted_again, full=1),
         ]
     return Leader(
         "amygdala-duties",
@@ -127,23 +112,9 @@ def periodic_jobs(container: Container) -> Leader:
         jobs,
         lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"truth": container.store.check},
-        close=_nothing,
         measure=Unacknowledged(container.store.signals).measure,
     )
 
 
-def _pause(seconds: float, full: int) -> Callable[[int], Awaitable[object]]:
-    """At once after a full round, else after the pause."""
-    return lambda done: asyncio.sleep(0 if done >= full else seconds)
-
-
-async def _nothing() -> None:
-    """The parts are closed by the service."""
-
-
 def __getattr__(name: str) -> Any:
-    if name != "app":
-        raise AttributeError(name)
-    loaded = all_settings.load()
-    container = Container(loaded)
-    return service(container).app(loaded.logs, beside=[periodic_jobs(container)])
+    return lazy_app(name, {"app": service}, beside=periodic_jobs)

@@ -18,7 +18,7 @@ from openbrain.domain.events.envelope import CloudEvent
 from openbrain.observability import logs
 from openbrain.observability.gc_tuning import long_running
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import Leader, PeriodicJob
+from openbrain.runtime.leader import Leader, PeriodicJob, notifying
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.publishing.publisher import Publisher
@@ -29,8 +29,7 @@ from openbrain_housekeeper.jobs.broadcasts import Broadcasting
 from openbrain_housekeeper.jobs.policies import PolicySchedule
 from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until_more
 from openbrain_housekeeper.jobs.retention import RetentionJob
-from openbrain_housekeeper.jobs.rounds import ROUND, after, every, notifying
-from openbrain_housekeeper.jobs.row_retention import expire, purge_past
+from openbrain_housekeeper.jobs.row_retention import ROUND, expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
 from openbrain_housekeeper.wiring.operations import worker
 from openbrain_housekeeper.wiring.reconciliation import reconciliation_jobs, verifier
@@ -94,17 +93,17 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     ticks = notifying(wake, tick_schedule(container).round)
     return [
         PeriodicJob("relay", relay, relayed),
-        PeriodicJob("outbox age", aged, after(MEASURED_EVERY_S), MEASURED_EVERY_S),
-        PeriodicJob("broadcasts", broadcasting.mend, every(tuning.mend_every_s), tuning.mend_every_s),
-        PeriodicJob("expire", expiry, every(tuning.expiry_every_s), tuning.expiry_every_s),
-        PeriodicJob("purge", purge, every(tuning.purge_every_s), tuning.purge_every_s),
+        PeriodicJob.every(MEASURED_EVERY_S, "outbox age", aged),
+        PeriodicJob.every(tuning.mend_every_s, "broadcasts", broadcasting.mend, full=ROUND),
+        PeriodicJob.every(tuning.expiry_every_s, "expire", expiry, full=ROUND),
+        PeriodicJob.every(tuning.purge_every_s, "purge", purge, full=ROUND),
         PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
-        PeriodicJob("trim", trim, every(tuning.trim_every_s), tuning.trim_every_s),
+        PeriodicJob.every(tuning.trim_every_s, "trim", trim, full=ROUND),
         *reconciliation_jobs(container, compared),
-        PeriodicJob("retention", retaining, every(tuning.purge_every_s), tuning.purge_every_s),
-        PeriodicJob("policies", policies.round, after(POLICIES_EVERY_S), POLICIES_EVERY_S),
-        PeriodicJob("ticks", ticks, after(TICKS_EVERY_S), TICKS_EVERY_S),
-        PeriodicJob("vaults", vault_check(container).round, after(VAULTS_EVERY_S), VAULTS_EVERY_S),
+        PeriodicJob.every(tuning.purge_every_s, "retention", retaining, full=ROUND),
+        PeriodicJob.every(POLICIES_EVERY_S, "policies", policies.round),
+        PeriodicJob.every(TICKS_EVERY_S, "ticks", ticks),
+        PeriodicJob.every(VAULTS_EVERY_S, "vaults", vault_check(container).round),
     ]
 
 

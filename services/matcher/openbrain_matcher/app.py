@@ -1,16 +1,14 @@
 """matcher as a process: `faststream run openbrain_matcher.app:app`, or a service of `openbrain up`."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from openbrain import settings as all_settings
 from openbrain.domain.events.data import MemoryEmbedded
 from openbrain.domain.events.streams import EMBEDDED
 from openbrain.domain.memory import DAY
 from openbrain.ports.subscriptions import QueuedMemory
-from openbrain.runtime.consumers import consumer_service
+from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.group.delivery import Delivery
@@ -61,43 +59,26 @@ def periodic_jobs(container: Container) -> Leader:
     async def purged() -> int:
         return await store.standing_queries.purge_queries(clock.now() - REMOVED_KEPT, PURGE)
 
+    queued = partial(match_queued, store, books, clock)
     jobs = [
-        PeriodicJob(
-            "queued",
-            partial(match_queued, store, books, clock),
-            _pause(QUEUED_EVERY_S, ROUND),
-            QUEUED_EVERY_S,
+        PeriodicJob.every(QUEUED_EVERY_S, "queued", queued, full=ROUND),
+        PeriodicJob.every(
+            VECTORS_EVERY_S, "vectors", partial(embed_queries, store, container.embedders, clock), full=1
         ),
-        PeriodicJob("vectors", partial(embed_queries, store, container.embedders, clock), _pause(VECTORS_EVERY_S, 1)),
-        PeriodicJob("replays", partial(replay, store, clock), _pause(REPLAYS_EVERY_S, 1), REPLAYS_EVERY_S),
-        PeriodicJob("purge", purged, _pause(PURGE_EVERY_S, PURGE), PURGE_EVERY_S),
+        PeriodicJob.every(REPLAYS_EVERY_S, "replays", partial(replay, store, clock), full=1),
+        PeriodicJob.every(PURGE_EVERY_S, "purge", purged, full=PURGE),
     ]
     if webhooks.enabled:
-        posting = Posting(store, container.poster, clock, webhooks.tuning.backoff_s)
-        posted = partial(post_due, posting, webhooks.tuning.at_once)
-        jobs.append(PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, webhooks.tuning.at_once), POST_EVERY_S))
+        posting, at_once = Posting(store, container.poster, clock, webhooks.tuning.backoff_s), webhooks.tuning.at_once
+        jobs.append(PeriodicJob.every(POST_EVERY_S, "webhooks", partial(post_due, posting, at_once), full=at_once))
     return Leader(
         "matcher-duties",
         store.leases,
         jobs,
         lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"truth": store.check},
-        close=_nothing,
     )
 
 
-def _pause(seconds: float, full: int) -> Callable[[int], Awaitable[object]]:
-    """At once after a full round, else after the pause."""
-    return lambda done: asyncio.sleep(0 if done >= full else seconds)
-
-
-async def _nothing() -> None:
-    """The adapters are closed by the service."""
-
-
 def __getattr__(name: str) -> Any:
-    if name != "app":
-        raise AttributeError(name)
-    loaded = all_settings.load()
-    container = Container(loaded)
-    return service(container).app(loaded.logs, beside=[periodic_jobs(container)])
+    return lazy_app(name, {"app": service}, beside=periodic_jobs)

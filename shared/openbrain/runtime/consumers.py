@@ -8,6 +8,7 @@ from openbrain import settings
 from openbrain.domain.errors import error_kind, error_text
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.container import Container
+from openbrain.runtime.leader import Leader
 from openbrain.streams.group.delivery import Delivery, OnDead
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Check, Service
@@ -66,9 +67,15 @@ def note_failure(container: Container, index: IndexKind) -> OnDead:
     return on_dead
 
 
-def lazy_app(name: str, services: Mapping[str, Callable[[Container], Service]]) -> Any:
-    """For a module's `__getattr__`: the application of this name, made from the process's settings."""
+def lazy_app(
+    name: str,
+    services: Mapping[str, Callable[[Container], Service]],
+    beside: Callable[[Container], Leader] | None = None,
+) -> Any:
+    """For a module's `__getattr__`: the application of this name, made from the process's settings; `beside` it may
+    lead periodic jobs."""
     if name not in services:
         raise AttributeError(name)
     loaded = settings.load()
-    return services[name](Container(loaded)).app(loaded.logs)
+    container = Container(loaded)
+    return services[name](container).app(loaded.logs, beside=[] if beside is None else [beside(container)])

@@ -14,6 +14,7 @@ import structlog
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.times import Backoff
 from openbrain.ports.store.operations import Leases
+from openbrain.ports.streams import Wake
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring.endpoints import failing
 from openbrain.streams.redis.outage import Link, absence
@@ -34,6 +35,25 @@ class PeriodicJob:
     pause_s: float = 0.0
     """The longest wait: so much longer nothing is heard of it, and all is well."""
 
+    @classmethod
+    def every(
+        cls, seconds: float, name: str, round_: Callable[[], Awaitable[int]], *, full: int | None = None
+    ) -> "PeriodicJob":
+        """With this pause after each round; after a `full` one none, for there is more."""
+        return cls(name, round_, lambda done: asyncio.sleep(0 if full and done >= full else seconds), seconds)
+
+
+def notifying(wake: Wake, round_: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
+    """A round that wakes the relay when it did something: its events stand in the outbox."""
+
+    async def woken() -> int:
+        done = await round_()
+        if done:
+            await wake.notify()
+        return done
+
+    return woken
+
 
 class Leader:
     """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
@@ -48,7 +68,7 @@ class Leader:
         *,
         lease_s: float,
         checks: Mapping[str, Callable[[], Awaitable[object]]],
-        close: Callable[[], Awaitable[None]],
+        close: Callable[[], Awaitable[None]] | None = None,
         measure: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -82,7 +102,8 @@ class Leader:
         with contextlib.suppress(OpenBrainError):
             await self._leases.release(self.group, self._holder)
         self._leads_until = 0.0
-        await self._close()
+        if self._close is not None:
+            await self._close()
 
     def stuck(self) -> list[str]:
         """Loops that were not heard of for a minute."""

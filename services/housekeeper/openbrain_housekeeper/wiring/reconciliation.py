@@ -11,11 +11,10 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import PeriodicJob
+from openbrain.runtime.leader import PeriodicJob, notifying
 from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain_housekeeper.jobs.full_comparison import Everything
 from openbrain_housekeeper.jobs.index_refill import LOOK_S, IndexRefill
-from openbrain_housekeeper.jobs.rounds import notifying
 from openbrain_housekeeper.jobs.unmarked_rows import Marks
 from openbrain_housekeeper.reconciliation.comparison import Asked
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
