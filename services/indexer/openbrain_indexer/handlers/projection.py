@@ -77,7 +77,22 @@ async def in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:
             await asyncio.sleep(0)
 
 
-async def project_beside(memory_ids: Iterable[str], memories: Memories, write: Write, at_once: int) -> Failures:
+async def project(
+    memory_ids: Iterable[str],
+    kind: IndexKind,
+    *,
+    store: Store,
+    generations: Sequence[Generation],
+    write: Write,
+    at_once: int,
+) -> Failures:
+    """Make these generations hold these memories as the truth has them now: `write` writes rows into them."""
+    if serves(generations):
+        return await _until_still(memory_ids, kind, store, write)
+    return await _beside(memory_ids, store.memories, write, at_once)
+
+
+async def _beside(memory_ids: Iterable[str], memories: Memories, write: Write, at_once: int) -> Failures:
     """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
     So parts need not wait for each other: one is read while another is written."""
     ids = list(dict.fromkeys(memory_ids))
@@ -97,7 +112,7 @@ async def project_beside(memory_ids: Iterable[str], memories: Memories, write: W
     return failures
 
 
-async def project_until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store, write: Write) -> Failures:
+async def _until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store, write: Write) -> Failures:
     """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}

@@ -7,23 +7,11 @@ from openbrain.ports.index import TextEntry, Tombstone
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
 from openbrain_indexer.handlers.entries import text_entry, tombstones
-from openbrain_indexer.handlers.projection import (
-    Failures,
-    Writable,
-    in_turns,
-    project_beside,
-    project_until_still,
-    serves,
-    write_all,
-)
+from openbrain_indexer.handlers.projection import Failures, Writable, in_turns, project, write_all
 
 
 async def project_text(
-    memory_ids: Iterable[str],
-    *,
-    store: Store,
-    index: Writable[TextEntry],
-    generations: Sequence[Generation],
+    memory_ids: Iterable[str], generations: Sequence[Generation], *, store: Store, index: Writable[TextEntry]
 ) -> Failures:
     """Make these text generations hold these memories as the truth has them now."""
 
@@ -36,6 +24,6 @@ async def project_text(
                 entries.append(text_entry(row, index.builder))
         return await write_all(index, generations, entries), rows
 
-    if serves(generations):
-        return await project_until_still(memory_ids, IndexKind.TEXT, store, write)
-    return await project_beside(memory_ids, store.memories, write, index.at_once)
+    return await project(
+        memory_ids, IndexKind.TEXT, store=store, generations=generations, write=write, at_once=index.at_once
+    )

@@ -8,23 +8,11 @@ from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Vectors
 from openbrain.ports.store.store import Store
 from openbrain_indexer.handlers.entries import tombstones, vector_entries
-from openbrain_indexer.handlers.projection import (
-    Failures,
-    Writable,
-    in_turns,
-    project_beside,
-    project_until_still,
-    serves,
-    write_all,
-)
+from openbrain_indexer.handlers.projection import Failures, Writable, in_turns, project, write_all
 
 
 async def project_vector(
-    memory_ids: Iterable[str],
-    *,
-    store: Store,
-    index: Writable[VectorEntry],
-    generations: Sequence[Generation],
+    memory_ids: Iterable[str], generations: Sequence[Generation], *, store: Store, index: Writable[VectorEntry]
 ) -> Failures:
     """Make these vector generations hold these memories as the truth has them now.
 
@@ -40,9 +28,9 @@ async def project_vector(
             first = first or (_by_memory(entries, failed), written)
         return first or ({}, ())
 
-    if serves(generations):
-        return await project_until_still(memory_ids, IndexKind.VECTOR, store, write)
-    return await project_beside(memory_ids, store.memories, write, index.at_once)
+    return await project(
+        memory_ids, IndexKind.VECTOR, store=store, generations=generations, write=write, at_once=index.at_once
+    )
 
 
 async def _vector_entries(
