@@ -1,7 +1,7 @@
 """The standing queries of one workspace: a matrix of vectors for each model, their words, and what each may see."""
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,9 +40,11 @@ class Book:
     def __init__(self) -> None:
         self.seq = 0
         """The number of the last change that it has."""
-        self._lines: list[_Line | None] = []
+        self._lines: dict[int, _Line] = {}
         self._numbers: dict[str, int] = {}
         self._free: list[int] = []
+        self._end = 0
+        """Behind the highest number that was ever given."""
         self._without_words: set[int] = set()
         self._floors: Floats = np.empty(0, np.float32)
         self._matrices: dict[str, Floats] = {}
@@ -62,14 +64,15 @@ class Book:
     def find(self, memory: Memory, passages: Sequence["array[float]"], model: str) -> Sequence[Found]:
         """Queries that match this memory and may see it. `passages`: its vectors by this model, none where there are
         none. The caller has looked whether it is alive."""
-        scores = self._near(passages, model)
+        near = self._near(passages, model)
         text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))
         for number in self._phrases.held_by(text):
             if self._floors[number] <= ALL_WORDS:
-                scores[number] = max(scores.get(number, 0.0), ALL_WORDS)
-        matches = [self._found(number, round(score, 4)) for number, score in scores.items()]
-        matches += [self._found(number, None) for number in self._without_words]
-        return [item.found for item in matches if item.sees(memory)]
+                near[number] = max(near.get(number, 0.0), ALL_WORDS)
+        scores: dict[int, float | None] = {number: round(score, 4) for number, score in near.items()}
+        scores |= dict.fromkeys(self._without_words)
+        lines = ((self._lines[number], score) for number, score in scores.items())
+        return [Found(line.query, score) for line, score in lines if line.sees(memory)]
 
     def _near(self, passages: Sequence["array[float]"], model: str) -> dict[int, float]:
         matrix = self._matrices.get(model)
@@ -78,11 +81,6 @@ class Book:
         best: Floats = (matrix @ np.stack([np.asarray(passage, np.float32) for passage in passages]).T).max(axis=1)
         near = np.nonzero(best >= self._floors[: len(best)])[0]
         return {int(number): min(1.0, float(best[number])) for number in near}
-
-    def _found(self, number: int, similarity: float | None) -> "_Candidate":
-        line = self._lines[number]
-        assert line is not None, "numbers of removed queries are in no index"  # noqa: S101 - a law of this class
-        return _Candidate(Found(line.query, similarity), line.sees)
 
     def _add(self, query: StandingQuery, vectors: Mapping[str, "array[float]"]) -> None:
         number = self._free.pop() if self._free else self._new_number()
@@ -97,20 +95,18 @@ class Book:
 
     def _remove(self, query_id: str) -> None:
         number = self._numbers.pop(query_id, None)
-        line = None if number is None else self._lines[number]
-        if number is None or line is None:
+        if number is None:
             return
-        self._phrases.remove(number, line.query.query)
+        self._phrases.remove(number, self._lines.pop(number).query.query)
         self._without_words.discard(number)
-        self._lines[number], self._floors[number] = None, np.inf
+        self._floors[number] = np.inf
         for matrix in self._matrices.values():
             if number < len(matrix):
                 matrix[number] = 0
         self._free.append(number)
 
     def _new_number(self) -> int:
-        number = len(self._lines)
-        self._lines.append(None)
+        number, self._end = self._end, self._end + 1
         if number >= len(self._floors):
             more = np.full(max(_ROWS, 2 * number), np.inf, np.float32)
             more[:number] = self._floors
@@ -120,18 +116,12 @@ class Book:
     def _matrix(self, model: str, dimensions: int) -> Floats:
         """With a row for every number."""
         matrix = self._matrices.get(model)
-        if matrix is None or len(matrix) < len(self._lines):
+        if matrix is None or len(matrix) < self._end:
             wider = np.zeros((len(self._floors), dimensions), np.float32)
             if matrix is not None:
                 wider[: len(matrix)] = matrix
             self._matrices[model] = matrix = wider
         return matrix
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    found: Found
-    sees: Callable[[Memory], bool]
 
 
 def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
@@ -140,8 +130,3 @@ def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
     if query.include_own:
         return sees
     return lambda memory: memory.agent_id != query.agent_id and sees(memory)
-
-
-def ids_of(queries: Iterable[StandingQuery]) -> list[str]:
-    """Of those that have vectors."""
-    return [query.id for query in queries if query.deleted_at is None and query.query]

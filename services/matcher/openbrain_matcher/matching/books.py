@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.memory import DAY
 from openbrain.ports.clock import Clock
 from openbrain.ports.subscriptions import StandingQueries
-from openbrain_matcher.matching.book import Book, ids_of
+from openbrain_matcher.matching.book import Book
 
 MOST_QUERIES = 60_000
 """In all books together, some 100 MB by a model of 384 dimensions; the one in use is kept whatever its size."""
@@ -37,7 +37,8 @@ class Books:
             changed = await self._queries.changed_queries(workspace_id, book.seq, _PAGE)
             if not changed:
                 break
-            book.apply(changed, await self._queries.query_vectors(ids_of(changed)))
+            with_vectors = [query.id for query in changed if query.deleted_at is None and query.query]
+            book.apply(changed, await self._queries.query_vectors(with_vectors))
         self._books[workspace_id] = book, made_at
         self._forget_some()
         return book
