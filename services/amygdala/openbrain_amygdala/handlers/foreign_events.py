@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import structlog
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain.domain.events.data import ForeignEvent, SignalRaised
-from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.rules import checked
@@ -19,21 +17,13 @@ from openbrain.ports.content import ContentPolicy
 from openbrain.ports.store.signals import Signals
 from openbrain.settings.events import Events
 from openbrain.usecases.content.admission import admitted_raise
-from openbrain_amygdala.handlers.signal_raised import happened, raise_counted
+from openbrain_amygdala.handlers.signal_raised import Entry, happened, raise_counted
 
 _log = structlog.get_logger(__name__)
 _WORD = re.compile(r"\w+")
 _TITLE = 255
-
-
-class Foreign(Protocol):
-    """An entry of another system's stream, which is its event's source."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def event(self) -> CloudEvent[ForeignEvent]: ...
+Foreign = Entry[ForeignEvent]
+"""Of another system's stream, which is its event's source."""
 
 
 async def raise_foreign(

@@ -2,31 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Protocol
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
 from openbrain.domain.events.data import SignalAcknowledged
-from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.signals.values import Step, Subscriber
 from openbrain.ports.store.signals import Halts, SignalChange, Signals
 from openbrain.ports.store.store import Store
-from openbrain_amygdala.handlers.signal_raised import happened
+from openbrain_amygdala.handlers.signal_raised import BoundEntry, happened
 
 VIA = "redis"
-
-
-class Heard(Protocol):
-    """An entry with what an agent says and, where its stream is bound to one, the workspace."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def event(self) -> CloudEvent[SignalAcknowledged]: ...
-
-    @property
-    def workspace(self) -> str | None: ...
+Heard = BoundEntry[SignalAcknowledged]
 
 
 async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Exception | None]:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.events.data import SignalRaised
-from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.events.envelope import CloudEvent, Data
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Raise
@@ -15,21 +15,25 @@ from openbrain.ports.store.signals import RaiseOutcome, Signals
 from openbrain.usecases.content.admission import admitted_raise
 
 
-class Raised(Protocol):
-    """An entry with a raise and, where its stream is bound to one, the workspace."""
+class Entry(Protocol[Data]):
+    """An entry of a stream."""
 
     @property
     def id(self) -> str: ...
 
     @property
-    def event(self) -> CloudEvent[SignalRaised]: ...
+    def event(self) -> CloudEvent[Data]: ...
+
+
+class BoundEntry(Entry[Data], Protocol[Data]):
+    """With the workspace, where its stream is bound to one."""
 
     @property
     def workspace(self) -> str | None: ...
 
 
 async def raise_all(
-    raised: Sequence[Raised], *, signals: Signals, now: int, content_policy: ContentPolicy
+    raised: Sequence[BoundEntry[SignalRaised]], *, signals: Signals, now: int, content_policy: ContentPolicy
 ) -> list[Exception | None]:
     """Raise a batch in one transaction, at `now` (microseconds). A result for each: None, or why it was refused."""
     await content_policy.ready()
@@ -59,7 +63,7 @@ def happened(entry_id: str, now: int) -> int:
     return min(now, int(entry_id.partition("-")[0]) * 1000)
 
 
-def _raise(raised: Raised, now: int) -> Raise:
+def _raise(raised: BoundEntry[SignalRaised], now: int) -> Raise:
     event = raised.event
     return checked(
         event.data,
