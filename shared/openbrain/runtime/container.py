@@ -210,27 +210,28 @@ class Container:
         """The serving vector generation, for who has not."""
         return LazyReady(lambda: serving_indexes.existing_vector_generation(self.store.generations, self.vectors))
 
+    def index(self, kind: IndexKind) -> TextIndex | VectorIndex:
+        return self.text if kind is IndexKind.TEXT else self.vectors
+
+    async def prepare_index(self, generation: Generation) -> None:
+        """Make an index ready to be written."""
+        if generation.kind is IndexKind.TEXT:
+            await self.text.prepare(generation.name)
+        else:
+            await self.vectors.prepare(generation.name, generation.dimensions)
+
     @cached_property
     def text_writers(self) -> WritableIndexes:
         """The full-text generations that this process writes."""
-        return WritableIndexes(
-            self.store,
-            IndexKind.TEXT,
-            lambda: self.text.builder,
-            lambda generation: self.text.prepare(generation.name),
-            consumer_name(),
-        )
+        return self._writers(IndexKind.TEXT)
 
     @cached_property
     def vector_writers(self) -> WritableIndexes:
         """The vector generations that this process writes."""
-        return WritableIndexes(
-            self.store,
-            IndexKind.VECTOR,
-            lambda: self.vectors.builder,
-            lambda generation: self.vectors.prepare(generation.name, generation.dimensions),
-            consumer_name(),
-        )
+        return self._writers(IndexKind.VECTOR)
+
+    def _writers(self, kind: IndexKind) -> WritableIndexes:
+        return WritableIndexes(self.store, kind, lambda: self.index(kind).builder, self.prepare_index, consumer_name())
 
     def _refuse_embedded(self, what: str, url: str, name: str) -> None:
         if url == adapters.EMBEDDED and not self.shared:

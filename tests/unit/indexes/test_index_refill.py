@@ -48,7 +48,7 @@ async def test_a_missing_index_is_told_when_it_is_made() -> None:
     index = Missing()
     nothing = cast("Any", None)
     own = Verifier(cast("Any", Store()), {IndexKind.VECTOR: lambda: cast("Any", index)}, nothing, nothing, nothing)
-    refill = IndexRefill(own, {IndexKind.VECTOR: index.prepare})
+    refill = IndexRefill(own, index.prepare)
     with capture_logs() as logs:
         for _ in range(3):
             await refill.round()

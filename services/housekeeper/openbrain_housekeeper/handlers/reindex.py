@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -21,7 +21,6 @@ from openbrain.domain.events.streams import REINDEX as STREAM
 from openbrain.domain.events.streams import REINDEX_COMPLETED
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.index import Replaceable
 from openbrain.ports.models import cut_otherwise
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import Listed
@@ -29,8 +28,14 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.store import Store
 from openbrain.usecases.indexes import comparison_sums, reconcile
 from openbrain.usecases.indexes.index_writers import LEASE_S, drop_generation
-from openbrain_housekeeper.handlers.model_change import MODEL, ON_THEIR_WAY, lacking_vectors
-from openbrain_housekeeper.handlers.reindex_request import event_about, extent_of, generation_of
+from openbrain_housekeeper.handlers.reindex_request import (
+    MODEL,
+    ON_THEIR_WAY,
+    event_about,
+    extent_of,
+    generation_of,
+    lacking_vectors,
+)
 
 PAGE = 1000
 """Memories announced in one step."""
@@ -48,15 +53,11 @@ GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "ind
 _log = structlog.get_logger(__name__)
 
 
-class Index(reconcile.Index, Replaceable, Protocol):
-    """The port of the index to be written."""
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """An index and how a generation of it is planned and made ready."""
 
-    index: Callable[[], Index]
+    index: Callable[[], reconcile.Index]
     plan: Callable[[Operation], Awaitable[Generation]]
     """Always the same for the same operation while the index that serves is the same."""
     prepare: Callable[[Generation], Awaitable[object]]

@@ -1,5 +1,7 @@
 """The request of a reindex, and its announcements."""
 
+from collections.abc import Sequence
+
 from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import REINDEX as STREAM
 from openbrain.domain.ids import uuid7
@@ -7,6 +9,15 @@ from openbrain.domain.memory import Change
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import Extent, Listed
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.store import Store
+
+MODEL = "model"
+"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
+ON_THEIR_WAY = 256
+"""Entries that may always be on their way: live memories are announced for the new model meanwhile."""
+MOST_LACKING = 10_000
+"""Memories without vectors that one comparison counts."""
+PAGE = 1000
 
 
 def generation_of(operation: Operation) -> Generation:
@@ -41,3 +52,16 @@ def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool
         "re_embed": re_embed or None,
     }
     return encode(STREAM.name, data, event_id=uuid7(now), at=now, subject=row.id)
+
+
+async def lacking_vectors(store: Store, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
+    """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
+    them in the index. The first of them, where there are many; announced `again` where that is asked for."""
+    ids: list[str] = []
+    while some := await store.vectors.unembedded(generation.model, until, ids[-1] if ids else "", PAGE):
+        ids += some
+        if again:
+            await store.outbox.announce_again(some, generation.name)
+        if not again or len(ids) >= MOST_LACKING:
+            break
+    return ids

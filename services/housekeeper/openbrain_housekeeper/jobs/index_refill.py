@@ -1,18 +1,16 @@
 """An index that lost what it held is noticed, made anew, and filled again from the truth."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import Protocol
 
 import structlog
 
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.index import Replaceable
-from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
-from openbrain.usecases.indexes import comparison_sums, reconcile
+from openbrain.ports.store.generations import Generation, GenerationStatus
+from openbrain.usecases.indexes import comparison_sums
 from openbrain.usecases.indexes.index_loss import epoch_of, write_epoch
-from openbrain.usecases.indexes.reconcile import Fault
+from openbrain.usecases.indexes.reconcile import Fault, Index
 from openbrain_housekeeper.reconciliation.comparison import Comparison, Tally
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
@@ -26,12 +24,8 @@ EPOCH_S = 300.0
 """Interval of an index's epochs: what is restored from before that is told from what stood."""
 SPAN = 5_000
 """Rows whose marks one statement takes back."""
-Prepare = Mapping[IndexKind, Callable[[Generation], Awaitable[object]]]
+Prepare = Callable[[Generation], Awaitable[object]]
 _log = structlog.get_logger(__name__)
-
-
-class Index(reconcile.Index, Replaceable, Protocol):
-    """The port of the index to be written."""
 
 
 class IndexRefill:
@@ -53,13 +47,12 @@ class IndexRefill:
                 self.pause_s = LOOK_S
                 return 0
             self._pieces = self._filled(lost)
+        pieces, self._pieces = self._pieces, None
         try:
-            self.pause_s = WAIT_S if await anext(self._pieces) else SHORT_S
+            self.pause_s = WAIT_S if await anext(pieces) else SHORT_S
         except StopAsyncIteration:
-            self._pieces = None
-        except BaseException:
-            self._pieces = None
-            raise
+            return 1
+        self._pieces = pieces
         return 1
 
     async def _look(self) -> Generation | None:
@@ -85,7 +78,7 @@ class IndexRefill:
         except IndexMissing:
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
-            await self._prepare[generation.kind](generation)
+            await self._prepare(generation)
             _log.warning("index.missing", index=name, message="it is made anew")
             if serves:
                 await index.expose(name)

@@ -1,5 +1,7 @@
 """Operations: the handler of each kind, on the parts of a container."""
 
+from functools import partial
+
 from redis.asyncio import Redis
 
 from openbrain.ports.lifecycle import CLEAN
@@ -57,8 +59,8 @@ def erasing_steps(container: Container, streams: StreamEraser, project_text: Pro
     """Steps that end many memories, or all of a workspace."""
     store, clock = container.store, container.clock
     indexes: Indexes = {
-        "text": (lambda: container.text, lambda: store.generations.written(IndexKind.TEXT)),
-        "vectors": (lambda: container.vectors, lambda: store.generations.written(IndexKind.VECTOR)),
+        name: (partial(container.index, kind), partial(store.generations.written, kind))
+        for name, kind in (("text", IndexKind.TEXT), ("vectors", IndexKind.VECTOR))
     }
     return {
         FORGET: held_back(Forgetting(store, clock), container.pressure),

@@ -51,7 +51,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
         grace=round(settings.housekeeping.tuning.grace_s * MICROSECONDS),
         retention=round(settings.streams.retention_s * MICROSECONDS),
     )
-    indexes: Indexes = {IndexKind.TEXT: lambda: container.text, IndexKind.VECTOR: lambda: container.vectors}
+    indexes: Indexes = {kind: partial(container.index, kind) for kind in IndexKind}
     return Verifier(
         container.store,
         indexes,
@@ -73,13 +73,7 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return jobs
     everything = Everything(own, settings.verify_every_s, settings.tuning.digests_every_s)
-    refill = IndexRefill(
-        own,
-        {
-            IndexKind.TEXT: lambda generation: container.text.prepare(generation.name),
-            IndexKind.VECTOR: lambda generation: container.vectors.prepare(generation.name, generation.dimensions),
-        },
-    )
+    refill = IndexRefill(own, container.prepare_index)
 
     async def after_piece(done: int) -> None:
         await asyncio.sleep(_SHORT_S if done else everything.pause_s)

@@ -14,8 +14,8 @@ from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain.streams.publishing.publisher import Publisher
-from openbrain_housekeeper.handlers.model_change import MODEL
 from openbrain_housekeeper.handlers.reindex import Reindexing, Target
+from openbrain_housekeeper.handlers.reindex_request import MODEL
 
 
 def reindexing(container: Container, client: Redis, publisher: Publisher) -> Reindexing:
@@ -28,17 +28,11 @@ def reindexing(container: Container, client: Redis, publisher: Publisher) -> Rei
     async def since(groups: Sequence[str]) -> int | None:
         return await waiting_since(client, [(stream, group) for group in groups], container.clock)
 
-    text = Target(
-        index=lambda: container.text,
-        plan=partial(_next_text, container),
-        prepare=lambda generation: container.text.prepare(generation.name),
-    )
-    vectors = Target(
-        index=lambda: container.vectors,
-        plan=partial(_next_vectors, container),
-        prepare=lambda generation: container.vectors.prepare(generation.name, generation.dimensions),
-    )
-    targets = {IndexKind.TEXT: text, IndexKind.VECTOR: vectors}
+    plans = {IndexKind.TEXT: _next_text, IndexKind.VECTOR: _next_vectors}
+    targets = {
+        kind: Target(partial(container.index, kind), partial(plan, container), container.prepare_index)
+        for kind, plan in plans.items()
+    }
     return Reindexing(container.store, targets, publisher.publish, waiting, since, container.clock)
 
 

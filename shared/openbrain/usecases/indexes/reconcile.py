@@ -13,7 +13,7 @@ from typing import Protocol
 from openbrain.domain.ids import BUCKETS, digest, point_id
 from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.index import Accountable, Standing, Tombstone
+from openbrain.ports.index import Accountable, Replaceable, Standing, Tombstone
 from openbrain.ports.store.generations import Generation, GenerationStatus
 from openbrain.ports.store.index_entries import ExpectedEntries, ExpectedRow
 from openbrain.ports.store.store import Store
@@ -65,7 +65,7 @@ def stamp(changed_at: int, now: int) -> int:
     return 0 if changed_at > now + AHEAD else changed_at
 
 
-class Index(Accountable, Protocol):
+class Index(Accountable, Replaceable, Protocol):
     """An index as reconciliation needs it; both ports have it."""
 
     async def write(self, name: str, entries: Sequence[Tombstone]) -> Mapping[str, Exception]:
