@@ -1,6 +1,5 @@
 """Operation `workspace-delete`: everything that a tenant had, its own row last."""
 
-import uuid
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from openbrain.ports.store.store import Store
 from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
+from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
 REACHED = "reached"
@@ -78,12 +78,6 @@ class Closing:
             # What its erasures left elsewhere is named by them alone.
             return replace(step, waits=True)
         rows = await self._store.workspaces.drop_workspace(workspace_id, operation.id)
-        purge = Operation(
-            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
-            workspace_id=operation.workspace_id,
-            kind=PURGE,
-            actor=operation.actor,
-            request={"ids": []},
-        )
-        result |= {"rows": dict(rows), "purge": (await self._store.operations.start_operation(purge)).id}
+        purge = await self._store.operations.start_operation(purge_after(operation))
+        result |= {"rows": dict(rows), "purge": purge.id}
         return replace(step, total=step.done, result=result, finished=True)

@@ -1,15 +1,15 @@
 """Operation `forget`: end everything that a filter matches, as the one who asked for it sees it."""
 
 import re
-import uuid
 from functools import partial
 
 from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
 from openbrain.ports.store.store import Store
-from openbrain.ports.store.writes import PURGE, Bulk, Origin
+from openbrain.ports.store.writes import Bulk, Origin
 from openbrain.usecases import stored_criteria
+from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
 """Memories of one transaction."""
@@ -49,19 +49,9 @@ class Forgetting:
             if party := stored_criteria.erased_party(stored):
                 clean, others = _struck_out(party), self._store.cleansing.clean_others
                 result["beside"] = await others(operation, clean, dry_run=False, party=party)
-            await self._purge_after(operation)
+            # The files hold the filter too: they are cleaned after this operation has ended.
+            await self._store.operations.start_operation(purge_after(operation))
         return Progress(done=total, total=total, result=result, finished=True)
-
-    async def _purge_after(self, operation: Operation) -> None:
-        """The files hold the filter too: they are cleaned after this operation has ended."""
-        purge = Operation(
-            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
-            workspace_id=operation.workspace_id,
-            kind=PURGE,
-            actor=operation.actor,
-            request={"ids": []},
-        )
-        await self._store.operations.start_operation(purge)
 
 
 def _struck_out(party: Party) -> CleanText:

@@ -1,6 +1,7 @@
 """Operation `purge`: what was erased in the truth leaves streams, indexes and files too."""
 
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from openbrain.ports.index import Scrubbed
 from openbrain.ports.store.generations import Generation
 from openbrain.ports.store.operations import TRACES, Operation, Progress
 from openbrain.ports.store.store import Store
+from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 
@@ -44,6 +46,17 @@ Project = Callable[[Sequence[str]], Awaitable[object]]
 """Writes these memories into the text index as the truth has them."""
 Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Sequence[Generation]]]]]
 """By name: the index, made when it is asked for, and its written generations, the serving one first."""
+
+
+def purge_after(operation: Operation) -> Operation:
+    """The purge of what files keep, queued at the end of an operation: the same however often its step is repeated."""
+    return Operation(
+        id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
+        workspace_id=operation.workspace_id,
+        kind=PURGE,
+        actor=operation.actor,
+        request={"ids": []},
+    )
 
 
 class Purging:

@@ -9,7 +9,8 @@ from openbrain_housekeeper.reconciliation.verification import Verification, Veri
 
 
 class Verifying:
-    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew."""
+    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew, and so does
+    this one after an error."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
@@ -22,31 +23,25 @@ class Verifying:
         if request.get("restored") and "lifted" not in operation.result:
             return await self._lift(operation)
         if operation.id not in self._runs:
-            run = Verification(self._verifier, self._asked(request))
-            self._runs[operation.id] = run, run.pieces()
-        run, pieces = self._runs[operation.id]
+            begun = Verification(self._verifier, self._asked(request))
+            self._runs[operation.id] = begun, begun.pieces()
+        run, pieces = self._runs.pop(operation.id)
         kept = {name: value for name, value in operation.result.items() if name == "lifted"}
         try:
             waits = await anext(pieces)
         except StopAsyncIteration:
-            await self.clean_up(operation)
             return Progress(done=run.seen, total=run.seen, result=kept | run.summary(), finished=True)
-        except BaseException:
-            await self.clean_up(operation)
-            raise
+        self._runs[operation.id] = run, pieces
         return Progress(done=run.seen, result=kept | run.summary(), waits=waits)
 
     async def _lift(self, operation: Operation) -> Progress:
-        lifts = self._lifts.setdefault(operation.id, lift(self._verifier))
+        lifts = self._lifts.pop(operation.id, None) or lift(self._verifier)
         lifted = int(operation.result.get("lifting", 0))
         try:
             lifted = await anext(lifts)
         except StopAsyncIteration:
-            del self._lifts[operation.id]
             return Progress(done=lifted, result={"lifted": lifted})
-        except BaseException:
-            await self.clean_up(operation)
-            raise
+        self._lifts[operation.id] = lifts
         return Progress(done=lifted, result={"lifting": lifted})
 
     def _asked(self, request: Mapping[str, Any]) -> Asked:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol
 
 import structlog
 from redis.asyncio import Redis
@@ -13,16 +12,10 @@ from openbrain.ports.store.outbox import OutboxEntry
 from openbrain.ports.store.signals import Broadcasts
 from openbrain.settings import Streams
 from openbrain.streams.publishing import broadcast_writer
+from openbrain_housekeeper.jobs.relay import Publisher
 
 PAGE = 500
 _log = structlog.get_logger(__name__)
-
-
-class Publisher(Protocol):
-    """Publishes finished events."""
-
-    async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
-        """(stream without prefix, body) in order; a result for each."""
 
 
 class Broadcasting:

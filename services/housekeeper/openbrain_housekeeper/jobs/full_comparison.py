@@ -35,14 +35,12 @@ class Everything:
             self._comparing_digests = self._own.clock.now() >= self._digests_at
             request = replace(self._own.asked, digests=self._comparing_digests)
             self._pieces = Verification(self._own, request).pieces()
+        pieces, self._pieces = self._pieces, None
         try:
-            await anext(self._pieces)
+            await anext(pieces)
         except StopAsyncIteration:
-            self._pieces = None
             if self._comparing_digests:
                 self._digests_at = self._own.clock.now() + self._digests_every
             return 0
-        except BaseException:
-            self._pieces = None
-            raise
+        self._pieces = pieces
         return 1

@@ -1,4 +1,4 @@
-"""The duties: rows that no indexer has noted are announced again, and now and then everything is compared."""
+"""Job `reconcile`: rows that no indexer has noted are announced again."""
 
 import structlog
 
@@ -12,8 +12,6 @@ LOOKS = 5
 """In one round."""
 ANNOUNCED = 5_000
 """In one look: the next waits until they have been taken."""
-FIRST_S = 300.0
-"""A process that has just begun has more urgent things to do than to compare everything."""
 _log = structlog.get_logger(__name__)
 
 

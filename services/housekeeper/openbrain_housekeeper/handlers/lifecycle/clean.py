@@ -5,7 +5,6 @@ what stood before is kept: it can't be undone.
 """
 
 import asyncio
-import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Lifecycle, selection_of
 from openbrain.ports.store.operations import Operation, Operations, Progress
 from openbrain.ports.store.outbox import Outbox
-from openbrain.ports.store.writes import PURGE
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, summary, total
 from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES, announce_end
+from openbrain_housekeeper.handlers.purge import purge_after
 
 PAGE = 100
 """Memories of one transaction, each with its history."""
@@ -118,20 +117,10 @@ class Cleaning:
         if not operation.request["dry_run"]:
             counts = {name: number for name, number in result.items() if isinstance(number, int)}
             if any(counts.values()):
-                await self._purge_files(operation)
+                # Of database and streams, for what was cleaned beside memories.
+                await self.operations.start_operation(purge_after(operation))
             await announce_end(self.outbox, operation, counts, self.clock.now())
         return Progress(done=operation.done, total=operation.done, result=result, finished=True)
-
-    async def _purge_files(self, operation: Operation) -> None:
-        """Of database and streams, for what was cleaned beside memories."""
-        purge = Operation(
-            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
-            workspace_id=operation.workspace_id,
-            kind=PURGE,
-            actor=operation.actor,
-            request={"ids": []},
-        )
-        await self.operations.start_operation(purge)
 
     async def _text(self, operation: Operation) -> CleanText | None:
         stripping = await self.stripping(operation)

@@ -33,8 +33,8 @@ class PruneRule:
         reasons = (
             _at_most("confidence", memory.confidence, self.max_confidence),
             _at_most("effective confidence", effective, self.max_effective_confidence),
-            _below("confidence", memory.confidence, self.min_confidence),
-            _below("effective confidence", effective, self.min_effective_confidence),
+            _at_most("confidence", memory.confidence, self.min_confidence, below=True),
+            _at_most("effective confidence", effective, self.min_effective_confidence, below=True),
             self._unrecalled(memory, use, now),
         )
         if "" in reasons:
@@ -66,17 +66,12 @@ def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None
     return decide
 
 
-def _at_most(name: str, value: float, limit: float | None) -> str | None:
-    """None: no limit; '': it stays."""
+def _at_most(name: str, value: float, limit: float | None, *, below: bool = False) -> str | None:
+    """Why it goes, at a limit or only `below` it. None: no limit; '': it stays."""
     if limit is None:
         return None
-    return f"{name} {value:.3g} is at most {limit:g}" if value <= limit else ""
-
-
-def _below(name: str, value: float, limit: float | None) -> str | None:
-    if limit is None:
-        return None
-    return f"{name} {value:.3g} is below {limit:g}" if value < limit else ""
+    goes = value < limit if below else value <= limit
+    return f"{name} {value:.3g} is {'below' if below else 'at most'} {limit:g}" if goes else ""
 
 
 def _days(span: int) -> str:
