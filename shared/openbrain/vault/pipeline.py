@@ -7,29 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openbrain.domain.signals.values import Signal
+
 SOURCE: Final = "openbrain.pipeline"
 """Of the signals that are raised of findings."""
 SELF: Final = "openbrain."
 """Begins every source by which this system speaks of itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A tick that was no dry run. Times are microseconds."""
-
-    requested_at: int
-    completed_at: int | None = None
-    """None for one that has failed, or is still to end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unheard:
-    """A grave signal that nobody has acknowledged."""
-
-    signal_id: str
-    source: str
-    severity: str
-    first_raised_at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +36,24 @@ class Finding:
 
 
 def findings(
-    now: int, since: int, runs: Sequence[Run], unheard: Sequence[Unheard], patience: Patience
+    now: int,
+    since: int,
+    requested: Sequence[int],
+    completed: Sequence[int],
+    unheard: Sequence[Signal],
+    patience: Patience,
 ) -> list[Finding]:
-    """Problems at `now`. `since` is when the vault began to be kept: time counts from there before the first
-    tick."""
+    """Problems at `now`. `since` is when the vault began to be kept: time counts from there before the first tick.
+    `requested`, `completed`: when its ticks were; `unheard`: grave signals that nobody has acknowledged."""
     late: list[Finding] = []
-    requested = max((run.requested_at for run in runs), default=since)
-    first = min((run.requested_at for run in runs), default=since)
-    good = max((run.completed_at for run in runs if run.completed_at is not None), default=first)
-    if now - requested > patience.late:
-        late.append(Finding("tick", f"tick:{requested}", "No tick was asked for since longer than its schedule allows"))
+    last = max(requested, default=since)
+    good = max(completed, default=min(requested, default=since))
+    if now - last > patience.late:
+        late.append(Finding("tick", f"tick:{last}", "No tick was asked for since longer than its schedule allows"))
     elif now - good > patience.late:
         late.append(Finding("feed", f"feed:{good}", "The feed is stale: ticks are asked for, and none completes"))
     late += [
-        Finding("signal", f"signal:{item.signal_id}", f"Nobody has acknowledged a {item.severity} signal")
+        Finding("signal", f"signal:{item.id}", f"Nobody has acknowledged a {item.severity} signal")
         for item in unheard
         if not item.source.startswith(SELF) and now - item.first_raised_at > patience.unheard
     ]

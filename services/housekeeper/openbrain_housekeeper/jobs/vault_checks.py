@@ -13,7 +13,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.store.signals import RaiseStatus, SignalChange, SignalFilter
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.vault import TickState
-from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
+from openbrain.vault.pipeline import SOURCE, Finding, Patience, findings
 
 ACTOR: Final = "housekeeper"
 TICKS: Final = 50
@@ -44,22 +44,18 @@ class VaultCheck:
 
     async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
         """The problems of one vault."""
-        ticks = await self.store.ticks.ticks(workspace_id, TICKS)
-        runs = [
-            Run(
-                requested_at=tick.requested_at,
-                completed_at=tick.finished_at if tick.state is TickState.COMPLETED else None,
-            )
-            for tick in ticks
-            if not tick.job.dry_run
+        ticks = [tick for tick in await self.store.ticks.ticks(workspace_id, TICKS) if not tick.job.dry_run]
+        done = [
+            tick.finished_at for tick in ticks if tick.state is TickState.COMPLETED and tick.finished_at is not None
         ]
         filter_ = SignalFilter(states=UNHEARD_STATES, min_severity=Severity.CRITICAL)
         grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
-        if completed := [run.completed_at for run in runs if run.completed_at is not None]:
-            TICK_COMPLETED.labels(workspace_id).set(max(completed) / MICROSECONDS)
+        if done:
+            TICK_COMPLETED.labels(workspace_id).set(max(done) / MICROSECONDS)
         # Of one without a tick nobody knows since when it has a vault.
         since = max(created_at, self._began())
-        return findings(self.clock.now(), since, runs, [_unheard(item) for item in grave], self.patience)
+        requested = [tick.requested_at for tick in ticks]
+        return findings(self.clock.now(), since, requested, done, grave, self.patience)
 
     def _began(self) -> int:
         if self.since is None:
@@ -115,12 +111,3 @@ class VaultCheck:
 
 def _viewer(workspace_id: str) -> Viewer:
     return Viewer(workspace_id=workspace_id, agent_id="")
-
-
-def _unheard(signal: Signal) -> Unheard:
-    return Unheard(
-        signal_id=signal.id,
-        source=signal.source,
-        severity=str(signal.severity),
-        first_raised_at=signal.first_raised_at,
-    )
