@@ -100,12 +100,11 @@ def _diff(change: Change, read: Callable[[str], str]) -> str:
     after = "" if change.after is None else change.after.decode()
     if len(before) + len(after) > FILE_CHARS:
         return f"# {change.path} would change\n"
-    names: Mapping[bool, str] = {True: "/dev/null", False: change.path}
     lines = difflib.unified_diff(
         before.splitlines(keepends=True),
         after.splitlines(keepends=True),
-        names[change.before is None],
-        names[change.after is None],
+        "/dev/null" if change.before is None else change.path,
+        "/dev/null" if change.after is None else change.path,
     )
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 

@@ -30,19 +30,17 @@ class Vaults:
 
     def of(self, workspace_id: str) -> Vault:
         """`NotFound` where the workspace has none."""
-        if workspace_id not in self._open:
-            self._open[workspace_id] = self._opened(workspace_id)
-        return self._open[workspace_id]
-
-    def _opened(self, workspace_id: str) -> Vault:
+        if workspace_id in self._open:
+            return self._open[workspace_id]
         settings = self._settings.vaults
         root = settings.folders.get(workspace_id)
         if root is None:
             raise NotFound("this workspace has no vault: OPENBRAIN_VAULTS__FOLDERS gives it one")
-        return Vault(
+        vault = self._open[workspace_id] = Vault(
             workspace_id=workspace_id,
             folder=Folder(root, max_bytes=settings.tuning.file_kb * 1024),
             index=Index(state_file(self._settings.data_dir, workspace_id, root)),
             thresholds=self._settings.tick.vault_thresholds(),
             wait_s=30,
         )
+        return vault

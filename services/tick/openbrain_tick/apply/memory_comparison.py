@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Final
 
 from openbrain.domain import limits
@@ -94,7 +94,8 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
     pages = list(pages)
-    projects = _Projects(pages)
+    # Looked up only where a marker does not say its own.
+    projects = cache(lambda: {session: arc.project for arc in pages if arc.project for session in arc.sessions})
     for arc in pages:
         if arc.problem_count:
             unsure.update((_key(arc), *_names(arc.path)))
@@ -102,7 +103,7 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
             continue
         own, long = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
         for item in own:
-            project = projects.by_session.get(item.session) if item.session and not item.project else None
+            project = projects().get(item.session) if item.session and not item.project else None
             made = replace(item, project=_project(project)) if project else item
             marks.setdefault((made.arc, made.content_hash), made)
         for kind, line in long:
@@ -134,17 +135,6 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
                 )
             )
     return marks, long
-
-
-class _Projects:
-    """Of sessions, by the arcs that hold them; looked up only where a marker does not say its own."""
-
-    def __init__(self, pages: Sequence[Arc]) -> None:
-        self._pages = pages
-
-    @cached_property
-    def by_session(self) -> Mapping[str, str]:
-        return {session: arc.project for arc in self._pages if arc.project for session in arc.sessions}
 
 
 @lru_cache(maxsize=4096)

@@ -45,7 +45,8 @@ async def plan_and_write(
     for _ in range(TRIES):
         planned = await plan_only(vault, now_us, make, scan)
         scan = None
-        if not planned.changes and not await _is_torn(vault):
+        # Without changes all is done, unless a killed writer has left its journal.
+        if not planned.changes and await asyncio.to_thread(vault.folder.digest, JOURNAL) is None:
             return replace(planned, changes=tuple(done.changes))
         try:
             done.seen = planned.plan.scan.seen
@@ -55,11 +56,6 @@ async def plan_and_write(
         except Conflict:
             _log.info("tick.planned_anew", workspace=vault.workspace_id)
     raise TryLater("pages of the vault change faster than they can be written: try again later")
-
-
-async def _is_torn(vault: Vault) -> bool:
-    """Whether a killed writer left its journal."""
-    return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
 
 
 async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: WriteResult) -> bool:

@@ -1,7 +1,9 @@
 """The vault's markers brought into the memory store: each once, superseded when edited, forgotten when removed."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -65,8 +67,7 @@ async def sync_memories(
     run.taken.update((row.arc, row.marker) for row in rows)
     comparison = compared(seen, rows)
     run.done.problems += seen.problems
-    for row in rows:
-        run.uses[row.memory_id] = run.uses.get(row.memory_id, 0) + 1
+    run.uses.update(row.memory_id for row in rows)
     await run.move(comparison.moved)
     memories = await store.memories.rows([row.memory_id for row in comparison.gone])
     await run.supersede(edits(comparison, memories), memories)
@@ -95,7 +96,7 @@ class _Run:
     content_policy: ContentPolicy
     done: SyncedMemories = field(default_factory=SyncedMemories)
     taken: set[tuple[str, str]] = field(default_factory=set)
-    uses: dict[str, int] = field(default_factory=dict)
+    uses: Counter[str] = field(default_factory=Counter)
     """Memory -> rows that name it."""
 
     @property
@@ -117,7 +118,7 @@ class _Run:
         for row, item in pairs:
             before = memories.get(row.memory_id)
             ours = before is not None and not before.ended and before.source.startswith(SOURCE)
-            alone = self.uses.get(row.memory_id, 0) == 1
+            alone = self.uses[row.memory_id] == 1
             (outcome,) = await self._remember([item], supersedes=row.memory_id if ours and alone else None)
             if isinstance(outcome.error, Conflict):
                 (outcome,) = await self._remember([item])
@@ -153,12 +154,10 @@ class _Run:
     async def _end(self, memory_id: str) -> None:
         if self.uses[memory_id] > 0:
             return
-        try:
+        with suppress(NotFound, Conflict):  # somebody else has ended it meanwhile
             note = "its marker was removed from the vault"
             await self.store.writes.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
             self.done.forgotten += 1
-        except (NotFound, Conflict):
-            pass  # somebody else has ended it meanwhile
 
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
         actor = self.actor
@@ -177,7 +176,7 @@ class _Run:
     def _row(self, mark: Marked, memory_id: str) -> VaultMemory:
         row = row_of(mark, memory_id, self.taken)
         self.taken.add((row.arc, row.marker))
-        self.uses[memory_id] = self.uses.get(memory_id, 0) + 1
+        self.uses[memory_id] += 1
         return row
 
     def _refused(self, mark: Marked, error: Exception | None) -> None:
@@ -186,22 +185,18 @@ class _Run:
 
 def _offer(mark: Marked, actor: Actor, origin: Origin, supersedes: str | None) -> Offer | Invalid:
     try:
-        submission = _submission(mark, supersedes)
+        submission = Submission(
+            content=mark.content,
+            type=MEMORY_TYPES[mark.type],
+            project=mark.project or None,
+            memory_scope=Scope.PROJECT if mark.project else Scope.SHARED,
+            tags=("vault", mark.type),
+            metadata={"arc": mark.arc, "marker": mark.type},
+            source=mark.source,
+            confidence=CONFIDENCE,
+            supersedes=supersedes,
+            occurred_at=to_datetime(mark.occurred_at),
+        )
     except ValidationError as error:
         return Invalid(*first_problem(error))
     return Offer(submission=submission, actor=actor, origin=origin)
-
-
-def _submission(mark: Marked, supersedes: str | None) -> Submission:
-    return Submission(
-        content=mark.content,
-        type=MEMORY_TYPES[mark.type],
-        project=mark.project or None,
-        memory_scope=Scope.PROJECT if mark.project else Scope.SHARED,
-        tags=("vault", mark.type),
-        metadata={"arc": mark.arc, "marker": mark.type},
-        source=mark.source,
-        confidence=CONFIDENCE,
-        supersedes=supersedes,
-        occurred_at=to_datetime(mark.occurred_at),
-    )

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.signals.rules import TIME, checked
@@ -87,11 +86,6 @@ def _said(workspace_id: str, severity: str, source: str, content: str, project: 
         return checked(data, actor=ACTOR, at=0)
     except (Invalid, ValueError):
         return None
-
-
-async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
-    """The alarm that everyone of the workspace should see first."""
-    return alarm_of(await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), ALARMS))
 
 
 def alarm_of(present: Present) -> Alarm | None:

@@ -44,11 +44,6 @@ class Group:
     sessions: tuple[Session, ...]
 
     @property
-    def ids(self) -> frozenset[str]:
-        """Of its sessions."""
-        return frozenset(session.session_id for session in self.sessions)
-
-    @property
     def latest(self) -> datetime:
         """The last end."""
         return max(session.end for session in self.sessions)
@@ -73,18 +68,17 @@ class Group:
     @property
     def cluster_id(self) -> str:
         """Day, title and a hash of the sessions: the same sessions have the same."""
-        digest = hashlib.sha1("\n".join(sorted(self.ids)).encode(), usedforsecurity=False).hexdigest()[:12]
+        ids = "\n".join(sorted({session.session_id for session in self.sessions}))
+        digest = hashlib.sha1(ids.encode(), usedforsecurity=False).hexdigest()[:12]
         # Of as much of the line as the original takes, so that the same sessions have the same id.
-        slug = (
-            re.sub(r"[^a-z0-9]+", "-", quotable_line(self._line, TITLE_CHARS).lower()).strip("-")[:SLUG_CHARS]
-            or "untitled"
-        )
-        return f"{self.sessions[0].start.date().isoformat()}-{slug}-{digest}"
+        words = re.sub(r"[^a-z0-9]+", "-", quotable_line(self._line, TITLE_CHARS).lower()).strip("-")
+        return f"{self.sessions[0].start.date().isoformat()}-{words[:SLUG_CHARS] or 'untitled'}-{digest}"
 
     @property
     def region(self) -> str:
         """The region of the brain that it belongs to, by the first rule that holds."""
-        errors, joy = self.count("error_markers"), self.count("joy_markers")
+        count = counts(self.sessions)
+        errors, joy = count["errors"], count["joy"]
         if max(session.error_markers for session in self.sessions) >= 10 and errors > 2 * joy:
             return "amygdala"
         if joy >= 5 and errors < joy:
@@ -98,23 +92,10 @@ class Group:
 
     def heat(self, now: datetime) -> int:
         """0..10, at birth; the keeper computes it anew from then on."""
-        quiet = now - self.latest
+        quiet, count = now - self.latest, counts(self.sessions)
         recent = 3 if quiet <= 24 * _HOUR else 1 if quiet <= 72 * _HOUR else 0
-        tools = min(4, 2 * (self.count("num_tool_calls") // 1000))
-        return min(MAX_HEAT, recent + tools + min(3, len(self.sessions) - 1) + (self.count("joy_markers") > 0))
-
-    def count(self, field: str) -> int:
-        """A count over all sessions."""
-        return sum(int(getattr(session, field)) for session in self.sessions)
-
-    @property
-    def signals(self) -> dict[str, int]:
-        """The counts that stand in the front matter."""
-        return {
-            "errors": self.count("error_markers"),
-            "joy": self.count("joy_markers"),
-            "tools": self.count("num_tool_calls"),
-        }
+        tools = min(4, 2 * int(count["tools"] // 1000))
+        return min(MAX_HEAT, recent + tools + min(3, len(self.sessions) - 1) + (count["joy"] > 0))
 
 
 def status_of(last_end: datetime, now: datetime) -> str:
@@ -136,7 +117,8 @@ def _is_junk(line: str) -> bool:
 
 def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
     """The page of a new arc. Its sections are there to be filled by the reasoner and by people."""
-    signals = ", ".join(f"{name}: {count}" for name, count in group.signals.items())
+    count = counts(group.sessions)
+    signals = ", ".join(f"{name}: {count[name]:.0f}" for name in ("errors", "joy", "tools"))
     front = [
         f"cluster_id: {group.cluster_id}",
         f"title: {spelt(group.title, inside=False)}",
@@ -158,7 +140,7 @@ def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
         "## Ignition",
         "\n".join(f"> {line}".rstrip() for line in prompt.splitlines() or [""]),
         "## Signals",
-        "\n".join(counted_lines(counts(group.sessions))),
+        "\n".join(counted_lines(count)),
         "## Timeline",
         "<!-- synthesized: false -->",
         "### Completed",
