@@ -35,7 +35,6 @@ SMALL = {
     "shared/openbrain/vault/limits.py": "the numbers of a whole package",
     "shared/openbrain/vault/markers/kinds.py": "between the tick and what is posted",
     "services/api/openbrain_api/recall/boost.py": "one rule of the order",
-    "services/housekeeper/openbrain_housekeeper/wiring": "one file a subject",
     "cli/openbrain_cli": "a command, or a kind of file to import, each by itself",
 }
 """A file, or a folder whose files may be so small, and why."""

@@ -15,6 +15,7 @@ import openbrain
 from openbrain import settings as all_settings
 from openbrain.domain.events import streams as table
 from openbrain.domain.events.envelope import CloudEvent
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import logs
 from openbrain.observability.gc_tuning import long_running
 from openbrain.runtime.container import Container
@@ -23,7 +24,9 @@ from openbrain.streams.monitoring import endpoints
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.redis.connection import connect, without_login
-from openbrain_housekeeper.back_pressure import when_room
+from openbrain.usecases.tick_schedule import TickSchedule
+from openbrain.vault.pipeline import Patience
+from openbrain_housekeeper.back_pressure import held_back
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
 from openbrain_housekeeper.jobs.policies import PolicySchedule
@@ -31,9 +34,9 @@ from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until
 from openbrain_housekeeper.jobs.retention import RetentionJob
 from openbrain_housekeeper.jobs.row_retention import ROUND, expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
+from openbrain_housekeeper.jobs.vault_checks import VaultCheck
 from openbrain_housekeeper.wiring.operations import worker
 from openbrain_housekeeper.wiring.reconciliation import reconciliation_jobs, verifier
-from openbrain_housekeeper.wiring.vaults import tick_schedule, vault_check
 
 VAULTS_EVERY_S = 60.0
 MEASURED_EVERY_S = 5.0
@@ -85,12 +88,17 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     aged = partial(measure_outbox, store.outbox, container.clock)
     relayed = partial(until_more, wake, tuning.relay_batch, tuning.relay_poll_ms / 1000)
     trim = partial(retention.trim_streams, store, redelivery, broadcasting)
-    expiry = when_room(notifying(wake, partial(expire, store, ROUND)), container.pressure)
+    expiry = held_back(notifying(wake, partial(expire, store, ROUND)), container.pressure)
     purge = partial(purge_past, store, settings)
     operate = notifying(wake, operations.round)
-    retaining = when_room(notifying(wake, RetentionJob(store, ROUND).round), container.pressure)
+    retaining = held_back(notifying(wake, RetentionJob(store, ROUND).round), container.pressure)
     policies = PolicySchedule(store.policies, store.operations, container.clock)
-    ticks = notifying(wake, tick_schedule(container).round)
+    tick, folders = settings.tick, tuple(settings.vaults.folders)
+    schedule = TickSchedule(store.ticks, container.clock, folders, tick.schedule, tick.tuning.extract_at)
+    patience = Patience(
+        late=round(tick.tuning.late_s * MICROSECONDS), unheard=round(tick.tuning.unheard_s * MICROSECONDS)
+    )
+    vaults = VaultCheck(store, container.clock, folders, patience)
     return [
         PeriodicJob("relay", relay, relayed),
         PeriodicJob.every(MEASURED_EVERY_S, "outbox age", aged),
@@ -102,8 +110,8 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
         *reconciliation_jobs(container, compared),
         PeriodicJob.every(tuning.purge_every_s, "retention", retaining, full=ROUND),
         PeriodicJob.every(POLICIES_EVERY_S, "policies", policies.round),
-        PeriodicJob.every(TICKS_EVERY_S, "ticks", ticks),
-        PeriodicJob.every(VAULTS_EVERY_S, "vaults", vault_check(container).round),
+        PeriodicJob.every(TICKS_EVERY_S, "ticks", notifying(wake, schedule.round)),
+        PeriodicJob.every(VAULTS_EVERY_S, "vaults", vaults.round),
     ]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
 
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.usecases.backpressure import Pressure
@@ -15,14 +16,16 @@ WAITING_REST = 1.0
 CHANGING_REST, UNDOING_REST = 6.0, 10.0
 """Rest after a step that changes memories, in seconds per second of work: relay, embedder and indexers have work from
 it, the most from an undo, which restores entries of both indexes."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def held_back(step: Step, pressure: Pressure) -> Step:
-    """A step that causes events: it waits while too many wait already."""
+def held_back(work: Callable[P, Awaitable[T]], pressure: Pressure) -> Callable[P, Awaitable[T]]:
+    """A step or round that causes events: it waits while too many wait already."""
 
-    async def when_there_is_room(operation: Operation) -> Progress:
+    async def when_there_is_room(*args: P.args, **kwargs: P.kwargs) -> T:
         await pressure.admit_events()
-        return await step(operation)
+        return await work(*args, **kwargs)
 
     return when_there_is_room
 
@@ -51,13 +54,3 @@ def paced(
 def _rest(worked: float, computed: float) -> float:
     computing = min(worked, computed)  # others of this process computed as well
     return LOOKING_REST * computing + WAITING_REST * (worked - computing)
-
-
-def when_room(round_: Callable[[], Awaitable[int]], pressure: Pressure) -> Callable[[], Awaitable[int]]:
-    """A periodic job that works only while there is room."""
-
-    async def when_there_is_room() -> int:
-        await pressure.admit_events()
-        return await round_()
-
-    return when_there_is_room

@@ -30,3 +30,8 @@ class Marker:
     block: bool = False
     start: int = 0
     end: int = 0
+
+    @property
+    def said(self) -> tuple[str, Mapping[str, str], str]:
+        """What it says, wherever it stands."""
+        return self.type, self.attrs, self.content

@@ -4,9 +4,8 @@ A step may be repeated: what a killed process did not write down is done again b
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import structlog
@@ -95,7 +94,7 @@ class Worker:
         async def keep() -> None:
             while not lost.is_set():
                 await asyncio.sleep(self._hold_s / 3)
-                with contextlib.suppress(TryLater):
+                with suppress(TryLater):
                     if not await self._operations.keep_operation(held.id, self._holder, self._hold_s):
                         lost.set()
 

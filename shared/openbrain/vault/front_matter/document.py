@@ -50,15 +50,13 @@ class Front:
 
     def get(self, key: str) -> Any:
         """The value as JSON has it (dates are text); None where the key is missing."""
-        entry = self.entries.get(key)
-        return None if entry is None else plain(entry.node)
+        node = self._node(key)
+        return None if node is None else plain(node)
 
     def text(self, key: str) -> str:
         """A scalar as it is spelt, without quotes; '' where the key is missing or holds a list or map."""
-        entry = self.entries.get(key)
-        if entry is None or not isinstance(entry.node, Scalar):
-            return ""
-        return "" if entry.node.is_null else entry.node.text
+        node = self._node(key)
+        return node.text if isinstance(node, Scalar) and not node.is_null else ""
 
     def texts(self) -> dict[str, str]:
         """All that `text` has more than '' for."""

@@ -235,12 +235,7 @@ def render(marker: Marker) -> str:
     if marker.block:
         text += f"\n{marker.content}\n<!-- @/{marker.type} -->"
     again = parse(text, "").markers
-    if not again or (again[0].type, again[0].attrs, again[0].content, again[0].end) != (
-        marker.type,
-        dict(marker.attrs),
-        marker.content,
-        len(text),
-    ):
+    if not again or (again[0].said, again[0].end) != (marker.said, len(text)):
         raise Invalid("marker", f"@{marker.type} can't be written so that it is read again: look for quotes and marks")
     return text
 
@@ -252,13 +247,7 @@ def _quoted(value: str) -> str:
 def replaced(text: str, marker: Marker, new: str) -> str:
     """The text that `marker` was parsed from, with `new` in its place. Conflict where the marker is not there."""
     here = parse(text[marker.start : marker.end], "").markers
-    if not here or (here[0].start, here[0].end, here[0].type, here[0].attrs, here[0].content) != (
-        0,
-        marker.end - marker.start,
-        marker.type,
-        marker.attrs,
-        marker.content,
-    ):
+    if not here or (here[0].start, here[0].end, here[0].said) != (0, marker.end - marker.start, marker.said):
         raise Conflict(f"@{marker.type} is no longer in line {marker.line_start}: read the page again")
     return text[: marker.start] + new + text[marker.end :]
 

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -105,14 +105,34 @@ class Index:
                     if path.endswith("/_dashboard.md"):
                         dashboards.append(path)
                 else:
-                    self._take(folder, entry, had, new, problems, texts)
-                    if path in new:
-                        known[path] = new[path]
+                    read = self._read(folder, entry, had, problems, texts)
+                    if read is not None:
+                        known[path] = new[path] = read
         inbox = tuple(entry.path for entry in folder.walk("raw/inbox", problems) if entry.path.endswith(".md"))
         self._known = known
         self._save(new)
-        scan = _scan(known, tuple(dashboards), inbox, problems)
-        return replace(scan, read=len(new), texts=texts.kept, digests=texts.digests, seen=texts.seen)
+        references: dict[str, Arc] = {}
+        others: list[Arc] = []
+        for path, had in known.items():
+            if had.arc.problem_count:
+                problems += had.arc.problems
+            if had.arc.reference:
+                references[path] = had.arc
+            else:
+                others.append(had.arc)
+        pages, shadowed = counting(others)
+        return Scan(
+            pages,
+            shadowed,
+            references,
+            dashboards=tuple(dashboards),
+            inbox=inbox,
+            problems=tuple(problems),
+            read=len(new),
+            texts=texts.kept,
+            digests=texts.digests,
+            seen=texts.seen,
+        )
 
     def written(self, arcs: Iterable[tuple[Arc, Entry, str]]) -> None:
         """Pages that were just written, as they were laid out, with their SHA-256: the next scan need not read them."""
@@ -126,15 +146,10 @@ class Index:
         self._known.update(new)
         self._save(new)
 
-    def _take(
-        self,
-        folder: Folder,
-        entry: Entry,
-        had: Known | None,
-        new: dict[str, Known],
-        problems: list[Problem],
-        texts: "_Texts",
-    ) -> None:
+    def _read(
+        self, folder: Folder, entry: Entry, had: Known | None, problems: list[Problem], texts: "_Texts"
+    ) -> Known | None:
+        """None where it is gone, or can't be read."""
         began = self._clock_ns()
         try:
             data, stat = folder.read_and_stat(entry.path)
@@ -147,14 +162,14 @@ class Index:
                 settled = is_settled(max(stat.st_mtime_ns, stat.st_ctime_ns), began)
                 texts.keep(entry.path, text, digest, stat if settled else None)
         except NotFound:
-            return
+            return None
         except NeverRetry as error:
             problems.append(Problem(entry.path, 0, str(error)))
-            return
+            return None
         except UnicodeDecodeError as error:
             problems.append(Problem(entry.path, data.count(b"\n", 0, error.start) + 1, "not UTF-8: save it as UTF-8"))
-            return
-        new[entry.path] = Known(entry.mtime_ns, entry.size, is_settled(entry.mtime_ns, began), digest, arc)
+            return None
+        return Known(entry.mtime_ns, entry.size, is_settled(entry.mtime_ns, began), digest, arc)
 
     def _load(self) -> dict[str, Known]:
         if self._state is None:
@@ -207,23 +222,6 @@ def _of_line(line: bytes) -> tuple[str, Known]:
     head, _, detail = line.partition(b"\t")
     path, mtime_ns, size, settled, digest, arc = orjson.loads(head)
     return path, Known(mtime_ns, size, settled, digest, of_row(arc, detail[:-1].decode()))
-
-
-def _scan(
-    known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem]
-) -> Scan:
-    references: dict[str, Arc] = {}
-    others: list[Arc] = []
-    for path, had in known.items():
-        arc = had[4]
-        if arc.problem_count:
-            problems += arc.problems
-        if arc.reference:
-            references[path] = arc
-        else:
-            others.append(arc)
-    pages, shadowed = counting(others)
-    return Scan(pages, shadowed, references, dashboards, inbox, tuple(problems))
 
 
 class _Texts:
