@@ -65,9 +65,7 @@ def service(container: Container) -> Service:
         for workspace in workspaces
     ]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
-    return consumer_service(
-        container, "amygdala", [*raises, *acks, *others], checks={"truth": container.store.check}, writes=True
-    )
+    return consumer_service(container, "amygdala", [*raises, *acks, *others], writes=True)
 
 
 def _foreign(name: str) -> StreamSpec:

@@ -50,7 +50,7 @@ def service(container: Container) -> Service:
             spec=REINDEX, handler=handle, degraded_handler=imported, on_dead=note, low_priority=True, apart=True
         ),
     ]
-    checks = {"truth": container.store.check, "embedder": model_answers}
+    checks = {"embedder": model_answers}
     return consumer_service(
         container, "embedder", subscriptions, checks=checks, prepare=container.noted_vector_generation
     )

@@ -77,12 +77,7 @@ def _service(
         await index_loss.all_there(index, index.builder, await container.store.generations.written(kind))
 
     on_dead = note_failure(container, kind)
-    checks: Mapping[str, Check] = {
-        "truth": container.store.check,
-        check: index.check,
-        "generations": writers.check,
-        "index": all_there,
-    }
+    checks: Mapping[str, Check] = {check: index.check, "generations": writers.check, "index": all_there}
     # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
     rebuild = Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True)
     subscriptions = [*(Subscription(spec=spec, handler=handle, on_dead=on_dead) for spec in live), rebuild]

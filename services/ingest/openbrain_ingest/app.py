@@ -35,7 +35,7 @@ def service(container: Container) -> Service:
 
     workspaces = (None, *settings.streams.bound_workspaces)
     subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
-    checks = {"truth": container.store.check, "outbox": container.pressure.admit_events}
+    checks = {"outbox": container.pressure.admit_events}
     return consumer_service(container, "ingest", subscriptions, checks=checks, writes=True)
 
 

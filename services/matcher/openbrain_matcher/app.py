@@ -42,13 +42,7 @@ def service(container: Container) -> Service:
         }
         await match(list(memories.values()), store=store, books=books, now=clock.now())
 
-    return consumer_service(
-        container,
-        "matcher",
-        [Subscription(spec=EMBEDDED, handler=handle)],
-        checks={"truth": store.check},
-        batches=BATCHES,
-    )
+    return consumer_service(container, "matcher", [Subscription(spec=EMBEDDED, handler=handle)], batches=BATCHES)
 
 
 def periodic_jobs(container: Container) -> Leader:

@@ -55,7 +55,7 @@ def service(container: Container) -> Service:
         return results
 
     subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle)]
-    return consumer_service(container, "tick", subscriptions, checks={"truth": container.store.check}, writes=True)
+    return consumer_service(container, "tick", subscriptions, writes=True)
 
 
 def __getattr__(name: str) -> Any:

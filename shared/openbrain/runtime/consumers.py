@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any
 
 from openbrain import settings
@@ -23,14 +24,14 @@ def consumer_service(
     group: str,
     subscriptions: Sequence[Subscription],
     *,
-    checks: Mapping[str, Check],
+    checks: Mapping[str, Check] = MappingProxyType({}),
     prepare: LazyReady[Any] | None = None,
     batches: int = 1,
     writes: bool = False,
 ) -> Service:
-    """A service that closes `container` when it is alone in its process. `batches`: how many times
-    the usual number of entries it takes at once, in as much more time. `writes`: it stores texts, which pass the
-    content policy."""
+    """A service that closes `container` when it is alone in its process. `checks`: beside that of the truth.
+    `batches`: how many times the usual number of entries it takes at once, in as much more time. `writes`: it stores
+    texts, which pass the content policy."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
     tuning = usual.tuning.model_copy(update={"batch_s": batches * usual.tuning.batch_s})
@@ -51,6 +52,7 @@ def consumer_service(
     async def paused() -> bool:
         return group in {pause.name for pause in await container.store.groups.pauses()}
 
+    checks = {"truth": container.store.check, **checks}
     return Service(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
 
 
