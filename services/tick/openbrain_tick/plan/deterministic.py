@@ -17,7 +17,6 @@ from openbrain_tick.plan.arcs.signals import Standing, bury, end, standing
 from openbrain_tick.plan.feed import feed_files
 from openbrain_tick.plan.feed.dashboards import dashboards
 from openbrain_tick.plan.feed.health import Health, health
-from openbrain_tick.plan.feed.inject import injects
 from openbrain_tick.plan.plan import Plan
 
 
@@ -59,7 +58,7 @@ def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Publ
     """Plan files made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
     `alarm`: what stands in the truth."""
     promote(plan)
-    shown, blocks = standing(plan, probes), injects(plan)
+    shown, blocks = standing(plan, probes), feed_files.injects(plan)
     plan.counts["signals_written"] = len(shown)
     plan.counts["lessons_collected"] = sum(arc.lessons for arc in plan.pages.values() if not arc.merged)
     feed_files.put(plan, feed_files.hot_arcs(plan))

@@ -149,16 +149,21 @@ class Plan:
 def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
     """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none. A page that was changed
     since the scan is planned over as it was, which its writer notices."""
-    pages = dict(scan.pages)
-    references = set(scan.references)
-    texts = scan.texts
 
     def known(path: str) -> str:
-        text = texts.get(path)
+        text = scan.texts.get(path)
         return read(path) if text is None else text
 
-    draft = Draft(known, scan.digests)
-    return Plan(scan, draft, now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
+    return Plan(
+        scan,
+        Draft(known, scan.digests),
+        now_us,
+        thresholds,
+        pages=dict(scan.pages),
+        shadowed=scan.shadowed,
+        references=set(scan.references),
+        problems=list(scan.problems),
+    )
 
 
 def _as_before(arc: Arc, values: Mapping[str, Value], path: str) -> Arc | None:

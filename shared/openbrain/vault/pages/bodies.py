@@ -34,11 +34,13 @@ def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, mor
     if not parts:
         return ""
     parts = [plain(part) for part in parts]
-    for count in range(min(len(parts), BODY_CHARS), 0, -1):
+
+    def remainder(count: int) -> str:
         rest = len(parts) - count + more
-        text = head + between.join(parts[:count]) + (f"{between}… and {rest} more {what}" if rest else "")
+        return f"{between}… and {rest} more {what}" if rest else ""
+
+    for count in range(min(len(parts), BODY_CHARS), 0, -1):
+        text = head + between.join(parts[:count]) + remainder(count)
         if len(text) <= BODY_CHARS:
             return text
-    rest = len(parts) - 1 + more
-    remainder = f"{between}… and {rest} more {what}" if rest else ""
-    return head + clipped(parts[0], BODY_CHARS - len(head) - len(remainder)) + remainder
+    return head + clipped(parts[0], BODY_CHARS - len(head) - len(remainder(1))) + remainder(1)

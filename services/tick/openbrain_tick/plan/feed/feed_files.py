@@ -14,6 +14,7 @@ from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import PRIORITY, TITLE, TTL_S, Alarm
 from openbrain.vault.pages.arcs import Arc, InjectMark
 from openbrain.vault.pages.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
+from openbrain_tick.plan.arcs.heat import older
 from openbrain_tick.plan.arcs.references import hottest
 from openbrain_tick.plan.arcs.signals import Standing
 from openbrain_tick.plan.plan import Plan
@@ -23,6 +24,7 @@ NO_SIGNALS: Final = "No active signals."
 NO_INJECTS: Final = "No inject blocks."
 """Bodies that are nothing but these the client does not show."""
 _LEAST_CELL: Final = 16
+_OVER = frozenset({"resolved", "graduated", "merged", "complete"})
 _DAY = re.compile(r"-\d{4}-\d\d-\d\d\Z")
 
 
@@ -75,6 +77,23 @@ def hot_arcs(plan: Plan) -> FeedFile:
                 name = f"hot-arcs-{to_iso(plan.now_us)[:10]}"
                 return FeedFile(name="hot-arcs.md", id=name, title="Active Hot Arcs", priority=10, body=body)
     raise AssertionError("a table without rows is short")
+
+
+def injects(plan: Plan) -> list[InjectMark]:
+    """Inject blocks that are not too old, of arcs that are not over; each content once, the newest first."""
+    marks: dict[str, tuple[Arc, InjectMark]] = {}
+    plan.counts["inject_blocks_collected"] = 0
+    for arc in plan.pages.values():
+        if not arc.alarms or arc.merged:
+            continue
+        for mark in arc.injects:
+            plan.counts["inject_blocks_collected"] += 1
+            if arc.status in _OVER or _is_stale(plan, arc, mark):
+                continue
+            other = marks.get(mark.content)
+            if other is None or _newest(arc, mark) < _newest(*other):
+                marks[mark.content] = (arc, mark)
+    return [mark for _, mark in sorted(marks.values(), key=lambda pair: _newest(*pair))]
 
 
 def injected(marks: Sequence[InjectMark]) -> FeedFile:
@@ -131,3 +150,14 @@ def _safe(body: str) -> str:
 
 def _text(content: str) -> str:
     return markers.without_markers(content).strip()
+
+
+def _is_stale(plan: Plan, arc: Arc, mark: InjectMark) -> bool:
+    if mark.ttl_days is not None:
+        return older(arc, plan.now_us, mark.ttl_days)
+    days = plan.thresholds.stale_inject_days
+    return days > 0 and older(arc, plan.now_us, days)
+
+
+def _newest(arc: Arc, mark: InjectMark) -> tuple[int, str, int]:
+    return (-arc.created_us, arc.path, mark.line)

@@ -15,7 +15,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.text.displayed import escaped
 from openbrain.vault.pages.bodies import clipped
-from openbrain_tick.plan.reasoning.answer.truncated_json import close_truncated
 
 EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
 """In order of priority, where one pair is given several."""
@@ -24,6 +23,10 @@ ITEMS = 200
 BRACES = 50
 _CUT = "ends too early: what was whole before is taken; OPENBRAIN_REASONER__ANSWER_TOKENS limits it"
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_CLOSES = {"{": "}", "[": "]"}
+_OUTSIDE = (["{"], ["{", "["])
+"""Brackets that are open outside of items."""
 
 
 def _one_line(text: str) -> str:
@@ -174,7 +177,7 @@ def from_json(text: str) -> Answer | None:
         whole = next((item for item in _objects_in(text) if not _ALL.isdisjoint(item)), None)
     if whole is not None:
         return from_items(whole)
-    cut = _object(close_truncated(text))
+    cut = _object(_closed(text))
     return None if cut is None else from_items(cut, (Refused("answer", _CUT),))
 
 
@@ -194,6 +197,28 @@ def _objects_in(text: str) -> Iterator[dict[str, object]]:
             _, end = decoder.raw_decode(text, begin.start())
             if (value := _object(text[begin.start() : end])) is not None:
                 yield value
+
+
+def _closed(text: str) -> str:
+    """The object that begins in the text, closed behind its last whole list or object, or the last whole item of a list
+    of its own; '' where there is none. Of an item that was cut nothing is kept."""
+    begin = text.find("{")
+    if begin < 0:
+        return ""
+    depth: list[str] = []
+    whole = ""
+    for token in _TOKEN.finditer(text, begin):
+        mark = token.group()
+        if mark in _CLOSES:
+            depth.append(mark)
+        elif mark in _CLOSES.values():
+            if not depth or _CLOSES[depth.pop()] != mark:
+                break
+            if depth in _OUTSIDE:
+                whole = text[begin : token.end()] + "".join(_CLOSES[item] for item in reversed(depth))
+            elif not depth:
+                break
+    return whole
 
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:
