@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability.metrics import SIGNALS_UNACKNOWLEDGED
@@ -17,8 +16,8 @@ MOST = 1000
 class Unacknowledged:
     """The gauge of every workspace. Each replica asks the database, so that none shows what it knew when it led."""
 
-    def __init__(self, signals: Signals, clock: Callable[[], float] = time.monotonic) -> None:
-        self._signals, self._clock = signals, clock
+    def __init__(self, signals: Signals) -> None:
+        self._signals = signals
         self._lock = asyncio.Lock()
         self._at = float("-inf")
         self._shown: set[str] = set()
@@ -26,9 +25,9 @@ class Unacknowledged:
     async def measure(self) -> None:
         """Count, unless somebody did a moment ago. What can't be counted keeps its last value."""
         async with self._lock:
-            if self._clock() - self._at < FRESH_S:
+            if time.monotonic() - self._at < FRESH_S:
                 return
-            self._at = self._clock()
+            self._at = time.monotonic()
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     counts = await self._signals.unacknowledged(MOST)

@@ -83,7 +83,7 @@ def text_index(settings: Settings) -> TextIndex:
         _need_engine("tantivy", "OPENBRAIN_TEXT__URL")
         from openbrain.adapters.tantivy import TantivyText
 
-        return TantivyText(settings.data_dir / "text", chosen.tuning.commit_ms, need_room(settings))
+        return TantivyText(settings.data_dir / "text", chosen.tuning.commit_ms, disk_space(settings).for_index)
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.elasticsearch.text import ElasticsearchText
 
@@ -104,7 +104,7 @@ def vector_index(settings: Settings) -> VectorIndex:
         _need_engine("qdrant_edge", "OPENBRAIN_VECTORS__URL")
         from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 
-        return QdrantEdgeVectors(settings.data_dir / "vectors", need_room(settings))
+        return QdrantEdgeVectors(settings.data_dir / "vectors", disk_space(settings).for_index)
     name = f"{settings.streams.prefix}{chosen.collection}"
     product, _, rest = chosen.url.partition("+")
     if product == "elasticsearch" and rest.startswith(("http://", "https://")):
@@ -167,17 +167,12 @@ def model_name(settings: Settings, name: str = "") -> str:
 
 def disk_space(settings: Settings) -> DiskSpace:
     """Of the disks that embedded parts write to; on servers alone there are none to look at."""
-    return DiskSpace(embedded_folders(settings), settings.disk_reserve_mb)
-
-
-def embedded_folders(settings: Settings) -> list[Path]:
-    """The folders in which embedded parts keep their files."""
     urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
     inside = f"unix://{settings.data_dir.resolve()}/"
     folders = [settings.data_dir] if any(url == EMBEDDED or url.startswith(inside) for url in urls) else []
     if settings.truth.url.startswith("sqlite"):
         folders.append(Path(settings.truth.url.partition("///")[2]).absolute().parent)
-    return folders
+    return DiskSpace(folders, settings.disk_reserve_mb)
 
 
 def close_to_others(settings: Settings) -> None:
@@ -186,11 +181,6 @@ def close_to_others(settings: Settings) -> None:
 
     if settings.data_dir.is_dir():
         make_private(settings.data_dir, leave=settings.vaults.folders.values())
-
-
-def need_room(settings: Settings) -> Callable[[int], None]:
-    """A check before embedded indexes write: `TryLater` on a full disk."""
-    return disk_space(settings).for_index
 
 
 def text_name(settings: Settings) -> str:

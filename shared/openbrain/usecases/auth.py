@@ -143,18 +143,17 @@ def _secret() -> str:
     return SECRET_PREFIX + secrets.token_urlsafe(32)
 
 
+_FRESH = MICROSECONDS
 _NEVER = -(1 << 62)
 """Longer ago than anything is fresh."""
 
 
 class Keyring:
-    """Turns secrets into actors. Remembers each answer for `fresh_s`, so that a request costs no read of the
-    database and a revoked key still ends within that time."""
+    """Turns secrets into actors. Remembers each answer for a while, so that a request costs no read of the database
+    and a revoked key still ends within that time."""
 
-    def __init__(self, api_keys: ApiKeys, clock: Clock, *, fresh_s: float = 1.0, size: int = 4096) -> None:
-        self._api_keys = api_keys
-        self._clock = clock
-        self._fresh = int(fresh_s * MICROSECONDS)
+    def __init__(self, api_keys: ApiKeys, clock: Clock, *, size: int = 4096) -> None:
+        self._api_keys, self._clock = api_keys, clock
         self._known: Lru[str, tuple[int, _Known | None]] = Lru(size)
 
     async def actor(self, authorization: str | None) -> Actor:
@@ -183,7 +182,7 @@ class Keyring:
     async def _look_up(self, secret_hash: str) -> "_Known | None":
         now = self._clock.now()
         known = self._known.get(secret_hash)
-        if known is not None and 0 <= now - known[0] < self._fresh:
+        if known is not None and 0 <= now - known[0] < _FRESH:
             return known[1]
         key = await self._api_keys.key_by_hash(secret_hash)
         speaker = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 BUSY_S = 0.0005
 """A turn of the event loop that takes longer had something else to do."""
@@ -16,15 +15,14 @@ class GivesWay:
     """Called between two pieces of a few milliseconds. Alone it costs nothing; beside questions it leaves them nearly
     all of the time."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._until = 0.0
 
     async def __call__(self) -> None:
         """Let everything else have a turn."""
-        begun = self._clock()
+        begun = time.perf_counter()
         await asyncio.sleep(0)
-        now = self._clock()
+        now = time.perf_counter()
         if now - begun > BUSY_S:
             self._until = now + STANDS_BACK_S
         if now < self._until:

@@ -1,7 +1,6 @@
 """Submissions by stream, as offers: who makes them is what the event, or the stream it came by, says."""
 
 import time
-from collections.abc import Callable
 from functools import lru_cache
 
 from openbrain.domain.access.permissions import Permission
@@ -60,16 +59,13 @@ def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
 class Tenants:
     """The workspaces that exist, looked up again after a second: a deleted one takes no submissions."""
 
-    def __init__(
-        self, workspaces: Workspaces, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, workspaces: Workspaces, *, fresh_s: float = 1.0) -> None:
         self._workspaces = workspaces
-        self._clock = clock
-        self._known = Fresh[frozenset[str]](clock, fresh_s)
+        self._known = Fresh[frozenset[str]](time.monotonic, fresh_s)
 
     async def require(self, workspace_id: str) -> None:
         """`NeverRetry` for a workspace that isn't there."""
-        known, now = self._known.get(), self._clock()
+        known, now = self._known.get(), time.monotonic()
         if known is None or workspace_id not in known:
             known = self._known.set(frozenset(workspace.id for workspace in await self._workspaces.workspaces()), now)
         if workspace_id not in known:

@@ -9,6 +9,7 @@ from cronsim import CronSim, CronSimError
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
 
@@ -22,7 +23,7 @@ _log = structlog.get_logger(__name__)
 
 def last_slot(schedule: str, now_us: int) -> datetime | None:
     """The last minute of the schedule that has come; None where none ever did."""
-    behind = (_EPOCH + timedelta(microseconds=now_us)).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    behind = to_datetime(now_us).replace(second=0, microsecond=0) + timedelta(minutes=1)
     return next(CronSim(schedule, behind, reverse=True), None)
 
 
@@ -41,7 +42,7 @@ def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) ->
     hour, minute = map(int, extract_at.split(":"))
     since = slot.replace(hour=hour, minute=minute)
     since -= timedelta(days=since > slot)
-    begins = round((since - _EPOCH).total_seconds()) * MICROSECONDS
+    begins = from_datetime(since)
     return not any(
         tick.job.extract and not tick.job.dry_run and tick.state is not TickState.FAILED and tick.requested_at >= begins
         for tick in ticks

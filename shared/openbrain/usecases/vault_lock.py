@@ -17,9 +17,10 @@ class VaultBusy(TryLater):
 
     code = "vault_busy"
 
-    def __init__(self, retry_after_s: float = 2.0) -> None:
-        super().__init__(f"the vault is being written by another: wait {retry_after_s:.0f} s, then do the same again")
-        self.retry_after_s = retry_after_s
+    retry_after_s = 2.0
+
+    def __init__(self) -> None:
+        super().__init__("the vault is being written by another: wait 2 s, then do the same again")
 
 
 @asynccontextmanager

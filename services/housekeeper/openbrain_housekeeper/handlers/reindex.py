@@ -49,6 +49,10 @@ LEFT = "left"
 """Member of a result: what was lacking in the round before."""
 MOST_LEFT = 200
 """Of these, as many as are told from what is lacking now."""
+GRACE = 10 * MICROSECONDS
+"""What changed so lately is on its way by itself."""
+PATIENCE = 600 * MICROSECONDS
+"""So long a busy stream is waited for before both are compared all the same."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
@@ -81,15 +85,9 @@ class Reindexing:
         behind: Behind,
         oldest: Oldest,
         clock: Clock,
-        *,
-        grace_s: float = 10,
-        patience_s: float = 600,
     ) -> None:
-        """`grace_s`: what changed so lately is on its way by itself. `patience_s`: how long a busy stream is waited
-        for before both are compared all the same."""
         self._store, self._targets, self._publish, self._clock = store, targets, publish, clock
         self._behind, self._oldest = behind, oldest
-        self._grace, self._patience = round(grace_s * MICROSECONDS), round(patience_s * MICROSECONDS)
         self._phases: Mapping[str, Callable[[Operation], Awaitable[Progress]]] = {
             "plan": self._plan,
             "begin": self._begin,
@@ -193,7 +191,7 @@ class Reindexing:
         waiting = await self._behind(groups) if not done or most is not None else 0
         if done and (most is None or waiting <= most):
             return True
-        if self._clock.now() - announced < self._patience:
+        if self._clock.now() - announced < PATIENCE:
             raise TryLater(f"{waiting} entries are on their way into the index")
         return False
 
@@ -204,12 +202,12 @@ class Reindexing:
         most = ON_THEIR_WAY if MODEL in operation.request else None
         quiet = await self._until_done(operation, result["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
-        if not quiet and now - result.get("compared_at", 0) < self._patience / 10:
+        if not quiet and now - result.get("compared_at", 0) < PATIENCE // 10:
             raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
         account = await comparison_sums.account(self._store.expected_entries, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
-        young = result["since"] if quiet else now - self._grace
+        young = result["since"] if quiet else now - GRACE
         lacking: set[str] = set()
         async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
             settled = [item for item in some if reconcile.stamp(item.changed_at, now) < young]

@@ -4,6 +4,7 @@ A step may be repeated: what a killed process did not write down is done again b
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -42,11 +43,10 @@ class Worker:
         clean_up: Mapping[str, CleanUp] | None = None,
         hold_s: float = HOLD_S,
         pace_s: float = PACE_S,
-        time: Callable[[], float] | None = None,
     ) -> None:
         self._operations, self._kinds, self._holder, self._lasting = operations, kinds, holder, lasting
         self._clean_up = clean_up or {}
-        self._hold_s, self._pace_s, self._time = hold_s, pace_s, time
+        self._hold_s, self._pace_s = hold_s, pace_s
 
     async def round(self) -> int:
         """Work on one operation for a while. 1 where that brought something on, 0 where nothing is to be done now."""
@@ -69,8 +69,7 @@ class Worker:
         return 0 if progress.waits else 1
 
     async def _steps(self, held: Operation, lost: asyncio.Event) -> Progress:
-        time = self._time or asyncio.get_running_loop().time
-        step, until = self._kinds[held.kind], time() + self._pace_s
+        step, until = self._kinds[held.kind], time.monotonic() + self._pace_s
         held = replace(held, result={name: result for name, result in held.result.items() if name != WAITS_FOR})
         while True:
             try:
@@ -82,7 +81,7 @@ class Worker:
                 _log.info("operation.waits", id=held.id, kind=held.kind, message=why)
                 result = {**held.result, WAITS_FOR: why}
                 return Progress(done=held.done, total=held.total, result=result, waits=True)
-            if progress.finished or progress.waits or lost.is_set() or time() >= until:
+            if progress.finished or progress.waits or lost.is_set() or time.monotonic() >= until:
                 return progress
             held = replace(held, done=progress.done, total=progress.total, result=progress.result)
 

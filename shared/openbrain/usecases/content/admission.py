@@ -24,14 +24,14 @@ class LookedAt:
     tags: tuple[str, ...] = ()
 
 
-def admitted_fields(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> dict[str, Any]:
-    """The fields that the policy changes, as changed: texts, also within lists, objects and models. Nothing where
-    all are admitted as they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
-    return look_at(fields, admission, refusing=refusing).changed
+def admitted_fields(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
+    """The fields that the policy changes, as changed; `Invalid` as from `look_at`."""
+    return look_at(fields, admission).changed
 
 
 def look_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> LookedAt:
-    """Apply the policy as `admitted_fields` does, and give the tags that it adds."""
+    """Apply the policy to texts, also within lists, objects and models. Nothing is changed where all are admitted as
+    they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
     texts = texts_of(fields)
     if not texts:
         return LookedAt({})
