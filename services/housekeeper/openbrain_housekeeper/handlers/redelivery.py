@@ -100,7 +100,9 @@ class Sorting:
             more, seen = index + most < len(request["letters"]), min(index + most, len(request["letters"])) - index
         else:
             result.setdefault(UNTIL, min(request["until"] or 2**60, await self._streams.now() + 1))
-            letters, after = await self._streams.dead(_filter(request, result[UNTIL]), most, result.get(CURSOR, ""))
+            wanted = {name: request[name] for name in ("stream", "group", "error", "since")}
+            filter_ = DeadFilter(**wanted, until=result[UNTIL])
+            letters, after = await self._streams.dead(filter_, most, result.get(CURSOR, ""))
             more, seen = after is not None, len(letters)
             result[CURSOR] = after
         counts = await self._act(letters) if letters else {}
@@ -153,12 +155,6 @@ async def _revive(
 
 async def _discard(streams: StreamRedelivery, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
     return {"discarded": await streams.discard([letter.id for letter in letters])}
-
-
-def _filter(request: Mapping[str, Any], until: int) -> DeadFilter:
-    return DeadFilter(
-        stream=request["stream"], group=request["group"], error=request["error"], since=request["since"], until=until
-    )
 
 
 def _most(rate: int | None) -> int:

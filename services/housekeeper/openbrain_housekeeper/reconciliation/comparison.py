@@ -189,7 +189,8 @@ class Comparison:
                 settled.append(difference)
         if not settled:
             return
-        self._count(settled)
+        for item in settled:
+            self._add(item.fault)
         if self._asked.repair:
             await reconcile.repair(self._store, self._index, self._generation, settled, self._clock.now())
             self.tally.repaired += len(settled)
@@ -209,10 +210,6 @@ class Comparison:
         if left:
             self._add(Fault.VECTOR, left)
             self.tally.repaired += left if self._asked.repair else 0
-
-    def _count(self, settled: Sequence[Difference]) -> None:
-        for item in settled:
-            self._add(item.fault)
 
     def _add(self, fault: Fault, count: int = 1) -> None:
         self.tally.faults[fault] += count

@@ -33,8 +33,9 @@ def fields(memory: Memory) -> Fields:
 
 def text_entry(memory: Memory, builder: str) -> TextEntry:
     """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
+    texts = (memory.content, *passages(memory.content))
     before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
-    whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in _texts(memory.content))
+    whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in texts)
     return TextEntry(
         id=memory.id,
         memory_id=memory.id,
@@ -47,10 +48,6 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
         passages=tuple(parts),
         names=names_of(memory),
     )
-
-
-def _texts(content: str) -> tuple[str, ...]:
-    return (content, *passages(content))
 
 
 def vector_entries(memory: Memory, embedded: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:

@@ -27,7 +27,10 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
     arcs = {arc.id: arc for arc in missing_pages if not arc.merged}
     gone = {merge.absorb for place, merge in accepted.merges.items() if place in done}
     checks: dict[str, bool] = {
-        **{place: _joined(arcs, edge.source, edge.target) for place, edge in accepted.edges.items()},
+        **{
+            place: edge.source in arcs and edge.target in arcs[edge.source].links
+            for place, edge in accepted.edges.items()
+        },
         **{place: m.absorb not in arcs and m.keep in arcs for place, m in accepted.merges.items()},
         **{
             place: split.arc in arcs and all(part_id(arcs[split.arc], part) in arcs for part in split.into)
@@ -40,10 +43,6 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
     # An edge of an arc that a merge took along is shown by the arc that took it.
     moved = {place for place, edge in accepted.edges.items() if edge.source in gone}
     return tuple(place for place in done if not checks.get(place, True) and place not in moved)
-
-
-def _joined(arcs: Mapping[str, Arc], source: str, target: str) -> bool:
-    return source in arcs and target in arcs[source].links
 
 
 def _of(arcs: Mapping[str, Arc], arc_id: str, name: str) -> object:

@@ -97,15 +97,11 @@ def _rebuilt(value: Any, new: Iterator[str]) -> Any:
         return {next(new): _rebuilt(item, new) for item in value.values()}
     if isinstance(value, tuple):
         rebuilt = [_rebuilt(item, new) for item in value]
-        return tuple(dict.fromkeys(rebuilt)) if _plain(rebuilt) else tuple(rebuilt)
+        # Of names each counts once, and two may have become the same mask.
+        return tuple(dict.fromkeys(rebuilt) if all(isinstance(item, str) for item in rebuilt) else rebuilt)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_rebuilt(item, new) for item in value]
     return value
-
-
-def _plain(values: Sequence[object]) -> bool:
-    """Names of which each counts once, and two may have become the same mask."""
-    return all(isinstance(value, str) for value in values)
 
 
 def _cut(admitted: str, field: str, text: str) -> str:

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from openbrain.domain.ids import BUCKETS
 from openbrain.ports.index import Accountable, Standing, Sum
@@ -45,16 +46,12 @@ async def accounting(
 
 
 def _account(due: Mapping[int, Sum], indexed: Mapping[int, Sum]) -> Account:
-    differing = frozenset(
-        number
-        for number in due.keys() | indexed.keys()
-        if not _equal(due.get(number, Sum()), indexed.get(number, Sum()))
-    )
-    return Account(due=_total(due.values()), standing=_total(indexed.values()), differing=differing)
-
-
-def _equal(due: Sum, indexed: Sum) -> bool:
-    return due.entries == indexed.entries and indexed.digests in (None, due.digests)
+    differing = set()
+    for number in due.keys() | indexed.keys():
+        ours, theirs = due.get(number, Sum()), indexed.get(number, Sum())
+        if ours.entries != theirs.entries or theirs.digests not in (None, ours.digests):
+            differing.add(number)
+    return Account(due=_total(due.values()), standing=_total(indexed.values()), differing=frozenset(differing))
 
 
 async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:
@@ -78,10 +75,7 @@ def _plus(one: Sum, other: Sum) -> Sum:
 
 
 def _total(sums: Iterable[Sum]) -> Sum:
-    total = Sum()
-    for item in sums:
-        total = _plus(total, item)
-    return total
+    return reduce(_plus, sums, Sum())
 
 
 async def closer(

@@ -42,11 +42,6 @@ def place_of(memory: Memory) -> tuple[str, ...]:
     return tuple(str(getattr(memory, name)) for name in PLACE)
 
 
-def _together(one: Placed, other: Placed) -> bool:
-    """By the rows: an index may be behind."""
-    return place_of(one.memory) == place_of(other.memory)
-
-
 class Neighbours:
     """Asks the index that serves."""
 
@@ -91,7 +86,9 @@ class Neighbours:
         ]
         rows = await self._memories.rows(sorted({other for _, other in pairs}))
         by_id = await self.placed(list(rows.values()))
-        return [(one, by_id[other]) for one, other in pairs if other in by_id and _together(one, by_id[other])]
+        # By the rows: an index may be behind.
+        near = ((one, by_id[other]) for one, other in pairs if other in by_id)
+        return [(one, other) for one, other in near if place_of(one.memory) == place_of(other.memory)]
 
 
 def _place(memory: Memory) -> Sequence[Condition]:

@@ -39,7 +39,8 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         arc_id = arc_id.removesuffix(".merged")
     said = front.texts()
     created_us, dated = _created(said, arc_id, path, mtime_ns, problems)
-    counted = _mapping(front.get("signals"))
+    counts = front.get("signals")
+    counted = counts if isinstance(counts, Mapping) else {}
     edges = _edges(front.get("edges"), marks.markers)
     sessions = front.strings("source_sessions")
     alarms = [_signals(marks.markers, path, problems), _injects(marks.markers, path, problems)]
@@ -161,10 +162,6 @@ def _plain(marker: Marker, body: str) -> tuple[Any, ...]:
         if posted is not None:
             attrs["date"] = posted[1]
     return (marker.type, attrs, marker.content, *at)
-
-
-def _mapping(value: Any) -> Mapping[Any, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: Any) -> int:

@@ -118,7 +118,8 @@ class _Run:
             return
         page = read(text, arc.path)
         front = page.front
-        known = [known_session for item in arc.sessions if (known_session := self._session(item)) is not None]
+        sessions = (self.counted.get(item) or self.earlier(item) for item in arc.sessions)
+        known = [session for session in sessions if session is not None]
         values: dict[str, Any] = {}
         if new:
             values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]
@@ -134,9 +135,6 @@ class _Run:
         if values or not only_time:
             edited = self.plan.edit(arc, values, body=lambda _: body, quiet=only_time)
             self.plan.counts["clusters_extended"] += edited is not arc and not only_time
-
-    def _session(self, session_id: str) -> Session | None:
-        return self.counted.get(session_id) or self.earlier(session_id)
 
 
 def _counted(page: Page, arc: Arc, known: Sequence[Session], new: Sequence[Session]) -> dict[str, float]:

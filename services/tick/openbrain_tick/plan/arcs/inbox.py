@@ -37,7 +37,7 @@ def drain(plan: Plan) -> None:
             plan.problems += page.problems
             plan.counts["inbox_errors"] += 1
             continue
-        folder = _folder(_tags(page.front.get("tags")))
+        folder = next((FOLDERS[tag] for tag in _tags(page.front.get("tags")) if tag in FOLDERS), "left")
         to = plan.free(f"{folder}/{path.rsplit('/', 1)[1].lstrip('_')}")
         arc = parse_arc(path, text, plan.now_us * 1000)
         values: dict[str, str] = {"region": _REGIONS[folder.partition("/")[0]]}
@@ -58,7 +58,3 @@ def drain(plan: Plan) -> None:
 def _tags(said: object) -> list[str]:
     words = said.replace(",", " ").split() if isinstance(said, str) else said
     return [str(word).strip().lstrip("#").lower() for word in words] if isinstance(words, Sequence) else []
-
-
-def _folder(tags: Sequence[str]) -> str:
-    return next((FOLDERS[tag] for tag in tags if tag in FOLDERS), "left")

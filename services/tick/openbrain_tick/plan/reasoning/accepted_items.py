@@ -84,16 +84,12 @@ def _synthesis(item: Synthesis, plan: Plan) -> list[Write]:
 def _body(page: Page, item: Synthesis) -> str:
     body = "".join(line for line in page.body.splitlines(keepends=True) if line.strip() != PLACEHOLDER)
     known = {marker.content for marker in markers.parse(body, "").markers if marker.type == "lesson"}
-    lessons = [_lesson(lesson) for lesson in item.lessons if lesson not in known]
+    new = [Marker("lesson", {}, lesson, block=True) for lesson in item.lessons if lesson not in known]
     if item.timeline:
         body = add(body, "Completed", [f"- {line}" for line in item.timeline], before="Errors / learning", level=3)
     if item.resolution:
         body = add(body, "Resolution", [item.resolution], before="Lessons to reproduce", level=3)
-    return add(body, "Lessons to reproduce", lessons, before="Edges") if lessons else body
-
-
-def _lesson(text: str) -> str:
-    return markers.render(Marker("lesson", {}, text, block=True))
+    return add(body, "Lessons to reproduce", [*map(markers.render, new)], before="Edges") if new else body
 
 
 # Edges before merges, so that they go along.

@@ -46,13 +46,14 @@ def known_of(arcs: Iterable[Arc]) -> Known:
             # Of one signal in several pages the worst counts.
             if name not in signals or SEVERITIES.index(mark.severity) > SEVERITIES.index(signals[name].severity):
                 signals[name] = KnownSignal(source=mark.source, severity=mark.severity)
-    return Known(arcs={arc.id: _known(arc) for arc in living if arc.ranked}, signals=signals)
-
-
-def _known(arc: Arc) -> KnownArc:
-    return KnownArc(
-        sessions=arc.sessions,
-        targets=frozenset(arc.links),
-        summarised=bool(arc.summary),
-        synthesised=arc.synthesized,
-    )
+    known = {
+        arc.id: KnownArc(
+            sessions=arc.sessions,
+            targets=frozenset(arc.links),
+            summarised=bool(arc.summary),
+            synthesised=arc.synthesized,
+        )
+        for arc in living
+        if arc.ranked
+    }
+    return Known(arcs=known, signals=signals)
