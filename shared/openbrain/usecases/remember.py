@@ -86,11 +86,10 @@ def _allowed(offer: Offer) -> tuple[Actor, dict[str, Any]]:
 
 def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) -> Write:
     given = offer.submission
-    content = texts["content"]
     memory = Memory(
         id=uuid7(now),
         workspace_id=actor.workspace_id,
-        content=content,
+        **texts,
         type=given.type,
         memory_scope=given.memory_scope,
         org=given.org or "",
@@ -98,15 +97,9 @@ def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) ->
         agent_id=actor.agent_id,
         session_id=given.session_id or "",
         turn=given.turn,
-        speaker=texts["speaker"],
-        title=texts["title"],
-        aliases=texts["aliases"],
-        tags=texts["tags"],
-        metadata=texts["metadata"],
-        source=texts["source"],
         confidence=given.confidence,
         supersedes_id=given.supersedes,
-        content_hash=content_hash(content),
+        content_hash=content_hash(texts["content"]),
         identity=offer.identity,
         occurred_at=now if given.occurred_at is None else from_datetime(given.occurred_at),
         confirmed_at=now,
@@ -279,8 +272,7 @@ def prepare_edit(
     """The change as the truth takes it; `Invalid` names the field. `verbatim` as in `Offer`."""
     if change == Change():
         raise Invalid(
-            "",
-            "there is nothing to change: give content, title, tags, metadata, type, confidence, org or expiry",
+            "", "there is nothing to change: give content, title, tags, metadata, type, confidence, org or expiry"
         )
     given = {name: getattr(change, name) for name in ("content", "title", "aliases", "tags", "metadata", "source")}
     admission = content_policy.of(actor.workspace_id)
@@ -299,15 +291,9 @@ def prepare_edit(
         memory_id=memory_id,
         viewer=actor.viewer(session_id),
         origin=origin,
-        content=texts["content"],
-        title=texts["title"],
-        aliases=texts["aliases"],
-        tags=texts["tags"],
-        labels=texts.get("labels", ()),
-        metadata=texts["metadata"],
+        **texts,
         type=change.type,
         confidence=change.confidence,
-        source=texts["source"],
         org=change.org,
         project=change.project,
         memory_scope=change.memory_scope,

@@ -89,8 +89,7 @@ def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) ->
         _difference(Fault.GHOST, row, item) for item in by_id.values() if not item.tombstone and item.id not in due
     ]
     lacking = next(
-        (fault for entry_id, number in due.items() if (fault := _lack(row, by_id.get(entry_id), number, builder))),
-        None,
+        (fault for entry_id, number in due.items() if (fault := _lack(row, by_id.get(entry_id), number, builder))), None
     )
     if lacking is not None:
         faults.append(_difference(lacking, row, top))
