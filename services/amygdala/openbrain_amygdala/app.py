@@ -33,10 +33,7 @@ def service(container: Container) -> Service:
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
         results = await raise_all(
-            batch,
-            signals=container.store.signals,
-            now=container.clock.now(),
-            content_policy=container.content_policy,
+            batch, signals=container.store.signals, now=container.clock.now(), content_policy=container.content_policy
         )
         await container.wake.notify()
         return results

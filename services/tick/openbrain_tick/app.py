@@ -1,6 +1,7 @@
 """tick as a process: `faststream run openbrain_tick.app:app`, or a service of `openbrain up`."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from openbrain.domain.events.data import TickRequested
@@ -13,7 +14,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.reading.service import Service
-from openbrain_tick.handlers.tick_requested import HOLD_S, handle_all
+from openbrain_tick.handlers.tick_requested import HOLD_S, handle, handle_all
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from openbrain_tick.vaults import Vaults
@@ -47,14 +48,14 @@ def service(container: Container) -> Service:
     async def work(job: TickJob) -> dict[str, Any]:
         return await tick(job, vaults.of(job.workspace_id), ports_of(container))
 
-    async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
-        results = await handle_all(
-            batch, ticks=container.store.ticks, clock=container.clock, work=work, holder=consumer_name(), hold_s=hold_s
-        )
+    async def handle_batch(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
+        ticks, holder = container.store.ticks, consumer_name()
+        handle_one = partial(handle, ticks=ticks, clock=container.clock, work=work, holder=holder, hold_s=hold_s)
+        results = await handle_all(batch, handle_one)
         await container.wake.notify()
         return results
 
-    subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle)]
+    subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle_batch)]
     return consumer_service(container, "tick", subscriptions, writes=True)
 
 

@@ -146,11 +146,7 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
         from openbrain.adapters.embedding.ollama import Ollama
 
         return Ollama(
-            chosen.url,
-            wanted,
-            batch=chosen.batch,
-            timeout_s=chosen.timeout_s,
-            keep_alive=chosen.tuning.keep_alive,
+            chosen.url, wanted, batch=chosen.batch, timeout_s=chosen.timeout_s, keep_alive=chosen.tuning.keep_alive
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
 

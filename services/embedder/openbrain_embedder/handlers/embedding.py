@@ -100,12 +100,7 @@ async def embed_stored(
 
 
 async def embed_known(
-    events: Sequence[CloudEvent[Stored]],
-    *,
-    store: Store,
-    embedder: Embedder,
-    model: str,
-    given: bool = False,
+    events: Sequence[CloudEvent[Stored]], *, store: Store, embedder: Embedder, model: str, given: bool = False
 ) -> Failures:
     """Embed while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
 

@@ -37,13 +37,7 @@ class Requested(Protocol):
 
 
 async def handle_all(
-    batch: Sequence[Requested],
-    *,
-    ticks: Ticks,
-    clock: Clock,
-    work: Work,
-    holder: str,
-    hold_s: float = HOLD_S,
+    batch: Sequence[Requested], handle_one: Callable[[CloudEvent[TickRequested]], Awaitable[None]]
 ) -> list[Exception | None]:
     """Handle requests of different workspaces side by side, of one workspace one after the other."""
     locks: dict[str, asyncio.Lock] = {}
@@ -51,7 +45,7 @@ async def handle_all(
     async def one(delivery: Requested) -> Exception | None:
         async with locks.setdefault(delivery.event.data.workspace_id, asyncio.Lock()):
             try:
-                await handle(delivery.event, ticks=ticks, clock=clock, work=work, holder=holder, hold_s=hold_s)
+                await handle_one(delivery.event)
             except OpenBrainError as error:
                 return error
             return None
@@ -60,13 +54,7 @@ async def handle_all(
 
 
 async def handle(
-    event: CloudEvent[TickRequested],
-    *,
-    ticks: Ticks,
-    clock: Clock,
-    work: Work,
-    holder: str,
-    hold_s: float = HOLD_S,
+    event: CloudEvent[TickRequested], *, ticks: Ticks, clock: Clock, work: Work, holder: str, hold_s: float = HOLD_S
 ) -> None:
     """Run a tick, unless it has ended or another has it. A failure is written down, and what waiting may mend is put
     off: only a database that is away sends the entry back."""

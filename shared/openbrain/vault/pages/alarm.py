@@ -36,12 +36,12 @@ def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
     severity = max((item.broadcast_severity for item in loud), key=lambda item: item.rank, default=Severity.WARNING)
     if halts:
         severity = Severity.NUCLEAR
-    parts = [*_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1 : PARTS + 1])]
+    parts = [_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1 : PARTS + 1])]
     raised = (*(item.last_raised_at for item in loud), *(halt.raised_at for halt in halts))
     return Alarm(severity, fitted(parts, "\n", "alarms", more=len(loud[PARTS + 1 :])), max(raised))
 
 
-def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> list[str]:
+def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> str:
     title = worst.title if worst else halts[0].title
     lines = [f"## {severity.upper()}: {_short(title, 120) or TITLE}", ""]
     if worst and worst.content.strip() and worst.content.strip() != worst.title.strip():
@@ -53,7 +53,7 @@ def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> l
         lines += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
     line = {Severity.NUCLEAR: _HALTED, Severity.CRITICAL: _CAUTION}.get(severity)
     # One part: it is shown whole, or cut at its end where it alone is too long.
-    return ["\n".join([*lines, *(["", line] if line else []), ""])]
+    return "\n".join([*lines, *(["", line] if line else []), ""])
 
 
 def _also(signal: Signal) -> str:

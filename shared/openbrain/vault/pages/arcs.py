@@ -102,12 +102,12 @@ class Arc(NamedTuple):
     @property
     def sessions(self) -> tuple[str, ...]:
         """Ids of the sessions that it was made of."""
-        return tuple(self._part("sessions"))
+        return tuple(_part(self.detail, "sessions"))
 
     @property
     def edges(self) -> tuple[Edge, ...]:
         """Of its front matter, then of its markers."""
-        return tuple(Edge(*edge) for edge in self._part("edges"))
+        return tuple(Edge(*edge) for edge in _part(self.detail, "edges"))
 
     @property
     def markers(self) -> tuple[Marker, ...]:
@@ -117,10 +117,7 @@ class Arc(NamedTuple):
     @property
     def problems(self) -> tuple[Problem, ...]:
         """The unreadable parts."""
-        return tuple(Problem(self.path, line, reason) for line, reason in self._part("problems"))
-
-    def _part(self, name: str) -> list[Any]:
-        return _part(self.detail, name)
+        return tuple(Problem(self.path, line, reason) for line, reason in _part(self.detail, "problems"))
 
 
 def markers_of(detail: str, types: Container[str] | None = None) -> tuple[Marker, ...]:

@@ -12,16 +12,7 @@ from typing import Any, Final
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.vault.front_matter.document import Front, Page, read
 from openbrain.vault.pages.arcs import Arc
-from openbrain_tick.plan.arcs.new_arc import (
-    BULLET,
-    Group,
-    bullet,
-    counted_lines,
-    counts,
-    page,
-    read_counts,
-    status_of,
-)
+from openbrain_tick.plan.arcs.new_arc import BULLET, Group, bullet, counted_lines, counts, page, read_counts, status_of
 from openbrain_tick.plan.extract import Session
 from openbrain_tick.plan.plan import Plan
 

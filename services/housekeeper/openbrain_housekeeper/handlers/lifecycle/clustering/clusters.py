@@ -45,12 +45,7 @@ Cosine = Callable[[Memory, Memory], float]
 class Clusters:
     """Finds clusters, and remembers the vectors of those that it found last for who decides about them."""
 
-    def __init__(
-        self,
-        lifecycle: Lifecycle,
-        neighbours: Neighbours,
-        time: Callable[[], float],
-    ) -> None:
+    def __init__(self, lifecycle: Lifecycle, neighbours: Neighbours, time: Callable[[], float]) -> None:
         self._lifecycle, self._neighbours = lifecycle, neighbours
         self._blocks: StepCache[Block] = StepCache(time)
         self._vectors: Lru[str, Mapping[str, Placed]] = Lru(REMEMBERED)
