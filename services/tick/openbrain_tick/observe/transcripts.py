@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from openbrain.domain.errors import NotFound
@@ -10,29 +9,12 @@ from openbrain.vault.markers.transcripts import Record, lines, records
 from openbrain_tick.plan.extract import Bundle, Filter, Session, Window, bundle, session
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """One file of it."""
-
-    path: Path
-    project_folder: str
-    mtime: float
-    """Seconds since 1970."""
-
-    @property
-    def session_id(self) -> str:
-        """The file's name without its ending."""
-        return self.path.stem
-
-
-def transcripts(folder: Path) -> Iterator[Transcript]:
+def transcripts(folder: Path) -> Iterator[Path]:
     """Every transcript, by name. Links are not followed. `NotFound` without the folder."""
     if not folder.is_dir():
         raise NotFound(f"there is no folder of transcripts at {folder}: name another")
     for project in sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()):
-        for path in sorted(project.glob("*.jsonl")):
-            if path.is_file() and not path.is_symlink():
-                yield Transcript(path, project.name, path.stat().st_mtime)
+        yield from (path for path in sorted(project.glob("*.jsonl")) if path.is_file() and not path.is_symlink())
 
 
 def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable[[Path], None]) -> Bundle:
@@ -41,20 +23,20 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
     project, begins = (wanted.project or "").casefold(), within.since.timestamp()
     scanned = 0
     sessions: list[Session | None] = []
-    for transcript in transcripts(folder):
-        if transcript.mtime < begins or project not in transcript.project_folder.casefold():
+    for path in transcripts(folder):
+        if path.stat().st_mtime < begins or project not in path.parent.name.casefold():
             continue
         scanned += 1
         try:
-            sessions.append(session(transcript.session_id, records(lines(transcript.path))))
+            sessions.append(session(path.stem, records(lines(path))))
         except OSError:
-            unreadable(transcript.path)
+            unreadable(path)
     return bundle(sessions, within, wanted, scanned)
 
 
 def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | None]:
     """The records of a session by its id; None where its file is gone, and nothing of one that can't be read."""
-    paths = {transcript.session_id: transcript.path for transcript in transcripts(folder)}
+    paths = {path.stem: path for path in transcripts(folder)}
 
     def records_of(session_id: str) -> Iterable[Record] | None:
         path = paths.get(session_id)
