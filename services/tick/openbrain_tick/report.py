@@ -74,7 +74,6 @@ class Report:
 
 
 def stats(counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts of the phases, by name."""
     return {name: count for name, count in sorted(counts.items()) if count}
 
 

@@ -212,7 +212,6 @@ def export_spans(endpoint: str, service: str) -> None:
 
 @cache
 def tracer() -> trace.Tracer:
-    """The tracer of this project."""
     return trace.get_tracer("openbrain")
 
 

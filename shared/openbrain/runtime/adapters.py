@@ -77,7 +77,6 @@ def _need_engine(package: str, setting: str) -> None:
 
 
 def text_index(settings: Settings) -> TextIndex:
-    """The full-text index."""
     chosen = settings.text
     if chosen.url == EMBEDDED:
         _need_engine("tantivy", "OPENBRAIN_TEXT__URL")

@@ -145,7 +145,6 @@ class Container:
 
     @cached_property
     def prober(self) -> Prober:
-        """The client for declared probes."""
         from openbrain.adapters.network.probes import Probes, checked_address
 
         for address in self.settings.vaults.probes.values():

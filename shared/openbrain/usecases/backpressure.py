@@ -94,7 +94,6 @@ class Pressure:
         self._failed = (self._clock(), why)
 
     def succeeded(self) -> None:
-        """A write was stored."""
         self._failed = None
 
     def _last_failure(self) -> str | None:

@@ -51,7 +51,6 @@ async def raise_all(
 
 
 async def raise_counted(raises: Sequence[Raise], *, signals: Signals) -> Sequence[RaiseOutcome]:
-    """Raise and count them."""
     outcomes = await signals.raise_signals(raises) if raises else ()
     for given, outcome in zip(raises, outcomes, strict=True):
         metrics.SIGNALS_RAISED.labels(given.severity.value, outcome.status.value).inc()

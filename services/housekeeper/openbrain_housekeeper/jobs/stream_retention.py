@@ -19,8 +19,6 @@ _log = structlog.get_logger(__name__)
 
 
 class StreamRetention:
-    """Of all streams."""
-
     def __init__(self, client: Redis, settings: Streams) -> None:
         self._client, self._settings = client, settings
         self._dead = DeadKeeping(settings)

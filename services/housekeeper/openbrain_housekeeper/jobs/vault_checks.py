@@ -43,7 +43,6 @@ class VaultCheck:
         )
 
     async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
-        """The problems of one vault."""
         ticks = [tick for tick in await self.store.ticks.ticks(workspace_id, TICKS) if not tick.job.dry_run]
         done = [
             tick.finished_at for tick in ticks if tick.state is TickState.COMPLETED and tick.finished_at is not None

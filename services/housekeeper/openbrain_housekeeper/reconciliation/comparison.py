@@ -55,8 +55,6 @@ class Asked:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one generation."""
-
     name: str
     kind: str
     status: str
@@ -75,7 +73,6 @@ class Tally:
     note: str = ""
 
     def figures(self) -> dict[str, Any]:
-        """The figures for a result."""
         names = ("name", "kind", "status", "rows", "entries", "tombstones", "differing_buckets", "queued", "repaired")
         figures = {name: getattr(self, name) for name in (*names, "removed_tombstones", "note")}
         return figures | {"faults": {fault.value: self.faults[fault] for fault in Fault}}

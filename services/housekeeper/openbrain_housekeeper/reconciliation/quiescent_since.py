@@ -30,5 +30,4 @@ class QuiescentSince:
         return until if self._announced_at < until else 0
 
     def announced(self) -> None:
-        """Something was announced now."""
         self._announced_at = self._clock.now()

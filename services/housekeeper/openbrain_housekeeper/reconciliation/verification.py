@@ -25,8 +25,6 @@ Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
 
 
 class Verifier:
-    """The resources of a verification."""
-
     def __init__(self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, asked: Asked) -> None:
         """`asked`: what the duty does; an operation's own words replace parts of it."""
         self.store, self.indexes, self.quiescent, self.clock, self.asked = store, indexes, quiescent, clock, asked
@@ -64,7 +62,6 @@ class Verification:
         return sum(tally.rows for tally in self._tallies)
 
     def summary(self) -> dict[str, Any]:
-        """The findings so far."""
         differences = sum(tally.faults.total() for tally in self._tallies)
         return {
             "equal": not differences,

@@ -19,7 +19,6 @@ from openbrain_housekeeper.jobs.operations import Step
 
 
 def lifecycle_steps(container: Container) -> dict[str, Step]:
-    """By kind."""
     lifecycle, outbox, clock = container.store.lifecycle, container.store.outbox, container.clock
     steps: dict[str, Step] = {
         kind: paced(LifecycleStep(job, lifecycle, outbox, clock)) for kind, job in jobs(container).items()

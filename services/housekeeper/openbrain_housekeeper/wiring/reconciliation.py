@@ -28,7 +28,6 @@ _DRAIN_S = 1.0
 
 
 def verifier(container: Container, client: Redis) -> Verifier:
-    """On these parts."""
     prefix = container.settings.streams.prefix
     oldest = {
         kind: partial(

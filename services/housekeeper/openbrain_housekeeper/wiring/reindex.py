@@ -19,7 +19,6 @@ from openbrain_housekeeper.handlers.reindex_request import MODEL
 
 
 def reindexing(container: Container, client: Redis, publisher: Publisher) -> Reindexing:
-    """The operation on these parts."""
     stream = container.settings.streams.prefix + STREAM.name
 
     async def waiting(groups: Sequence[str]) -> int:

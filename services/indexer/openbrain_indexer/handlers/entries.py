@@ -11,7 +11,6 @@ from openbrain.ports.store.index_entries import PassageSet
 
 
 def fields(memory: Memory) -> Fields:
-    """Filterable fields of an entry."""
     return Fields(
         workspace_id=memory.workspace_id,
         org=memory.org,

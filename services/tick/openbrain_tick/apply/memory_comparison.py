@@ -44,12 +44,10 @@ class Marked:
 
     @cached_property
     def content_hash(self) -> str:
-        """Of what it says."""
         return joined_hash(self.type, self.content)
 
     @property
     def source(self) -> str:
-        """Of its memory."""
         return f"{SOURCE}{self.arc}"[: limits.SOURCE_CHARS]
 
 

@@ -34,8 +34,6 @@ FEW: Final = 20
 
 @dataclass(slots=True)
 class SyncedMemories:
-    """Counts of changed memories."""
-
     submitted: int = 0
     superseded: int = 0
     forgotten: int = 0
@@ -88,8 +86,6 @@ async def sync_memories(
 
 @dataclass(slots=True)
 class _Run:
-    """One synchronisation."""
-
     workspace_id: str
     store: Store
     clock: Clock

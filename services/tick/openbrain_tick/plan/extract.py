@@ -46,8 +46,6 @@ class _Value(BaseModel):
 
 
 class UsedTool(_Value):
-    """A tool and its number of calls."""
-
     name: str
     count: Count
 

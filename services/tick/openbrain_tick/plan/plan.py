@@ -142,7 +142,6 @@ class Plan:
         self.problems.append(Problem(path, line, reason))
 
     def changes(self) -> tuple[Change, ...]:
-        """All that would be written."""
         return self.draft.changes()
 
 

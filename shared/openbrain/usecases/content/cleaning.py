@@ -100,7 +100,6 @@ def summary(counts: Mapping[str, int]) -> str:
 
 
 def total(cleaned: Sequence[Cleaned]) -> Counter[str]:
-    """All findings."""
     counts: Counter[str] = Counter()
     for item in cleaned:
         counts.update(item.found)

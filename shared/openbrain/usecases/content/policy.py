@@ -34,7 +34,6 @@ class Step:
     key: str = ""
 
     def admit(self, texts: Sequence[NamedText], *, refusing: bool) -> Admitted:
-        """After this step."""
         findings = self.detector.find(texts)
         if not any(findings):
             return Admitted([text for _, text in texts])

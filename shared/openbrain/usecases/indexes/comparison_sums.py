@@ -23,8 +23,6 @@ _ONE, _DIGEST = 1 << 40, (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """The sums of both sides."""
-
     due: Sum
     standing: Sum
     differing: frozenset[int]

@@ -61,7 +61,6 @@ class Neighbours:
         }
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Read these memories as they are now."""
         return await self._memories.rows(ids)
 
     async def serving(self) -> Generation:

@@ -30,7 +30,6 @@ def header_line(
     filters: Mapping[str, object],
     cursor: str | None = None,
 ) -> bytes:
-    """`Header`."""
     return as_line(
         {
             "kind": "header",
@@ -62,7 +61,6 @@ def memory_line(kept: StoredMemory) -> bytes:
 
 
 def history_line(entry: HistoryRow) -> bytes:
-    """`HistoryEntryLine`."""
     return as_line(
         {
             "kind": "history",
@@ -80,19 +78,16 @@ def history_line(entry: HistoryRow) -> bytes:
 
 
 def lineage_line(link: Link) -> bytes:
-    """`LineageLine`."""
     at = to_iso(link.created_at)
     named = {"child_id": link.child_id, "parent_id": link.parent_id, "relation": link.kind}
     return as_line({"kind": "lineage", **named, "created_at": at})
 
 
 def other_text_line(row: OtherText) -> bytes:
-    """`BesideLine`."""
     return as_line({"kind": "beside", "what": row.what, "data": row.data})
 
 
 def mark_line(cursor: str) -> bytes:
-    """`Mark`."""
     return as_line({"kind": "mark", "cursor": cursor})
 
 

@@ -56,7 +56,6 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Seen":
-        """Of what the system told."""
         return cls(status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size, stat.S_IMODE(status.st_mode))
 
 

@@ -39,7 +39,6 @@ class Front:
 
     @property
     def present(self) -> bool:
-        """Whether the page has front matter."""
         return bool(self.opening)
 
     def __contains__(self, key: str) -> bool:

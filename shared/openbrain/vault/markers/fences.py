@@ -16,11 +16,9 @@ class Lines:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of each line."""
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def at(self, offset: int) -> int:
-        """The line of an offset."""
         return bisect_right(self.starts, offset) - 1
 
     def end(self, line: int) -> int:

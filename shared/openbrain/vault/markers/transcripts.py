@@ -25,8 +25,6 @@ _COMPACTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call of a tool."""
-
     name: str
     given: Mapping[str, Any]
 

@@ -45,7 +45,6 @@ class Group:
 
     @property
     def latest(self) -> datetime:
-        """The last end."""
         return max(session.end for session in self.sessions)
 
     @property
@@ -87,7 +86,6 @@ class Group:
         return "right-hemisphere" if _CREATIVE.search(places) and not _TECHNICAL.search(places) else "left-hemisphere"
 
     def status(self, now: datetime) -> str:
-        """The status at its last end."""
         return status_of(self.latest, now)
 
     def heat(self, now: datetime) -> int:

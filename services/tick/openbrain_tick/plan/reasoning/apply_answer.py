@@ -16,8 +16,6 @@ from openbrain_tick.report import PROBLEMS
 
 @dataclass(frozen=True, slots=True)
 class AppliedAnswer:
-    """The accepted items, and their outcome."""
-
     accepted: Answer
     outcome: Outcome
 

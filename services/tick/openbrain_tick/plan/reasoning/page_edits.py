@@ -57,5 +57,4 @@ def put(plan: Plan, writes: list[Write]) -> None:
 
 
 def edge_mark(kind: str, target: str) -> str:
-    """An edge as a page holds it."""
     return render(Marker("edge", {"type": kind, "target": target}))

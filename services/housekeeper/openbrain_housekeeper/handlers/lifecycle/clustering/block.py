@@ -71,7 +71,6 @@ class Block:
         return pairs
 
     def id_of(self, row: int) -> str:
-        """The memory of a row."""
         return self._members[row][1]
 
     def placed(self, row: int, memory: Memory) -> Placed | None:

@@ -11,7 +11,6 @@ class Components:
         self._parents: dict[int, int] = {}
 
     def join(self, one: int, other: int) -> None:
-        """Link two."""
         self._parents[self._root(one)] = self._root(other)
 
     def together(self, one: int, other: int) -> bool:

@@ -40,6 +40,5 @@ class Cursor:
         )
 
     def value(self) -> dict[str, Any]:
-        """As JSON."""
         block = self.block and [list(item) for item in self.block]
         return {**asdict(self), "after": self.after and list(self.after), "block": block}

@@ -39,13 +39,11 @@ class Rows:
         return len(self._partitions)
 
     def add(self, vector: "array[float]", partition: int) -> None:
-        """Add one behind the others."""
         self._dimensions = len(vector)
         self._vectors.extend(vector)
         self._partitions.append(partition)
 
     def vector(self, number: int) -> "array[float]":
-        """The vector of a row."""
         return self._vectors[number * self._dimensions : (number + 1) * self._dimensions]
 
     def tiles(self, least: float) -> Iterator[Sequence[NearRows]]:

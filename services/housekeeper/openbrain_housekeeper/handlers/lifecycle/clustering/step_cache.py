@@ -29,7 +29,6 @@ class StepCache(Generic[T]):
         return value
 
     def put(self, operation_id: str, value: T) -> None:
-        """Keep it instead of the former one."""
         now = self._time()
         if operation_id not in self._values and len(self._values) >= MOST:
             oldest, (used_at, _) = next(iter(self._values.items()))
@@ -40,5 +39,4 @@ class StepCache(Generic[T]):
         self._values.move_to_end(operation_id)
 
     def drop(self, operation_id: str) -> None:
-        """Keep it no longer."""
         self._values.pop(operation_id, None)
