@@ -31,10 +31,10 @@ class PruneRule:
     def why(self, memory: Memory, use: Use, effective: float, now: int) -> str | None:
         """Why it goes; None where it stays."""
         reasons = (
-            _at_most("confidence", memory.confidence, self.max_confidence),
-            _at_most("effective confidence", effective, self.max_effective_confidence),
-            _at_most("confidence", memory.confidence, self.min_confidence, below=True),
-            _at_most("effective confidence", effective, self.min_effective_confidence, below=True),
+            _limited("confidence", memory.confidence, self.max_confidence),
+            _limited("effective confidence", effective, self.max_effective_confidence),
+            _limited("confidence", memory.confidence, self.min_confidence, below=True),
+            _limited("effective confidence", effective, self.min_effective_confidence, below=True),
             self._unrecalled(memory, use, now),
         )
         if "" in reasons:
@@ -66,7 +66,7 @@ def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None
     return decide
 
 
-def _at_most(name: str, value: float, limit: float | None, *, below: bool = False) -> str | None:
+def _limited(name: str, value: float, limit: float | None, *, below: bool = False) -> str | None:
     """Why it goes, at a limit or only `below` it. None: no limit; '': it stays."""
     if limit is None:
         return None
