@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, event
 
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.opening import open_database
+from openbrain.adapters.sql.engine.statements import newer_than
 from openbrain.adapters.sql.indexes import expected_entries, index_entries, index_marks, unused_vectors, vectors
 from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
@@ -180,7 +181,7 @@ async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(ma
     for work, index in (
         (partial(subjects.page, selection=selection, limit=20, after=at), BY_AGE),
         (partial(cleaning._page, selection=selection, limit=20, after=at), BY_AGE),
-        (partial(transferring._kept, wanted=and_(condition, transferring._following(at)), limit=20), BY_AGE),
+        (partial(transferring._kept, wanted=and_(condition, newer_than(at, *transferring._OLDEST)), limit=20), BY_AGE),
         (partial(closing.erase_all, workspace_id="w1", limit=20, since=at[0], now=START + ROWS), BY_AGE),
         (partial(index_entries.listed, extent=of_workspace, after=at[1], limit=20), BY_AGE),
         (partial(partitions.members, selection=selection, first=first, last=first, limit=20, after=at), BY_PROJECT),

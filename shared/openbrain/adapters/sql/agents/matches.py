@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.engine.database import Part
+from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, match_queue, messages, standing_queries
 from openbrain.adapters.sql.schema.tables import api_keys, memories
@@ -19,11 +19,8 @@ _KEYS_REPLACED = 20
 """Of one key, one after the other."""
 
 
-class SqlMatches:
+class SqlMatches(Part):
     """`ports.subscriptions.Matches`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def deliver(
         self,
@@ -34,18 +31,16 @@ class SqlMatches:
         *,
         again: bool = False,
     ) -> Sequence[Match]:
-        return await self._database.write(
-            lambda connection: _deliver(connection, workspace_id, matches, done, now, again=again)
-        )
+        return await self._write(_deliver, workspace_id, matches, done, now, again=again)
 
     async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
-        return await self._database.write(lambda connection: _withdraw(connection, workspace_id, ended, now))
+        return await self._write(_withdraw, workspace_id, ended, now)
 
     async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
         table = match_queue.c
         query = select(table.memory_id, table.workspace_id, table.revision, table.model)
         query = query.where(table.due_at <= now).order_by(table.due_at).limit(limit)
-        return await self._database.read(lambda connection: [QueuedMemory(*row) for row in connection.execute(query)])
+        return [QueuedMemory(**row) for row in await self._rows(query)]
 
 
 def _deliver(
@@ -68,7 +63,7 @@ def _deliver(
         moved: list[dict[str, Any]] = []
         for item in fresh:
             row = known.get((item.memory_id, item.query.id))
-            if again or row is None or row["withdrawn_at"] is not None or row["content_hash"] != item.content_hash:
+            if again or row is None or row.withdrawn_at is not None or row.content_hash != item.content_hash:
                 seqs[item.query.agent_id] += 1
                 (new if row is None else moved).append(_row(item, row, seqs[item.query.agent_id], now))
                 delivered.append(item)
@@ -91,26 +86,21 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
     """Ids of queries that are not removed, and whose key is open. A key that was replaced hands its queries on."""
-    keys: dict[str, str] = {}
-    for some in chunks(sorted(queries)):
-        table = standing_queries.c
-        rows = connection.execute(select(table.id, table.key_id).where(table.id.in_(some), table.deleted_at.is_(None)))
-        keys.update({row.id: row.key_id for row in rows})
+    table = standing_queries.c
+    query = select(table.id, table.key_id).where(table.deleted_at.is_(None))
+    keys = {row.id: row.key_id for row in among(connection, query, table.id, queries)}
     open_keys = _open(connection, set(keys.values()), now)
     for ended in set(keys.values()) - open_keys:
         if (heir := _heir(connection, ended, now)) is not None:
-            this = standing_queries.c.key_id == ended
-            connection.execute(update(standing_queries).where(this).values(key_id=heir))
+            connection.execute(update(standing_queries).where(table.key_id == ended).values(key_id=heir))
             open_keys.add(ended)
     return {query_id for query_id, key_id in keys.items() if key_id in open_keys}
 
 
 def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
-    lasting = and_(api_keys.c.revoked_at.is_(None), or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now))
-    open_keys: set[str] = set()
-    for some in chunks(sorted(ids)):
-        open_keys |= set(connection.scalars(select(api_keys.c.id).where(api_keys.c.id.in_(some), lasting)))
-    return open_keys
+    table = api_keys.c
+    lasting = and_(table.revoked_at.is_(None), or_(table.expires_at.is_(None), table.expires_at > now))
+    return {row.id for row in among(connection, select(table.id).where(lasting), table.id, ids)}
 
 
 def _heir(connection: Connection, key_id: str, now: int) -> str | None:
@@ -145,19 +135,16 @@ def _number(connection: Connection, workspace_id: str, seqs: Mapping[str, int]) 
     connection.execute(update(mailboxes).where(box).values(seq=bindparam("last")), rows)
 
 
-def _known(connection: Connection, memory_ids: Sequence[str]) -> Mapping[tuple[str, str], RowMapping]:
+def _known(connection: Connection, memory_ids: Sequence[str]) -> Mapping[tuple[str, str], Any]:
     names = ("id", "memory_id", "subscription_id", "content_hash", "withdrawn_at", "recipient")
     columns = [messages.c[name] for name in names]
-    by_match: dict[tuple[str, str], RowMapping] = {}
-    for some in chunks(memory_ids):
-        rows = connection.execute(select(*columns).where(messages.c.memory_id.in_(some))).mappings()
-        by_match.update({(row["memory_id"], row["subscription_id"]): row for row in rows})
-    return by_match
+    rows = among(connection, select(*columns), messages.c.memory_id, memory_ids)
+    return {(row.memory_id, row.subscription_id): row for row in rows}
 
 
-def _row(match: Match, known: RowMapping | None, seq: int, now: int) -> dict[str, Any]:
+def _row(match: Match, known: Any, seq: int, now: int) -> dict[str, Any]:
     return {
-        "id": uuid7(now) if known is None else known["id"],
+        "id": uuid7(now) if known is None else known.id,
         "workspace_id": match.query.workspace_id,
         "recipient": match.query.agent_id,
         "seq": seq,
@@ -187,12 +174,12 @@ def _store(connection: Connection, new: Sequence[dict[str, Any]], moved: Sequenc
 
 
 def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
-    known = [row for row in _known(connection, [item.memory_id for item in ended]).values() if not row["withdrawn_at"]]
+    known = [row for row in _known(connection, [item.memory_id for item in ended]).values() if not row.withdrawn_at]
     if known:
-        seqs = _lock_mailboxes(connection, workspace_id, {row["recipient"] for row in known})
+        seqs = _lock_mailboxes(connection, workspace_id, {row.recipient for row in known})
         by_agent: defaultdict[str, list[str]] = defaultdict(list)
         for row in known:
-            by_agent[row["recipient"]].append(row["id"])
+            by_agent[row.recipient].append(row.id)
         values = []
         for agent_id, ids in sorted(by_agent.items()):
             for message_id in ids:

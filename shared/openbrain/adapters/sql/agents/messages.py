@@ -2,35 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing, older_than
+from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, messages
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.domain.ids import joined_hash
 from openbrain.ports.agents import Message, Sent
-from openbrain.ports.clock import Clock
 
 _RACES = 5
 _SHOWN = tuple(column for column in messages.c if column.name not in ("key_hash", "content_hash"))
 
 
-class SqlMessages:
+class SqlMessages(TimedPart):
     """`ports.agents.Messages`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def send_message(self, message: Message, key: str, most: int) -> Sent:
         for _ in range(_RACES):
             try:
-                return await self._database.write(lambda connection: _send(connection, message, key, most))
+                return await self._write(_send, message, key, most)
             except IntegrityError:
                 # The same key came at the same moment, with another recipient: look again.
                 continue
@@ -39,27 +36,18 @@ class SqlMessages:
     async def message(self, viewer: Viewer, message_id: str) -> Message | None:
         own = or_(messages.c.recipient == viewer.agent_id, messages.c.sender == viewer.agent_id)
         query = select(*_SHOWN).where(messages.c.id == message_id, own, *_within(viewer))
-        return next(iter(await self._read(query)), None)
+        return next(iter(await self._messages(query)), None)
 
     async def inbox(self, viewer: Viewer, limit: int, after: int = 0, *, unread: bool = False) -> Sequence[Message]:
         query = select(*_SHOWN).where(*_received(viewer), messages.c.seq > after).order_by(messages.c.seq).limit(limit)
-        return await self._read(query.where(messages.c.read_at.is_(None)) if unread else query)
+        return await self._messages(query.where(messages.c.read_at.is_(None)) if unread else query)
 
     async def count_unread(self, viewer: Viewer) -> int:
         query = select(func.count()).select_from(messages).where(*_received(viewer), messages.c.read_at.is_(None))
-        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+        return await self._scalar(query) or 0
 
     async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
-        key = (mailboxes.c.workspace_id, mailboxes.c.agent_id)
-
-        def read(connection: Connection) -> Mapping[tuple[str, str], int]:
-            numbers: dict[tuple[str, str], int] = {}
-            for some in chunks(sorted(boxes)):
-                rows = connection.execute(select(*key, mailboxes.c.seq).where(tuple_(*key).in_(some)))
-                numbers.update({(row.workspace_id, row.agent_id): row.seq for row in rows})
-            return numbers
-
-        return await self._database.read(read)
+        return await self._read(_last_numbers, boxes)
 
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None
@@ -71,11 +59,11 @@ class SqlMessages:
             query = (
                 select(*_SHOWN)
                 .where(messages.c.sender == sender, messages.c.recipient == recipient, *_within(viewer))
-                .where(messages.c.subscription_id.is_(None), _following(before))
+                .where(messages.c.subscription_id.is_(None), older_than(before, *place))
                 .order_by(*(column.desc() for column in place))
                 .limit(limit)
             )
-            by_id.update({item.id: item for item in await self._read(query)})
+            by_id.update({item.id: item for item in await self._messages(query)})
         return sorted(by_id.values(), key=lambda item: (item.created_at, item.id), reverse=True)[:limit]
 
     async def mark_read(self, viewer: Viewer, ids: Sequence[str] = (), up_to: int = 0) -> int:
@@ -90,36 +78,26 @@ class SqlMessages:
         return await self._database.write(mark)
 
     async def purge_messages(self, before: int, limit: int) -> int:
-        def purge(connection: Connection) -> int:
-            past = messages.c.created_at < before, without_hold(messages.c.workspace_id)
-            old = select(messages.c.id).where(*past).order_by(messages.c.created_at)
-            ids = list(connection.scalars(old.limit(limit)))
-            return connection.execute(delete(messages).where(messages.c.id.in_(ids))).rowcount if ids else 0
+        past = messages.c.created_at < before, without_hold(messages.c.workspace_id)
+        old = select(messages.c.id).where(*past).order_by(messages.c.created_at)
+        return await self._remove(messages, old.limit(limit))
 
-        return await self._database.write(purge)
+    async def _messages(self, query: Select[Any]) -> Sequence[Message]:
+        return [Message(**row) for row in await self._rows(query)]
 
-    async def _read(self, query: object) -> Sequence[Message]:
-        return await self._database.read(
-            lambda connection: [Message(**row) for row in connection.execute(query).mappings()]  # type: ignore[call-overload]
-        )
+
+def _last_numbers(connection: Connection, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
+    key = (mailboxes.c.workspace_id, mailboxes.c.agent_id)
+    rows = among(connection, select(*key, mailboxes.c.seq), tuple_(*key), boxes)
+    return {(workspace_id, agent_id): seq for workspace_id, agent_id, seq in rows}
 
 
 def _within(viewer: Viewer) -> list[ColumnElement[bool]]:
-    own: list[ColumnElement[bool]] = [messages.c.workspace_id == viewer.workspace_id]
-    if viewer.orgs is not None:
-        own.append(messages.c.org.in_(viewer.orgs + (("",) if viewer.without_org else ())))
-    return own
+    return [messages.c.workspace_id == viewer.workspace_id, of_orgs(viewer, messages.c.org)]
 
 
 def _received(viewer: Viewer) -> list[ColumnElement[bool]]:
     return [*_within(viewer), messages.c.recipient == viewer.agent_id]
-
-
-def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
-    if before is None:
-        return true()
-    created, (at, message_id) = messages.c.created_at, before
-    return and_(created <= at, or_(created < at, and_(created == at, messages.c.id < message_id)))
 
 
 def _send(connection: Connection, message: Message, key: str, most: int) -> Sent:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, select
 
+from openbrain.adapters.sql.engine.statements import newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
@@ -60,11 +61,9 @@ def _next(
         select(*(table[name] for name in MEMORY_COLUMNS))
         .where(table.workspace_id == session.workspace_id, table.memory_scope == Scope.SESSION.value)
         .where(table.agent_id.in_(agents), table.session_id == session.id, table.turn.is_(None), LIVING)
+        .where(newer_than(after, *place))
         .order_by(*place)
         .limit(limit)
         .with_for_update()
     )
-    if after is not None:
-        at, memory_id = after
-        query = query.where(or_(table.created_at > at, and_(table.created_at == at, table.id > memory_id)))
     return [memory_from_row(row) for row in connection.execute(query)]

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, RowMapping, and_, select, update
 
 from openbrain.adapters.sql.agents.matches import of_open_keys
 from openbrain.adapters.sql.agents.standing_queries import query_from_row
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, standing_queries, standing_webhooks
 from openbrain.domain.memory import MICROSECONDS
@@ -21,18 +21,15 @@ _BOX = and_(
 )
 
 
-class SqlQueryWebhooks:
+class SqlQueryWebhooks(Part):
     """`ports.subscriptions.QueryWebhooks`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
-        return await self._database.read(lambda connection: _named(connection, ids))
+        return await self._read(_named, ids)
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        ids = await self._database.read(lambda connection: _waiting(connection, now, limit))
-        return await self._database.write(lambda connection: _open(connection, ids, now)) if ids else []
+        ids = await self._read(_waiting, now, limit)
+        return await self._write(_open, ids, now) if ids else []
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
         changed = {
@@ -45,8 +42,7 @@ class SqlQueryWebhooks:
         }
         table = standing_webhooks.c
         this = and_(table.id == webhook.id, table.cursor_seq <= webhook.cursor)
-        change = update(standing_webhooks).where(this).values(**changed)
-        await self._database.write(lambda connection: connection.execute(change).rowcount)
+        await self._change(update(standing_webhooks).where(this).values(**changed))
 
 
 def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:

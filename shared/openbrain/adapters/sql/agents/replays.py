@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
 
 from openbrain.adapters.sql.agents.standing_queries import query_from_row
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.schema.agent_tables import standing_queries, standing_replays
 from openbrain.domain.errors import NotFound
 from openbrain.ports.subscriptions import Replay
@@ -14,35 +14,27 @@ from openbrain.ports.subscriptions import Replay
 _STANDS = standing_queries.c.deleted_at.is_(None)
 
 
-class SqlReplays:
+class SqlReplays(Part):
     """`ports.subscriptions.Replays`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     async def start_replay(self, replay: Replay) -> None:
-        await self._database.write(lambda connection: _start(connection, replay))
+        await self._write(_start, replay)
 
     async def replays(self, limit: int) -> Sequence[Replay]:
         query = select(standing_replays).join(standing_queries, _QUERY).where(_STANDS)
-        return await self._database.read(
-            lambda connection: _read(connection, query.order_by(standing_replays.c.query_id).limit(limit))
-        )
+        return await self._read(_replays, query.order_by(standing_replays.c.query_id).limit(limit))
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
         query = select(standing_replays).where(standing_replays.c.query_id.in_(ids))
-        replays = await self._database.read(lambda connection: _read(connection, query))
+        replays = await self._read(_replays, query)
         return {replay.query.id: replay for replay in replays}
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
         this = _as_read(replay)
         if before is None:
-            await self._database.write(
-                lambda connection: connection.execute(delete(standing_replays).where(this)).rowcount
-            )
-            return
-        change = update(standing_replays).where(this).values(before_at=before[0], before_id=before[1])
-        await self._database.write(lambda connection: connection.execute(change).rowcount)
+            await self._change(delete(standing_replays).where(this))
+        else:
+            await self._change(update(standing_replays).where(this).values(before_at=before[0], before_id=before[1]))
 
 
 _QUERY = standing_queries.c.id == standing_replays.c.query_id
@@ -67,7 +59,7 @@ def _start(connection: Connection, replay: Replay) -> None:
     )
 
 
-def _read(connection: Connection, query: Select[Any]) -> list[Replay]:
+def _replays(connection: Connection, query: Select[Any]) -> list[Replay]:
     rows = connection.execute(query).all()
     if not rows:
         return []

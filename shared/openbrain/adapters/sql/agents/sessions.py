@@ -5,18 +5,19 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.agents.promoting import promote
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import first_of, older_than
+from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import session_started
-from openbrain.adapters.sql.schema.agent_tables import session_agents, sessions
+from openbrain.adapters.sql.schema.agent_tables import OF_SESSION, session_agents, sessions
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.ports.agents import Policy, Promoted, Session, Started
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import Origin
 
 _RACES = 5
@@ -24,46 +25,40 @@ _SAME_ID = 100
 """Sessions of one id whose owners may have asked an agent in."""
 
 
-class SqlSessions:
+class SqlSessions(TimedPart):
     """`ports.agents.Sessions`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
         for _ in range(_RACES):
             try:
-                return await self._database.write(lambda connection: _start(connection, session, viewer, traceparent))
+                return await self._write(_start, session, viewer, traceparent)
             except IntegrityError:
                 # The same session was started at this moment: look again.
                 continue
         raise TryLater("others start the same session at this moment: try again")
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
-        return await self._database.read(lambda connection: _of_id(connection, viewer, session_id))
+        return await self._read(_of_id, viewer, session_id)
 
     async def sessions(
         self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
     ) -> Sequence[Session]:
         place = (sessions.c.started_at, sessions.c.id)
-        query = _mine(viewer).where(_following(before)).order_by(*(item.desc() for item in place)).limit(limit)
+        query = _mine(viewer).where(older_than(before, *place)).order_by(*(item.desc() for item in place)).limit(limit)
         if project:
             query = query.where(sessions.c.project == project)
         if open_only:
             query = query.where(sessions.c.ended_at.is_(None))
-        return await self._database.read(
-            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
-        )
+        return [_session(row) for row in await self._rows(query)]
 
     async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
-        return await self._database.read(lambda connection: _agents(connection, workspace_id, agent_id, session_id))
+        return await self._read(_agents, workspace_id, agent_id, session_id)
 
     async def hand_overs(self, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[str]:
         query = (
             select(sessions.c.hand_over_id)
-            .where(sessions.c.workspace_id == viewer.workspace_id, sessions.c.project == project, *_within(viewer))
-            .where(sessions.c.hand_over_id.is_not(None))
+            .where(sessions.c.workspace_id == viewer.workspace_id, of_orgs(viewer, sessions.c.org))
+            .where(sessions.c.project == project, sessions.c.hand_over_id.is_not(None))
             .order_by(sessions.c.ended_at.desc())
             .limit(limit)
         )
@@ -71,30 +66,33 @@ class SqlSessions:
             query = query.where(sessions.c.agent_id == viewer.agent_id)
         if org:
             query = query.where(sessions.c.org == org)
-        return await self._database.read(lambda connection: connection.scalars(query).all())
+        return [row["hand_over_id"] for row in await self._rows(query)]
 
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
         values: dict[str, Any] = {"ended_at": at}
         if hand_over_id is not None:
             values["hand_over_id"] = hand_over_id
-
-        def end(connection: Connection) -> Session:
-            if not connection.execute(update(sessions).where(_key(session)).values(**values)).rowcount:
-                raise NotFound("no session with this id")
-            return _read(connection.execute(select(sessions).where(_key(session))).mappings().one())
-
-        return await self._database.write(end)
+        return await self._write(_end, session, values)
 
     async def promote(
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        now = self._clock.now()
+        return await self._write(_promote, session, limit, origin, after, self._clock.now())
 
-        def walk(connection: Connection) -> Promoted:
-            agents = _agents(connection, session.workspace_id, session.agent_id, session.id)
-            return promote(connection, session, agents, limit, origin, after, now)
 
-        return await self._database.write(walk)
+def _promote(
+    connection: Connection, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None, now: int
+) -> Promoted:
+    agents = _agents(connection, session.workspace_id, session.agent_id, session.id)
+    return promote(connection, session, agents, limit, origin, after, now)
+
+
+def _end(connection: Connection, session: Session, values: dict[str, Any]) -> Session:
+    connection.execute(update(sessions).where(_key(session)).values(**values))
+    ended = first_of(connection, select(sessions).where(_key(session)), _session)
+    if ended is None:
+        raise NotFound("no session with this id")
+    return ended
 
 
 def _start(connection: Connection, session: Session, viewer: Viewer, traceparent: str | None) -> Started:
@@ -111,15 +109,16 @@ def _start(connection: Connection, session: Session, viewer: Viewer, traceparent
         return Started(known, created=False)
     if known.ended_at is not None:
         connection.execute(update(sessions).where(_key(known)).values(ended_at=None))
-        known = _read(connection.execute(select(sessions).where(_key(known))).mappings().one())
+        known = _session(connection.execute(select(sessions).where(_key(known))).mappings().one())
     relay.append(connection, [session_started(known, session.agent_id, session.started_at, traceparent)])
     return Started(known, created=created)
 
 
 def _invitation(connection: Connection, session: Session, viewer: Viewer) -> Session | None:
-    same = (sessions.c.workspace_id == session.workspace_id, sessions.c.id == session.id, *_within(viewer))
-    query = select(sessions).where(*same).order_by(sessions.c.started_at, sessions.c.agent_id).limit(_SAME_ID)
-    rows = map(_read, connection.execute(query).mappings())
+    same = (sessions.c.workspace_id == session.workspace_id, sessions.c.id == session.id)
+    query = select(sessions).where(*same, of_orgs(viewer, sessions.c.org))
+    query = query.order_by(sessions.c.started_at, sessions.c.agent_id).limit(_SAME_ID)
+    rows = map(_session, connection.execute(query).mappings())
     return next((item for item in rows if session.agent_id in item.invited), None)
 
 
@@ -129,24 +128,12 @@ def _join(connection: Connection, session: Session, agent_id: str, at: int) -> N
 
 
 def _of_id(connection: Connection, viewer: Viewer, session_id: str) -> Session | None:
-    row = connection.execute(_mine(viewer).where(sessions.c.id == session_id)).mappings().first()
-    return None if row is None else _read(row)
+    return first_of(connection, _mine(viewer).where(sessions.c.id == session_id), _session)
 
 
 def _mine(viewer: Viewer) -> Select[Any]:
-    of_it = and_(
-        session_agents.c.workspace_id == sessions.c.workspace_id,
-        session_agents.c.session_id == sessions.c.id,
-        session_agents.c.owner == sessions.c.agent_id,
-    )
     mine = (session_agents.c.workspace_id == viewer.workspace_id, session_agents.c.agent_id == viewer.agent_id)
-    return select(sessions).join(session_agents, of_it).where(*mine, *_within(viewer))
-
-
-def _within(viewer: Viewer) -> list[ColumnElement[bool]]:
-    if viewer.orgs is None:
-        return []
-    return [sessions.c.org.in_(viewer.orgs + (("",) if viewer.without_org else ()))]
+    return select(sessions).join(session_agents, OF_SESSION).where(*mine, of_orgs(viewer, sessions.c.org))
 
 
 def _agents(connection: Connection, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
@@ -167,18 +154,11 @@ def _key(session: Session) -> ColumnElement[bool]:
     )
 
 
-def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
-    if before is None:
-        return true()
-    started, (at, session_id) = sessions.c.started_at, before
-    return or_(started < at, and_(started == at, sessions.c.id < session_id))
-
-
 def _row(session: Session) -> dict[str, Any]:
     return {**asdict(session), "policy": session.policy.value, "invited": orjson.dumps(session.invited).decode()}
 
 
-def _read(row: RowMapping) -> Session:
+def _session(row: RowMapping) -> Session:
     values: dict[str, Any] = dict(row)
     invited = tuple(orjson.loads(values.pop("invited")))
     return Session(**{**values, "policy": Policy(values["policy"]), "invited": invited})

@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, insert, select, tuple_, update
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks, insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import among, first_of, insert_missing
 from openbrain.adapters.sql.schema.agent_tables import (
     mailboxes,
     messages,
@@ -27,26 +27,21 @@ from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.ports.clock import Clock
 from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
 _STANDS = standing_queries.c.deleted_at.is_(None)
 
 
-class SqlStandingQueries:
+class SqlStandingQueries(TimedPart):
     """`ports.subscriptions.StandingQueries`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def add_query(
         self, query: StandingQuery, vectors: Mapping[str, "array[float]"], webhook: QueryWebhook | None = None
     ) -> StandingQuery:
-        return await self._database.write(lambda connection: _add(connection, query, vectors, webhook))
+        return await self._write(_add, query, vectors, webhook)
 
     async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
-        return await self._database.read(lambda connection: _one(connection, viewer, query_id))
+        return await self._read(_one, viewer, query_id)
 
     async def queries(
         self, viewer: Viewer, limit: int, after: tuple[int, str] | None = None
@@ -55,63 +50,41 @@ class SqlStandingQueries:
         query = select(standing_queries).where(*_mine(viewer)).order_by(*order).limit(limit)
         if after is not None:
             query = query.where(tuple_(*order) > after)
-        return await self._read(query)
+        return await self._queries(query)
 
     async def remove_query(self, viewer: Viewer, query_id: str) -> bool:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _remove(connection, viewer, query_id, now))
+        return await self._write(_remove, viewer, query_id, self._clock.now())
 
     async def last_changes(self, workspace_ids: Sequence[str]) -> Mapping[str, int]:
         counters = standing_query_counters.c
         query = select(counters.workspace_id, counters.change_seq).where(
             counters.workspace_id.in_(workspace_ids), counters.queries > 0
         )
-        return await self._database.read(
-            lambda connection: {row.workspace_id: row.change_seq for row in connection.execute(query)}
-        )
+        return {row["workspace_id"]: row["change_seq"] for row in await self._rows(query)}
 
     async def changed_queries(self, workspace_id: str, after: int, limit: int) -> Sequence[StandingQuery]:
         table = standing_queries.c
         query = select(standing_queries).where(table.workspace_id == workspace_id, table.change_seq > after)
-        return await self._read(query.order_by(table.change_seq).limit(limit))
+        return await self._queries(query.order_by(table.change_seq).limit(limit))
 
     async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
-        table = standing_query_vectors.c
-
-        def read(connection: Connection) -> Mapping[str, Mapping[str, "array[float]"]]:
-            vectors: defaultdict[str, dict[str, array[float]]] = defaultdict(dict)
-            for some in chunks(sorted(ids)):
-                rows = connection.execute(
-                    select(table.query_id, table.model, table.vector).where(table.query_id.in_(some))
-                )
-                for query_id, model, vector in rows:
-                    vectors[query_id][model] = to_vector(vector)
-            return vectors
-
-        return await self._database.read(read)
+        return await self._read(_vectors, ids)
 
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
         table, vectors = standing_queries.c, standing_query_vectors.c
         has = select(vectors.query_id).where(vectors.query_id == table.id, vectors.model == model).exists()
         query = select(standing_queries).where(_STANDS, table.query != "", ~has)
-        return await self._read(query.order_by(table.id).limit(limit))
+        return await self._queries(query.order_by(table.id).limit(limit))
 
     async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
-        await self._database.write(lambda connection: _save_vectors(connection, model, vectors))
+        await self._write(_save_vectors, model, vectors)
 
     async def purge_queries(self, before: int, limit: int) -> int:
-        def purge(connection: Connection) -> int:
-            old = select(standing_queries.c.id).where(standing_queries.c.deleted_at < before)
-            ids = list(connection.scalars(old.order_by(standing_queries.c.deleted_at).limit(limit)))
-            gone = delete(standing_queries).where(standing_queries.c.id.in_(ids))
-            return connection.execute(gone).rowcount if ids else 0
+        old = select(standing_queries.c.id).where(standing_queries.c.deleted_at < before)
+        return await self._remove(standing_queries, old.order_by(standing_queries.c.deleted_at).limit(limit))
 
-        return await self._database.write(purge)
-
-    async def _read(self, query: Any) -> Sequence[StandingQuery]:
-        return await self._database.read(
-            lambda connection: [query_from_row(row) for row in connection.execute(query).mappings()]
-        )
+    async def _queries(self, query: Select[Any]) -> Sequence[StandingQuery]:
+        return [query_from_row(row) for row in await self._rows(query)]
 
 
 def query_from_row(row: RowMapping) -> StandingQuery:
@@ -168,8 +141,16 @@ def _add_webhook(connection: Connection, webhook: QueryWebhook, agent_id: str) -
 
 def _one(connection: Connection, viewer: Viewer, query_id: str) -> StandingQuery | None:
     query = select(standing_queries).where(*_mine(viewer), standing_queries.c.id == query_id)
-    row = connection.execute(query).mappings().first()
-    return None if row is None else query_from_row(row)
+    return first_of(connection, query, query_from_row)
+
+
+def _vectors(connection: Connection, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
+    table = standing_query_vectors.c
+    vectors: defaultdict[str, dict[str, array[float]]] = defaultdict(dict)
+    query = select(table.query_id, table.model, table.vector)
+    for query_id, model, vector in among(connection, query, table.query_id, ids):
+        vectors[query_id][model] = to_vector(vector)
+    return vectors
 
 
 def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> bool:

@@ -6,7 +6,7 @@ lost connection), so it has no effect but on the database, and builds its result
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, RowMapping, Select, Table, UpdateBase, delete
 from sqlalchemy.exc import DBAPIError
@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from openbrain.domain.errors import OpenBrainError
 from openbrain.ports.clock import Clock
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 SQLITE = "sqlite"
@@ -59,11 +60,18 @@ class Database(ABC):
 
 
 class Part:
-    """One part of the store: a database, and the clock by which it writes."""
+    """One part of the store."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
+
+    async def _read(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Run a function of a connection and of what is given, as `Database.read` does."""
+        return await self._database.read(lambda connection: fn(connection, *given, **named))
+
+    async def _write(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Run a function of a connection and of what is given, as `Database.write` does."""
+        return await self._database.write(lambda connection: fn(connection, *given, **named))
 
     async def _rows(self, query: Select[Any]) -> Sequence[RowMapping]:
         return await self._database.read(lambda connection: connection.execute(query).mappings().all())
@@ -76,7 +84,7 @@ class Part:
         """Run one INSERT, UPDATE or DELETE: a transaction of its own. Returns the number of rows."""
         return await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
-    async def _remove(self, table: Table, past: Select[str]) -> int:
+    async def _remove(self, table: Table, past: Select[Any]) -> int:
         """Remove the rows whose ids a query gives. Returns their number."""
 
         def remove(connection: Connection) -> int:
@@ -84,3 +92,11 @@ class Part:
             return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
 
         return await self._database.write(remove)
+
+
+class TimedPart(Part):
+    """A part that writes by a clock."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database)
+        self._clock = clock

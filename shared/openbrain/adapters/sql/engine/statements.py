@@ -1,9 +1,21 @@
 """SQL that differs between the two databases, for statements that run too often to be compiled each time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Select, Table, literal_column
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Dialect,
+    RowMapping,
+    Select,
+    Table,
+    and_,
+    literal_column,
+    or_,
+    true,
+)
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
@@ -55,6 +67,37 @@ def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: S
 def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def among(
+    connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Collection[Any]
+) -> Iterator[Any]:
+    """The rows of a query where a column has one of these values, some of them a statement."""
+    for some in chunks(sorted(values)):
+        yield from connection.execute(query.where(column.in_(some)))
+
+
+def first_of(connection: Connection, query: Select[Any], made_of: Callable[[RowMapping], T]) -> T | None:
+    """The object of a query's first row; None where there is no row."""
+    row = connection.execute(query).mappings().first()
+    return None if row is None else made_of(row)
+
+
+def older_than(place: tuple[int, str] | None, at: ColumnElement[int], key: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a row comes behind a place (time, key) in a list that has the newest first."""
+    if place is None:
+        return true()
+    time, last = place
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(at <= time, or_(at < time, and_(at == time, key < last)))
+
+
+def newer_than(place: tuple[int, str] | None, at: ColumnElement[int], key: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a row comes behind a place (time, key) in a list that has the oldest first."""
+    if place is None:
+        return true()
+    time, last = place
+    return and_(at >= time, or_(at > time, and_(at == time, key > last)))
 
 
 def along(query: Select[Row], table: Table, index: str) -> Select[Row]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, exists, select, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.schema.tables import index_generations as table
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.errors import Conflict, NotFound
@@ -26,60 +26,46 @@ _COLUMNS = [column for column in table.c if column.name != "serving"]
 _ORDER = (table.c.kind, table.c.serving.is_(None), table.c.created_at.desc(), table.c.name)
 
 
-class SqlGenerations(Part):
+class SqlGenerations(TimedPart):
     """`ports.generations.Generations`, but for the writers."""
 
     async def serving(self, kind: IndexKind) -> Generation | None:
         """The one that answers."""
-        return await self._database.read(lambda connection: _serving(connection, kind))
+        return await self._read(_serving, kind)
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
         """The serving one; this one where there was none, or where the one of another model was of no use yet."""
         serving = await self.serving(generation.kind)
         if serving is not None and (serving.model == generation.model or not replace_unused):
             return serving
-        now = self._clock.now()
-
-        def made(connection: Connection) -> Generation:
-            if replace_unused:
-                _retire_unused(connection, generation, now)
-            return _ensure(connection, generation, now)
-
-        return await self._database.write(made)
+        return await self._write(_ensure, generation, self._clock.now(), replace_unused=replace_unused)
 
     async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
         query = select(*_COLUMNS).order_by(*_ORDER)
-        query = query if kind is None else query.where(table.c.kind == kind.value)
-        return await self._database.read(lambda connection: read_all(connection, query))
+        return await self._read(read_all, query if kind is None else query.where(table.c.kind == kind.value))
 
     async def written(self, kind: IndexKind) -> Sequence[Generation]:
-        return await self._database.read(lambda connection: read_all(connection, written_of(kind)))
+        return await self._read(read_all, written_of(kind))
 
     async def begin(self, generation: Generation) -> Generation:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _begin(connection, generation, now))
+        return await self._write(_begin, generation, self._clock.now())
 
     async def swap(self, kind: IndexKind, name: str, *, keep: bool = True) -> Generation:
-        now, before = self._clock.now(), KEPT if keep else RETIRED
-        return await self._database.write(lambda connection: _swap(connection, kind, name, before, now))
+        return await self._write(_swap, kind, name, KEPT if keep else RETIRED, self._clock.now())
 
     async def retire(self, kind: IndexKind, name: str) -> Generation:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _retire(connection, kind, name, now))
+        return await self._write(_retire, kind, name, self._clock.now())
 
     async def lost(self, generation: Generation) -> None:
         this = _this(generation.kind, generation.name), table.c.lost_at == 0
-        noted = update(table).where(*this).values(lost_at=self._clock.now())
-        await self._change(noted)
+        await self._change(update(table).where(*this).values(lost_at=self._clock.now()))
 
     async def completed(self, generation: Generation, epoch: int) -> bool:
         this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
-        noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
-        return await self._change(noted) > 0
+        return await self._change(update(table).where(*this).values(lost_at=0, epoch=epoch)) > 0
 
     async def drop(self, kind: IndexKind, name: str) -> None:
-        gone = delete(table).where(_this(kind, name), table.c.status == RETIRED)
-        await self._change(gone)
+        await self._change(delete(table).where(_this(kind, name), table.c.status == RETIRED))
 
 
 def written_of(kind: IndexKind) -> Select[tuple[object, ...]]:
@@ -104,8 +90,7 @@ def _one(connection: Connection, kind: IndexKind, name: str) -> Generation:
 
 
 def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
-    row = connection.execute(select(*_COLUMNS).where(table.c.serving == kind.value)).mappings().one_or_none()
-    return None if row is None else _from_row(row)
+    return first_of(connection, select(*_COLUMNS).where(table.c.serving == kind.value), _from_row)
 
 
 def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
@@ -172,7 +157,9 @@ def _retire_unused(connection: Connection, generation: Generation, now: int) -> 
     connection.execute(update(table).where(*other, ~exists(select(memories.c.id))).values(values))
 
 
-def _ensure(connection: Connection, generation: Generation, now: int) -> Generation:
+def _ensure(connection: Connection, generation: Generation, now: int, *, replace_unused: bool) -> Generation:
+    if replace_unused:
+        _retire_unused(connection, generation, now)
     # Waits for another's uncommitted row of this kind, so what is read next is decided.
     connection.execute(insert_missing(connection.dialect, table), _row(generation, SERVING, now))
     serving = _serving(connection, generation.kind)

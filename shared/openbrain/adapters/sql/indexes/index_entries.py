@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import along
 from openbrain.adapters.sql.indexes import expected_entries
 from openbrain.adapters.sql.memories.conditions import LIVING
@@ -16,60 +16,44 @@ from openbrain.ports.store.index_entries import ExpectedRow, Extent, Listed, Mea
 _COLUMNS = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 
 
-class SqlExpectedEntries:
+class SqlExpectedEntries(Part):
     """`ports.index_entries.ExpectedEntries`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def walk(self, after: str, limit: int) -> str | None:
         """By the primary key."""
-        return await self._database.read(lambda connection: expected_entries.walk(connection, after, limit))
+        return await self._read(expected_entries.walk, after, limit)
 
     async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """One statement; the rows stay where they are."""
-        return await self._database.read(lambda connection: expected_entries.sums(connection, generation, after, until))
+        return await self._read(expected_entries.sums, generation, after, until)
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
-        return await self._database.read(
-            lambda connection: expected_entries.marks(connection, generation, after, until)
-        )
+        return await self._read(expected_entries.marks, generation, after, until)
 
     async def rows_in(
         self, generation: Generation, after: str, until: str, buckets: Collection[int]
     ) -> Sequence[ExpectedRow]:
-        return await self._database.read(
-            lambda connection: expected_entries.in_buckets(connection, generation, after, until, buckets)
-        )
+        return await self._read(expected_entries.in_buckets, generation, after, until, buckets)
 
     async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
         if not expected_entries.serves(generation):
             return ()
-        return await self._database.read(
-            lambda connection: expected_entries.behind(connection, generation, after, until, limit)
-        )
+        return await self._read(expected_entries.behind, generation, after, until, limit)
 
     async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
-        if not ids:
-            return {}
-        return await self._database.read(lambda connection: expected_entries.by_id(connection, generation, ids))
+        return await self._read(expected_entries.by_id, generation, ids) if ids else {}
 
     async def count_extent(self, extent: Extent) -> int:
-        query = select(func.count()).select_from(memories).where(within(extent))
-        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+        return await self._scalar(select(func.count()).select_from(memories).where(within(extent))) or 0
 
     async def measure_extent(self, extent: Extent) -> Measured:
         """One statement, so that both are of the same rows."""
-        query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(within(extent))
-
-        def measured(connection: Connection) -> Measured:
-            rows, newest = connection.execute(query).one()
-            return Measured(rows, newest + 1)
-
-        return await self._database.read(measured)
+        newest = func.coalesce(func.max(memories.c.created_at), 0)
+        (row,) = await self._rows(select(func.count(), newest + 1).where(within(extent)))
+        return Measured(*row.values())
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        return await self._database.read(lambda connection: listed(connection, extent, after, limit))
+        return await self._read(listed, extent, after, limit)
 
 
 def listed(connection: Connection, extent: Extent, after: str, limit: int) -> list[Listed]:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import chunks, slot, slots
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import among, chunks, slot, slots
 from openbrain.adapters.sql.indexes.index_entries import failed, within
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.tables import memories
@@ -28,7 +28,7 @@ _OTHER_HALF_HOLDS = {
 }
 
 
-class SqlIndexMarks(Part):
+class SqlIndexMarks(TimedPart):
     """`ports.index_entries.IndexMarks`."""
 
     async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
@@ -39,8 +39,7 @@ class SqlIndexMarks(Part):
             highest[item.memory_id] = max(item.revision, highest.get(item.memory_id, 0))
         if not highest:
             return frozenset()
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _mark(connection, kind, highest, now))
+        return await self._write(_mark, kind, highest, self._clock.now())
 
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
         """The message is cut to what the column holds."""
@@ -54,19 +53,11 @@ class SqlIndexMarks(Part):
         return await self._change(noted) if memory_ids else 0
 
     async def count_failed(self, extent: Extent) -> int:
-        those = and_(within(extent), failed(extent.kind))
-        query = select(func.count()).select_from(memories).where(those)
+        query = select(func.count()).select_from(memories).where(within(extent), failed(extent.kind))
         return await self._scalar(query) or 0
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
-        def read(connection: Connection) -> frozenset[str]:
-            return frozenset(
-                memory_id
-                for some in chunks(ids)
-                for memory_id in connection.scalars(select(memories.c.id).where(memories.c.id.in_(some), failed(kind)))
-            )
-
-        return await self._database.read(read)
+        return await self._read(_failed_of, kind, ids)
 
     async def any_marked(self, kind: IndexKind) -> bool:
         marked = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
@@ -76,30 +67,29 @@ class SqlIndexMarks(Part):
         """In one transaction."""
         mark = memories.c[f"{kind}_revision"]
         these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
-        taken = update(memories).where(*these).values({mark.name: 0})
-        return await self._change(taken)
+        return await self._change(update(memories).where(*these).values({mark.name: 0}))
 
     async def lift(self, seen: Mapping[str, int]) -> int:
         """In one transaction."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _lift(connection, seen, now))
+        return await self._write(_lift, seen, self._clock.now())
 
     async def lift_all(self, seen: int, after: str, until: str) -> int:
         """In one transaction."""
         low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
-        lifted = update(memories).where(*low).values(revision=seen + 1)
-        return await self._change(lifted)
+        return await self._change(update(memories).where(*low).values(revision=seen + 1))
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
-        behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
+        return not await self._read(_any_behind, ids)
 
-        def none(connection: Connection) -> bool:
-            return not any(
-                connection.scalar(select(memories.c.id).where(memories.c.id.in_(some), behind).limit(1))
-                for some in chunks(ids)
-            )
 
-        return await self._database.read(none)
+def _failed_of(connection: Connection, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
+    query = select(memories.c.id).where(failed(kind))
+    return frozenset(row.id for row in among(connection, query, memories.c.id, ids))
+
+
+def _any_behind(connection: Connection, ids: Sequence[str]) -> bool:
+    behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
+    return any(among(connection, select(memories.c.id).where(behind).limit(1), memories.c.id, ids))
 
 
 def _mark(connection: Connection, kind: IndexKind, highest: Mapping[str, int], now: int) -> frozenset[str]:

@@ -3,13 +3,12 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from openbrain.adapters.sql.engine.database import Part
+from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
 from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages
@@ -51,7 +50,7 @@ _STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reas
  FROM memories WHERE id IN ({these}) ORDER BY id"""
 
 
-class SqlVectors(Part):
+class SqlVectors(TimedPart):
     """`ports.index_entries.Vectors`."""
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
@@ -60,10 +59,7 @@ class SqlVectors(Part):
         if not wanted:
             return frozenset()
         statement, behind = (_WITH_STATES, (states,)) if states else (_KNOWN, ())
-        rows = await self._database.read(
-            lambda connection: _for_each_chunk(connection, statement, wanted, model, behind)
-        )
-        return frozenset(row[0] for row in rows)
+        return frozenset(row[0] for row in await self._read(_for_each_chunk, statement, wanted, model, behind))
 
     async def save(
         self,
@@ -79,11 +75,9 @@ class SqlVectors(Part):
         for item in embedded:
             if item.memory_id not in latest or item.revision > latest[item.memory_id].revision:
                 latest[item.memory_id] = item
-        now = self._clock.now()
         if vectors or latest:
-            await self._database.write(
-                lambda connection: _save(connection, vectors, latest, model, now, states=states or {}, replace=replace)
-            )
+            now = self._clock.now()
+            await self._write(_save, vectors, latest, model, now, states=states or {}, replace=replace)
 
     async def count_inputs(self, model: str) -> int:
         inputs = select(func.count(memory_passages.c.input_hash.distinct())).where(memory_passages.c.model == model)
@@ -93,8 +87,7 @@ class SqlVectors(Part):
         """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""
         ids: list[str] = []
         while len(ids) < limit:
-            lacking = partial(unembedded, model=model, until=until, after=after, limit=limit - len(ids))
-            some = await self._database.read(lacking)
+            some = await self._read(unembedded, model, until, after, limit - len(ids))
             if some is None:
                 break
             after = some.looked
@@ -106,12 +99,8 @@ class SqlVectors(Part):
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        passage_rows = await self._database.read(
-            lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model)
-        )
-        sets = {
-            memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(passage_rows, key=lambda row: row[0])
-        }
+        found = await self._read(_for_each_chunk, _PASSAGES, wanted, model)
+        sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: item for memory_id, item in sets.items() if item is not None}
 
     async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
@@ -119,9 +108,7 @@ class SqlVectors(Part):
         if not wanted:
             return {}
         by_memory: defaultdict[str, list[bytes]] = defaultdict(list)
-        for memory_id, states in await self._database.read(
-            lambda connection: _for_each_chunk(connection, _STATES, wanted, model)
-        ):
+        for memory_id, states in await self._read(_for_each_chunk, _STATES, wanted, model):
             by_memory[memory_id].append(states)
         return by_memory
 
@@ -129,9 +116,8 @@ class SqlVectors(Part):
         """One look through all passages serves the purges that wait too."""
         if not await unused_vectors.standing(self._database, inputs):
             return 0
-        return await unused_vectors.drop(
-            self._database, {*inputs, *await self._database.read(unused_vectors.awaited_inputs)}
-        )
+        awaited = await self._read(unused_vectors.awaited_inputs)
+        return await unused_vectors.drop(self._database, {*inputs, *awaited})
 
 
 class Lacking(NamedTuple):

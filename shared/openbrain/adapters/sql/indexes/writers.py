@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 from sqlalchemy import Connection, delete, select, text
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, database_now, is_sqlite
 from openbrain.adapters.sql.indexes.generations import read_all, written_of
 from openbrain.adapters.sql.schema.tables import index_writers as table
@@ -23,22 +23,18 @@ _CONFIRM_SQLITE = text(_CONFIRM.format(now=NOW_SQLITE, otherwise=_OTHERWISE_SQLI
 _CONFIRM_MARIADB = text(_CONFIRM.format(now=NOW_MARIADB, otherwise=_OTHERWISE_MARIADB))
 
 
-class SqlIndexWriters:
+class SqlIndexWriters(Part):
     """`ports.generations.IndexWriters`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
         row = {"consumer": consumer, "kind": kind.value, "builder": builder, "span": round(seconds * MICROSECONDS)}
-        return await self._database.write(lambda connection: _confirm(connection, kind, row))
+        return await self._write(_confirm, kind, row)
 
     async def withdraw(self, consumer: str, kind: IndexKind) -> None:
-        mine = delete(table).where(table.c.consumer == consumer, table.c.kind == kind.value)
-        await self._database.write(lambda connection: connection.execute(mine).rowcount)
+        await self._change(delete(table).where(table.c.consumer == consumer, table.c.kind == kind.value))
 
     async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
-        return await self._database.read(lambda connection: _writers(connection, kind))
+        return await self._read(_writers, kind)
 
 
 def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:

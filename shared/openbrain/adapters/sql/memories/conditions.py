@@ -30,6 +30,7 @@ from openbrain.domain.access.visibility import (
     LessThan,
     OneOf,
     Says,
+    Viewer,
 )
 from openbrain.domain.limits import TAG_CHARS
 from openbrain.domain.memory import MemoryType, Scope
@@ -79,6 +80,11 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
             return false() if math.isnan(bound) else _NUMBERS[field] >= _comparable(field, bound)
         case LessThan(field, bound):
             return false() if math.isnan(bound) else _NUMBERS[field] < _comparable(field, bound)
+
+
+def of_orgs(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether the viewer sees the org that stands in a column."""
+    return true() if viewer.orgs is None else org.in_([*viewer.orgs, *([""] if viewer.without_org else ())])
 
 
 def _among(field: str, values: tuple[str, ...]) -> ColumnElement[bool]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, insert, or_, select, true, update
+from sqlalchemy import Connection, and_, case, exists, func, insert, select, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import along
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import along, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import Journal
@@ -20,22 +20,18 @@ from openbrain.domain.memory import FEEDBACK_PERIOD, FeedbackRules, Memory, Move
 from openbrain.ports.store.memories import Feedback, Judged
 
 
-class SqlUsage(Part):
+class SqlUsage(TimedPart):
     """`ports.store.memories.Usage`."""
 
     async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _judge(connection, feedback, rules, now))
+        return await self._write(_judge, feedback, rules, self._clock.now())
 
     async def unused(
         self, condition: Condition, before: int, limit: int, after: tuple[int, str] | None = None
     ) -> Sequence[Memory]:
         recalled = exists().where(memory_usage.c.memory_id == memories.c.id, memory_usage.c.last_recalled_at >= before)
         place = (memories.c.created_at, memories.c.id)
-        following: ColumnElement[bool] = true()
-        if after is not None:
-            at, memory_id = after
-            following = and_(place[0] >= at, or_(place[0] > at, place[1] > memory_id))
+        following = newer_than(after, *place)
         where = and_(LIVING, compiled(condition), memories.c.created_at < before, ~recalled, following)
 
         def read(connection: Connection) -> Sequence[Memory]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, and_, func, select
 
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.statements import among
 from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history
@@ -38,10 +38,9 @@ def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping
     """Newest first."""
     table = memory_history.c
     lines: defaultdict[str, list[Line]] = defaultdict(list)
-    for some in chunks(ids):
-        statement = select(table.memory_id, table.action, table.before).where(table.memory_id.in_(some), table.at > at)
-        for memory_id, action, before in connection.execute(statement.order_by(table.id.desc())):
-            lines[memory_id].append((action, orjson.loads(before) if before else {}))
+    query = select(table.memory_id, table.action, table.before).where(table.at > at).order_by(table.id.desc())
+    for memory_id, action, before in among(connection, query, table.memory_id, ids):
+        lines[memory_id].append((action, orjson.loads(before) if before else {}))
     return lines
 
 

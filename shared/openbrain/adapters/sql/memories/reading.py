@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, or_, select
 
 from openbrain.adapters.sql.engine.bulkhead import Bulkhead
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import along
+from openbrain.adapters.sql.engine.database import Database, Part
+from openbrain.adapters.sql.engine.statements import along, older_than
 from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.memories.past_rows import read_past
 from openbrain.adapters.sql.memories.recalls import purge, record
@@ -34,32 +34,28 @@ SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
 slow from ever answering again."""
 
 
-class SqlMemories:
+class SqlMemories(Part):
     """`ports.memories.Memories`."""
 
     def __init__(
         self, database: Database, degraded_scan: int = DEGRADED_SCAN, recent: RecentRows | None = None
     ) -> None:
-        self._database = database
+        super().__init__(database)
         self._degraded_scan = degraded_scan
         self._recent = RecentRows() if recent is None else recent
         self._scans = Bulkhead(SCANS_AT_ONCE, SCAN_WAIT_S)
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """By id. What is no id has no row."""
-        known = sorted({id_ for id_ in ids if is_uuid(id_)})
-        if not known:
-            return {}
-        memories = await self._database.read(lambda connection: read_rows(connection, known))
-        return {memory.id: memory for memory in memories}
+        known = _uuids(ids)
+        return {memory.id: memory for memory in await self._read(read_rows, known)} if known else {}
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """Rows to index; what this process wrote a moment ago is not read again."""
         kept = self._recent.among(ids)
         if not kept:
             return await self.rows(ids)
-        known = sorted({id_ for id_ in ids if is_uuid(id_)})
-        memories = await self._database.read(lambda connection: indexable(connection, known, kept))
+        memories = await self._read(indexable, _uuids(ids), kept)
         self._recent.settle(kept, memories)
         return memories
 
@@ -73,78 +69,73 @@ class SqlMemories:
         archived: bool = False,
     ) -> Sequence[Memory]:
         """Newest first, or the surest, and of these the newest."""
-        return await self._database.read(
-            lambda connection: _listing(connection, condition, limit, before, surest=surest, archived=archived)
-        )
+        return await self._read(_listing, condition, limit, before, surest=surest, archived=archived)
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
         async with self._scans.place():
-            return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
+            return [Hit(row["id"], row["score"]) for row in await self._rows(statement)]
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Two statements, where there are sessions."""
-        known = sorted({id_ for id_ in ids if is_uuid(id_)})
-        if not known:
-            return {}
-        return await self._database.read(lambda connection: read_turns(connection, known, condition, around))
+        known = _uuids(ids)
+        return await self._read(read_turns, known, condition, around) if known else {}
 
     async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """One statement over the session."""
-        return await self._database.read(lambda connection: read_beside(connection, memory, condition, limit))
+        return await self._read(read_beside, memory, condition, limit)
 
     async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
         """Rows, and the audit behind that time."""
         async with self._scans.place():
-            return await self._database.read(lambda connection: read_past(connection, condition, at, limit))
+            return await self._read(read_past, condition, at, limit)
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""
-        within, scan = compiled(condition), self._degraded_scan
+        within = compiled(condition)
         async with self._scans.place():
-            return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
+            return await self._read(counted, fields, within, self._degraded_scan, limit)
 
     async def count_embedded(self, condition: Condition) -> int:
         """One statement."""
         current = memories.c.vector_revision == memories.c.revision
         statement = select(func.count()).select_from(memories).where(LIVING, compiled(condition), current)
-        return await self._database.read(lambda connection: connection.scalar(statement) or 0)
+        return await self._scalar(statement) or 0
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first."""
-        return await self._database.read(lambda connection: _history(connection, memory_id, limit, after))
+        return await self._read(_history, memory_id, limit, after)
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
         """Nearest first; each memory once, also in a chain that bites its tail."""
-        return await self._database.read(
-            lambda connection: Ancestry(
-                parents=_related(connection, memory_id, limit, "child_id", "parent_id"),
-                children=_related(connection, memory_id, limit, "parent_id", "child_id"),
-            )
-        )
+        return await self._read(_ancestry, memory_id, limit)
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
         """All in one transaction."""
         if recalls:
-            await self._database.write(lambda connection: record(connection, recalls))
+            await self._write(record, recalls)
 
     async def purge_recalls(self, before: int, limit: int, workspace_id: str | None = None) -> int:
-        return await self._database.write(lambda connection: purge(connection, before, limit, workspace_id))
+        return await self._write(purge, before, limit, workspace_id)
+
+
+def _uuids(ids: Sequence[str]) -> list[str]:
+    return sorted({id_ for id_ in ids if is_uuid(id_)})
 
 
 def _listing(
     connection: Connection,
     condition: Condition,
     limit: int,
-    before: tuple[int, str] | None = None,
+    before: tuple[int, str] | None,
     *,
     surest: bool = False,
     archived: bool = False,
 ) -> list[Memory]:
     listed = or_(LIVING, memories.c.reason == Reason.ARCHIVED.value) if archived else LIVING
     order = (memories.c.confidence.desc(), *NEWEST) if surest else NEWEST
-    where = listed, compiled(condition), _following(before)
+    where = listed, compiled(condition), older_than(before, memories.c.created_at, memories.c.id)
     statement = select(*memory_columns(connection)).where(*where).order_by(*order).limit(limit)
     if before is not None and not surest and not _narrowed(condition):
         statement = along(statement, memories, BY_AGE)
@@ -157,27 +148,26 @@ def _narrowed(condition: Condition) -> bool:
     return any(getattr(part, "field", "") in _NARROWING for part in parts)
 
 
-def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
-    if before is None:
-        return true()
-    created, (at, memory_id) = memories.c.created_at, before
-    # The first bound is implied by the second; it lets a database start in the middle of the index.
-    return and_(created <= at, or_(created < at, and_(created == at, memories.c.id < memory_id)))
-
-
 def _history(connection: Connection, memory_id: str, limit: int, after: int) -> Sequence[HistoryEntry]:
     table = memory_history.c
     named = "memory_id version revision action actor at before after"
     columns: list[ColumnElement[Any]] = [table[name] for name in named.split()]
     columns += [table.note.label("reason"), table.id.label("number")]
-    of_it = and_(table.memory_id == memory_id, table.id > after)
-    statement = select(*columns).where(of_it).order_by(table.id).limit(limit)
+    of_it = table.memory_id == memory_id, table.id > after
+    statement = select(*columns).where(*of_it).order_by(table.id).limit(limit)
     return [_entry(row) for row in connection.execute(statement).mappings()]
 
 
 def _entry(row: RowMapping) -> HistoryEntry:
     states = {name: None if row[name] is None else orjson.loads(row[name]) for name in ("before", "after")}
     return HistoryEntry(**{**row, **states})
+
+
+def _ancestry(connection: Connection, memory_id: str, limit: int) -> Ancestry:
+    return Ancestry(
+        parents=_related(connection, memory_id, limit, "child_id", "parent_id"),
+        children=_related(connection, memory_id, limit, "parent_id", "child_id"),
+    )
 
 
 def _related(connection: Connection, memory_id: str, limit: int, from_column: str, to_column: str) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 import orjson
 from sqlalchemy import Connection, bindparam, func, select
 
-from openbrain.adapters.sql.engine.database import Part
+from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.outbox.event_bytes import Announcement, again
 from openbrain.adapters.sql.schema.inserts import insert_rows
@@ -25,14 +24,14 @@ _LATE = 2000
 """Ids behind those that were looked at, among which a late commit may still bring one."""
 
 
-class SqlOutbox(Part):
+class SqlOutbox(TimedPart):
     """`ports.outbox.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
 
     _looked = 0
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
         """The oldest, in order; what may wait comes after all that may not."""
-        oldest = await self._database.read(lambda connection: _take(connection, limit))
+        oldest = await self._read(_take, limit)
         waiting = [entry for entry in oldest if entry.stream == REINDEX.name]
         if not waiting:
             return oldest
@@ -42,35 +41,31 @@ class SqlOutbox(Part):
         # Up to where there was nothing live the last time, there is nothing now: a long import is not looked through
         # again and again.
         after = max(oldest[-1].id, self._looked - _LATE)
-        behind, top = await self._database.read(lambda connection: _live(connection, limit - len(live), after))
+        behind, top = await self._read(_live, limit - len(live), after)
         if not behind:
             self._looked = top
         return [*live, *behind, *waiting][:limit]
 
     async def waiting(self, limit: int) -> int:
-        return await self._database.read(lambda connection: _waiting(connection, limit))
+        return await self._read(_waiting, limit)
 
     async def delete(self, ids: Sequence[int]) -> None:
         """Exactly these."""
         if ids:
-            await self._database.write(lambda connection: _delete(connection, ids))
+            await self._write(_delete, ids)
 
     async def unpublished_since(self) -> int | None:
         """Give the time that the oldest event itself holds."""
-        oldest = select(outbox.c.body).order_by(outbox.c.id).limit(1)
-        body = await self._scalar(oldest)
+        body = await self._scalar(select(outbox.c.body).order_by(outbox.c.id).limit(1))
         return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
         """A transaction for each part, so that nobody waits long for the outbox."""
         now = self._clock.now()
-        announced = 0
-        for some in chunks(sorted(ids)):
-            announced += await self._database.write(partial(announce_rows, ids=some, generation=generation, now=now))
-        return announced
+        return sum([await self._write(announce_rows, some, generation, now) for some in chunks(sorted(ids))])
 
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
-        await self._database.write(lambda connection: append(connection, entries))
+        await self._write(append, entries)
 
 
 def append(connection: Connection, announcements: Sequence[Announcement]) -> None:
@@ -94,7 +89,7 @@ def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
 
 def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
     """Urgent rows, and the highest id that there was before the read."""
-    top = connection.scalar(select(func.max(outbox.c.id))) or 0
+    top = connection.scalar(_LAST) or 0
     rows = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
     return [OutboxEntry(*row) for row in rows], top
 

@@ -1,6 +1,6 @@
 """Tables of agents among themselves: messages, sessions, and the queries that wait for new memories. As in `tables`."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, and_, text
 
 from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name
 from openbrain.adapters.sql.schema.metadata import metadata
@@ -74,6 +74,13 @@ session_agents = Table(
     Column("started_at", BigInteger, nullable=False),
     Index("ix_session_agents_workspace_id_agent_id", "workspace_id", "agent_id", "started_at", "session_id"),
 )
+
+OF_SESSION = and_(
+    session_agents.c.workspace_id == sessions.c.workspace_id,
+    session_agents.c.session_id == sessions.c.id,
+    session_agents.c.owner == sessions.c.agent_id,
+)
+"""Of agents and sessions: whether the one is of the other."""
 
 standing_queries = Table(
     "standing_queries",

@@ -6,78 +6,58 @@ from sqlalchemy import Connection, func, select, true
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
+from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.schema.signal_tables import broadcasts
 from openbrain.adapters.sql.schema.signal_tables import subscribers as table
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.signals import sweeping
 from openbrain.adapters.sql.signals.reading import last_seq
-from openbrain.adapters.sql.signals.rows import remove_rows, sees
+from openbrain.adapters.sql.signals.rows import SignalPart, remove_rows
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import BroadcastRow, Subscriber
-from openbrain.ports.clock import Clock
-
-_ROW = tuple(table.c)
 
 
-class SqlBroadcasts:
+class SqlBroadcasts(SignalPart):
     """`ports.signals.Broadcasts`."""
-
-    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
-        self._database = database
-        self._clock = clock
-        self._times = times
 
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
         columns = workspaces.c.id, workspaces.c.signal_seq
         broadcasting = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
         query = select(*columns).where(*broadcasting).order_by(workspaces.c.id).limit(limit)
-        return await self._database.read(lambda connection: [(row[0], row[1]) for row in connection.execute(query)])
+        return [(row["id"], row["signal_seq"]) for row in await self._rows(query)]
 
     async def last_seq(self, workspace_id: str) -> int:
-        return await self._database.read(lambda connection: last_seq(connection, workspace_id))
+        return await self._read(last_seq, workspace_id)
 
     async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
         following = broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq > seq
         query = select(broadcasts).where(*following).order_by(broadcasts.c.seq).limit(limit)
-        return await self._database.read(
-            lambda connection: [
-                BroadcastRow(**{**row, "everyone": bool(row["everyone"]), "body": bytes(row["body"])})
-                for row in connection.execute(query).mappings()
-            ]
-        )
+        return [
+            BroadcastRow(**{**row, "everyone": bool(row["everyone"]), "body": bytes(row["body"])})
+            for row in await self._rows(query)
+        ]
 
     async def broadcast_floor(self, workspace_id: str, before: int) -> int:
-        return await self._database.read(lambda connection: _floor(connection, workspace_id, before))
+        return await self._read(_floor, workspace_id, before)
 
     async def renumber(self, workspace_id: str, since: int, above: int) -> int:
-        now, times = self._clock.now(), self._times
-        return await self._database.write(
-            lambda connection: sweeping.renumber(connection, workspace_id, since, above, now, times)
-        )
+        return await self._write(sweeping.renumber, workspace_id, since, above, self._clock.now(), self._times)
 
     async def seen(self, subscribers: Sequence[Subscriber]) -> None:
         if subscribers:
-            await self._database.write(lambda connection: _seen(connection, subscribers))
+            await self._write(_seen, subscribers)
 
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
         these = table.c.workspace_id == workspace_id, table.c.agent_id > after, table.c.seen_at >= seen_since
-        query = (
-            select(*_ROW)
-            .where(*these, true() if viewer is None else sees(viewer, table.c.org))
-            .order_by(table.c.agent_id)
-            .limit(limit)
-        )
-        return await self._database.read(
-            lambda connection: [_subscriber(dict(row)) for row in connection.execute(query).mappings()]
-        )
+        seen = true() if viewer is None else of_orgs(viewer, table.c.org)
+        query = select(table).where(*these, seen).order_by(table.c.agent_id).limit(limit)
+        return [_subscriber(dict(row)) for row in await self._rows(query)]
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
-        return await self._database.write(lambda connection: _forget(connection, seen_before, limit))
+        return await self._write(remove_rows, table, table.c.seen_at < seen_before, limit)
 
 
 def _seen(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
@@ -122,11 +102,6 @@ def _row(subscriber: Subscriber) -> dict[str, object]:
 
 def _subscriber(row: dict[str, object]) -> Subscriber:
     return Subscriber(cursor=row.pop("cursor_seq"), **row)  # type: ignore[arg-type] # the columns are its fields
-
-
-def _forget(connection: Connection, seen_before: int, limit: int) -> int:
-    gone = select(*table.primary_key).where(table.c.seen_at < seen_before).limit(limit)
-    return remove_rows(connection, table, connection.execute(gone).all())
 
 
 def _floor(connection: Connection, workspace_id: str, before: int) -> int:

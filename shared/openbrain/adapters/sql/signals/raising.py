@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import halts, signal_keys, signals
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
@@ -206,13 +206,11 @@ class _Batch:
 
 def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
     """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
-    hashes = sorted({joined_hash(item.key) for item in raises if item.key})
-    known: dict[str, tuple[str, str]] = {}
-    for some in chunks(hashes):
-        columns = signal_keys.c.key_hash, signal_keys.c.signal_id, signal_keys.c.raised_hash
-        this = signal_keys.c.workspace_id == workspace_id, signal_keys.c.key_hash.in_(some)
-        known |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
-    return known
+    hashes = {joined_hash(item.key) for item in raises if item.key}
+    table = signal_keys.c
+    query = select(table.key_hash, table.signal_id, table.raised_hash).where(table.workspace_id == workspace_id)
+    rows = among(connection, query, table.key_hash, hashes)
+    return {key_hash: (signal_id, raised_hash) for key_hash, signal_id, raised_hash in rows}
 
 
 def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str, Signal], dict[str, Halt]]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import older_than
 from openbrain.adapters.sql.schema.signal_tables import (
+    broadcasts,
     halt_acks,
     halts,
     signal_acks,
     signal_history,
+    signal_keys,
     signals,
 )
 from openbrain.adapters.sql.schema.tables import workspaces
@@ -18,17 +20,18 @@ from openbrain.adapters.sql.signals.changing import veil, visible_halt
 from openbrain.adapters.sql.signals.rows import (
     HALT,
     SIGNAL,
+    SignalPart,
     halts_of,
     no_signal,
     of_viewer,
     one_halt,
     one_signal,
+    remove_rows,
     to_halt,
     to_signal,
 )
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Invalid
-from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import (
     OPEN_STATES,
     SEVERITIES,
@@ -42,7 +45,6 @@ from openbrain.domain.signals.values import (
     Signal,
     Step,
 )
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.signals import RaiseOutcome, SignalChange, SignalEntry, SignalFilter, Swept
 
 HALTS_SHOWN = 1000
@@ -51,77 +53,59 @@ _STRONGEST = (signals.c.broadcast_severity.desc(), signals.c.last_raised_at.desc
 _ENTRY = tuple(column for column in signal_history.c if column.name not in ("id", "workspace_id"))
 
 
-class SqlSignals:
+class SqlSignals(SignalPart):
     """`ports.signals.Signals`."""
 
-    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
-        self._database = database
-        self._clock = clock
-        self._times = times
-
     async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
-        now, times = self._clock.now(), self._times
-        return await self._database.write(lambda connection: raising.raise_all(connection, raises, now, times))
+        return await self._write(raising.raise_all, raises, self._clock.now(), self._times)
 
     async def change_signal(self, change: SignalChange) -> Signal:
         if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
             raise Invalid("step", "nobody but time and raises does this to a signal")
-        now, times = self._clock.now(), self._times
-        return await self._database.write(lambda connection: changing.change(connection, change, now, times))
+        return await self._write(changing.change, change, self._clock.now(), self._times)
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
-        this = and_(signals.c.id == signal_id, of_viewer(viewer))
-        return await self._database.read(lambda connection: one_signal(connection, this))
+        return await self._read(one_signal, and_(signals.c.id == signal_id, of_viewer(viewer)))
 
     async def signals(
         self, viewer: Viewer, wanted: SignalFilter, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Signal]:
-        newest = signals.c.first_raised_at.desc(), signals.c.id.desc()
-        query = select(*SIGNAL).where(of_viewer(viewer), *_asked(wanted)).order_by(*newest).limit(limit)
-        return await self._database.read(
-            lambda connection: _signals(connection, _behind(query, signals.c.first_raised_at, signals.c.id, before))
-        )
+        at, key = signals.c.first_raised_at, signals.c.id
+        these = of_viewer(viewer), *_asked(wanted), older_than(before, at, key)
+        query = select(*SIGNAL).where(*these).order_by(at.desc(), key.desc()).limit(limit)
+        return [to_signal(row) for row in await self._rows(query)]
 
     async def signal_history(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[SignalEntry]:
-        return await self._database.read(lambda connection: _history(connection, viewer, signal_id, limit))
+        return await self._read(_history, viewer, signal_id, limit)
 
     async def signal_acks(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[Acknowledgement]:
-        return await self._database.read(lambda connection: _signal_acks(connection, viewer, signal_id, limit))
+        return await self._read(_signal_acks, viewer, signal_id, limit)
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
-        return await self._database.read(lambda connection: _present(connection, viewer, limit))
+        return await self._read(_present, viewer, limit)
 
     async def unacknowledged(self, limit: int) -> Mapping[str, int]:
-        return await self._database.read(lambda connection: _unacknowledged(connection, limit))
+        return await self._read(_unacknowledged, limit)
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
-        times = self._times
-        due = await self._database.read(lambda connection: sweeping.due_rows(connection, limit, now))
-        if not any(due):
-            return Swept()
-        return await self._database.write(lambda connection: sweeping.sweep(connection, *due, now, times))
+        due = await self._read(sweeping.due_rows, limit, now)
+        return await self._write(sweeping.sweep, *due, now, self._times) if any(due) else Swept()
 
     async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
         return await self._database.write(
             lambda connection: (
-                sweeping.purge_keys(connection, limit, now)
-                + sweeping.purge_broadcasts(connection, limit, broadcasts_before)
+                remove_rows(connection, signal_keys, signal_keys.c.expires_at <= now, limit)
+                + remove_rows(connection, broadcasts, broadcasts.c.at < broadcasts_before, limit)
                 + sweeping.purge_ended(connection, limit, ended_before)
             )
         )
 
 
-class SqlHalts:
+class SqlHalts(SignalPart):
     """`ports.signals.Halts`."""
 
-    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
-        self._database = database
-        self._clock = clock
-        self._times = times
-
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
-        this = and_(halts.c.id == halt_id, halts_of(viewer))
-        halt = await self._database.read(lambda connection: one_halt(connection, this))
+        halt = await self._read(one_halt, and_(halts.c.id == halt_id, halts_of(viewer)))
         return None if halt is None else veil(halt, viewer)
 
     async def halts(
@@ -132,32 +116,19 @@ class SqlHalts:
         states: Collection[HaltState] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Halt]:
-        conditions = [halts.c.state.in_(sorted(state.value for state in states))] if states else []
-        newest = halts.c.raised_at.desc(), halts.c.id.desc()
-        query = select(*HALT).where(halts_of(viewer), *conditions).order_by(*newest).limit(limit)
-        return await self._database.read(
-            lambda connection: _halts(connection, viewer, _behind(query, halts.c.raised_at, halts.c.id, before))
-        )
+        these = [halts_of(viewer), older_than(before, halts.c.raised_at, halts.c.id)]
+        these += [halts.c.state.in_(sorted(state.value for state in states))] if states else []
+        query = select(*HALT).where(*these).order_by(halts.c.raised_at.desc(), halts.c.id.desc()).limit(limit)
+        return [veil(to_halt(row), viewer) for row in await self._rows(query)]
 
     async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: changing.ack_halt(connection, viewer, halt_id, agent_ids, now)
-        )
+        return await self._write(changing.ack_halt, viewer, halt_id, agent_ids, self._clock.now())
 
     async def halt_acks(self, viewer: Viewer, halt_id: str, limit: int) -> Sequence[Acknowledgement]:
-
-        def read(connection: Connection) -> list[Acknowledgement]:
-            visible_halt(connection, viewer, halt_id)
-            return _acks(connection, halt_acks.c.halt_id == halt_id, halt_acks.c.agent_id, halt_acks.c.at, limit)
-
-        return await self._database.read(read)
+        return await self._read(_halt_acks, viewer, halt_id, limit)
 
     async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
-        now, times = self._clock.now(), self._times
-        return await self._database.write(
-            lambda connection: changing.resume(connection, viewer, halt_id, actor, note, now, times)
-        )
+        return await self._write(changing.resume, viewer, halt_id, actor, note, self._clock.now(), self._times)
 
 
 def _asked(filters: SignalFilter) -> list[ColumnElement[bool]]:
@@ -175,23 +146,6 @@ def _asked(filters: SignalFilter) -> list[ColumnElement[bool]]:
     return wanted
 
 
-def _behind(
-    query: Select[tuple[object, ...]], at: Column[int], key: Column[str], before: tuple[int, str] | None
-) -> Select[tuple[object, ...]]:
-    if before is None:
-        return query
-    moment, last = before
-    return query.where(or_(at < moment, and_(at == moment, key < last)))
-
-
-def _signals(connection: Connection, query: Select[tuple[object, ...]]) -> list[Signal]:
-    return [to_signal(row) for row in connection.execute(query).mappings()]
-
-
-def _halts(connection: Connection, viewer: Viewer, query: Select[tuple[object, ...]]) -> list[Halt]:
-    return [veil(to_halt(row), viewer) for row in connection.execute(query).mappings()]
-
-
 def last_seq(connection: Connection, workspace_id: str) -> int:
     return connection.scalar(select(workspaces.c.signal_seq).where(workspaces.c.id == workspace_id)) or 0
 
@@ -200,14 +154,14 @@ def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
     # The number first: what is told while we read is in the state and after the number, and never in neither.
     seq = last_seq(connection, viewer.workspace_id)
     open_query = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
-    open_signals = _signals(connection, open_query)
+    open_signals = [to_signal(row) for row in connection.execute(open_query).mappings()]
     open_halts = halts_of(viewer), halts.c.state == HaltState.OPEN.value
     halted = select(*HALT).where(*open_halts).order_by(halts.c.raised_at, halts.c.id).limit(HALTS_SHOWN)
     return Present(
         workspace_id=viewer.workspace_id,
         seq=seq,
         signals=tuple(open_signals[:limit]),
-        halts=tuple(_halts(connection, viewer, halted)),
+        halts=tuple(veil(to_halt(row), viewer) for row in connection.execute(halted).mappings()),
         more=len(open_signals) > limit,
     )
 
@@ -247,6 +201,11 @@ def _history(connection: Connection, viewer: Viewer, signal_id: str, limit: int)
 def _signal_acks(connection: Connection, viewer: Viewer, signal_id: str, limit: int) -> list[Acknowledgement]:
     _seen(connection, viewer, signal_id)
     return _acks(connection, signal_acks.c.signal_id == signal_id, signal_acks.c.agent_id, signal_acks.c.at, limit)
+
+
+def _halt_acks(connection: Connection, viewer: Viewer, halt_id: str, limit: int) -> list[Acknowledgement]:
+    visible_halt(connection, viewer, halt_id)
+    return _acks(connection, halt_acks.c.halt_id == halt_id, halt_acks.c.agent_id, halt_acks.c.at, limit)
 
 
 def _acks(

@@ -1,6 +1,5 @@
 """Signals and halts as rows, and back; who sees them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -15,19 +14,30 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    true,
     update,
 )
 
+from openbrain.adapters.sql.engine.database import Database, TimedPart
+from openbrain.adapters.sql.engine.statements import first_of
+from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.schema.signal_tables import halts, signals
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.signals.rules import SignalTimes, due_at
 from openbrain.domain.signals.values import SEVERITIES, Halt, HaltScope, HaltState, Signal, SignalState
+from openbrain.ports.clock import Clock
 
 SIGNAL = tuple(column for column in signals.c if column.name not in ("open_key", "due_at"))
 HALT = tuple(halts.c)
+
+
+class SignalPart(TimedPart):
+    """A part that knows after how long signals change by themselves."""
+
+    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
+        super().__init__(database, clock)
+        self._times = times
 
 
 def open_key(workspace_id: str, identity: str) -> str:
@@ -76,21 +86,16 @@ def save_halt(connection: Connection, halt: Halt, *, new: bool) -> None:
     connection.execute(insert(halts) if new else update(halts).where(halts.c.id == halt.id), halt_row(halt))
 
 
-def remove_rows(connection: Connection, table: Table, keys: Sequence[Sequence[Any]]) -> int:
-    """By primary key, one by one: lists of keys of several columns are looked up by no index of SQLite."""
-    columns = table.primary_key.columns.keys()
+def remove_rows(connection: Connection, table: Table, past: ColumnElement[bool], limit: int) -> int:
+    """Remove at most so many rows; by primary key, one by one: lists of keys of several columns are looked up by no
+    index of SQLite. Returns their number."""
+    columns = table.primary_key.columns
+    keys = connection.execute(select(*columns).where(past).limit(limit)).all()
     if keys:
-        this = [table.c[name] == bindparam(f"key_{name}") for name in columns]
-        rows = [dict(zip([f"key_{name}" for name in columns], key, strict=True)) for key in sorted(map(tuple, keys))]
+        this = [column == bindparam(f"key_{column.name}") for column in columns]
+        rows = [{f"key_{name}": value for name, value in key._asdict().items()} for key in sorted(keys)]
         connection.execute(delete(table).where(*this), rows)
     return len(keys)
-
-
-def sees(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
-    """The condition of the orgs that the viewer sees, as for memories."""
-    if viewer.orgs is None:
-        return true()
-    return org.in_([*viewer.orgs, *([""] if viewer.without_org else [])])
 
 
 def knows(viewer: Viewer, org: str) -> bool:
@@ -100,23 +105,21 @@ def knows(viewer: Viewer, org: str) -> bool:
 
 def of_viewer(viewer: Viewer) -> ColumnElement[bool]:
     """Signals that the viewer sees."""
-    return and_(signals.c.workspace_id == viewer.workspace_id, sees(viewer, signals.c.org))
+    return and_(signals.c.workspace_id == viewer.workspace_id, of_orgs(viewer, signals.c.org))
 
 
 def halts_of(viewer: Viewer) -> ColumnElement[bool]:
     """Halts that concern the viewer, whether he may know why or not."""
     everyone = halts.c.scope == HaltScope.WORKSPACE.value
-    return and_(halts.c.workspace_id == viewer.workspace_id, or_(everyone, sees(viewer, halts.c.org)))
+    return and_(halts.c.workspace_id == viewer.workspace_id, or_(everyone, of_orgs(viewer, halts.c.org)))
 
 
 def one_signal(connection: Connection, where: ColumnElement[bool]) -> Signal | None:
-    row = connection.execute(select(*SIGNAL).where(where)).mappings().one_or_none()
-    return None if row is None else to_signal(row)
+    return first_of(connection, select(*SIGNAL).where(where), to_signal)
 
 
 def one_halt(connection: Connection, where: ColumnElement[bool]) -> Halt | None:
-    row = connection.execute(select(*HALT).where(where)).mappings().one_or_none()
-    return None if row is None else to_halt(row)
+    return first_of(connection, select(*HALT).where(where), to_halt)
 
 
 def halt_of(connection: Connection, signal_id: str) -> Halt | None:

@@ -1,7 +1,7 @@
 """Changes of signals and halts by time, their removal at last, and numbers after a restore."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, and_, delete, exists, select, update
@@ -14,12 +14,11 @@ from openbrain.adapters.sql.schema.signal_tables import (
     halts,
     signal_acks,
     signal_history,
-    signal_keys,
     signals,
 )
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
-from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, remove_rows, save_halt
+from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, save_halt
 from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.rules import TIME, SignalTimes, halt_expired, swept
 from openbrain.domain.signals.values import HaltState, SignalState, Step
@@ -28,7 +27,7 @@ from openbrain.ports.store.signals import Swept
 _OPEN_HALT = halts.c.state == HaltState.OPEN.value
 
 
-Ids = Sequence[tuple[str, str]]
+Ids = Sequence[Sequence[str]]
 """(workspace, id)."""
 
 
@@ -39,11 +38,7 @@ def due_rows(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
     overdue = overdue.order_by(signals.c.due_at)
     live = exists().where(workspaces.c.id == halts.c.workspace_id, workspaces.c.deleted_at.is_(None))
     halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now, live)
-    return _ids(connection.execute(overdue.limit(limit))), _ids(connection.execute(halted.limit(limit)))
-
-
-def _ids(rows: Iterable[Sequence[str]]) -> Ids:
-    return [(row[0], row[1]) for row in rows]
+    return connection.execute(overdue.limit(limit)).all(), connection.execute(halted.limit(limit)).all()
 
 
 def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalTimes) -> Swept:
@@ -93,16 +88,6 @@ def _end_halt(connection: Connection, log: BroadcastLog, halt_id: str) -> bool:
     logged = log.signal(signal, after, Step.HALT_EXPIRED, TIME)
     save_halt(connection, replace(after, seq=logged.seq), new=False)
     return True
-
-
-def purge_keys(connection: Connection, limit: int, now: int) -> int:
-    past = select(*signal_keys.primary_key).where(signal_keys.c.expires_at <= now).limit(limit)
-    return remove_rows(connection, signal_keys, connection.execute(past).all())
-
-
-def purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
-    past = select(*broadcasts.primary_key).where(broadcasts.c.at < before).limit(limit)
-    return remove_rows(connection, broadcasts, connection.execute(past).all())
 
 
 def purge_ended(connection: Connection, limit: int, before: int) -> int:

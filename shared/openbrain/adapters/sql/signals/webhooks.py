@@ -5,39 +5,36 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, insert, select, tuple_, update
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import insert_missing
-from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters, webhooks
+from openbrain.adapters.sql.engine.database import Part, TimedPart
+from openbrain.adapters.sql.engine.statements import first_of, insert_missing
+from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters as letters
+from openbrain.adapters.sql.schema.signal_tables import webhooks
 from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.signals.rows import remove_rows
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
+_ERROR_CHARS = 1000
 
-class SqlWebhooks:
+
+class SqlWebhooks(TimedPart):
     """`ports.webhooks.Webhooks`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
-        return await self._database.write(lambda connection: _add(connection, webhook, most))
+        return await self._write(_add, webhook, most)
 
     async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
-        return await self._database.read(lambda connection: _one(connection, workspace_id, webhook_id))
+        return await self._read(_one, workspace_id, webhook_id)
 
     async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
         order = (webhooks.c.created_at, webhooks.c.id)
         query = select(webhooks).where(webhooks.c.workspace_id == workspace_id).order_by(*order).limit(limit)
         if after is not None:
             query = query.where(tuple_(*order) > after)
-        return await self._database.read(
-            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
-        )
+        return [_webhook(row) for row in await self._rows(query)]
 
     async def enable_webhook(self, workspace_id: str, webhook_id: str, *, enabled: bool) -> Webhook:
         disabled_at = None if enabled else self._clock.now()
@@ -58,7 +55,7 @@ class SqlWebhooks:
         return await self._database.write(enable)
 
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
-        return await self._database.write(lambda connection: _remove(connection, workspace_id, webhook_id))
+        return await self._write(_remove_webhook, workspace_id, webhook_id)
 
     async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
         query = (
@@ -69,73 +66,48 @@ class SqlWebhooks:
             .order_by(webhooks.c.next_attempt_at, webhooks.c.id)
             .limit(limit)
         )
-        return await self._database.read(
-            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
-        )
+        return [_webhook(row) for row in await self._rows(query)]
 
     async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
         done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
-        await self._advance(webhook_id, seq, done)
+        await self._change(_advance(webhook_id, seq, done))
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
+        await self._change(_advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0}))
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}
-        change = update(webhooks).where(webhooks.c.id == webhook_id).values(**failed)
-        await self._database.write(lambda connection: connection.execute(change).rowcount)
+        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:_ERROR_CHARS]}
+        await self._change(update(webhooks).where(webhooks.c.id == webhook_id).values(**failed))
 
     async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
-        row = {**asdict(letter), "error": letter.error[:1000]}
-        done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": letter.error[:1000]}
-
-        def give_up(connection: Connection) -> None:
-            if _still(connection, letter.webhook_id):
-                connection.execute(insert_missing(connection.dialect, webhook_dead_letters), row)
-                connection.execute(_advance(letter.webhook_id, letter.seq, done))
-
-        await self._database.write(give_up)
-
-    async def _advance(self, webhook_id: str, seq: int, values: dict[str, Any]) -> None:
-        await self._database.write(lambda connection: connection.execute(_advance(webhook_id, seq, values)).rowcount)
+        await self._write(_give_up, letter)
 
 
-class SqlWebhookLetters:
+class SqlWebhookLetters(Part):
     """`ports.webhooks.WebhookLetters`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
     ) -> Sequence[WebhookDeadLetter]:
-        table = webhook_dead_letters
-        query = (
-            select(table)
-            .where(table.c.workspace_id == workspace_id, table.c.webhook_id == webhook_id, table.c.seq > after)
-            .order_by(table.c.seq)
-            .limit(limit)
-        )
-        return await self._database.read(
-            lambda connection: [WebhookDeadLetter(**row) for row in connection.execute(query).mappings()]
-        )
+        following = *_letters(workspace_id, webhook_id), letters.c.seq > after
+        query = select(letters).where(*following).order_by(letters.c.seq).limit(limit)
+        return [WebhookDeadLetter(**row) for row in await self._rows(query)]
 
     async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        query = select(func.count()).select_from(webhook_dead_letters).where(*_letters(workspace_id, webhook_id, seqs))
-        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+        query = select(func.count()).select_from(letters).where(*_letters(workspace_id, webhook_id, seqs))
+        return await self._scalar(query) or 0
 
     async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
         chosen = _letters(workspace_id, webhook_id, seqs)
-        count = select(func.count()).select_from(webhook_dead_letters).where(*chosen)
+        count = select(func.count()).select_from(letters).where(*chosen)
 
         def mark(connection: Connection) -> int:
-            connection.execute(update(webhook_dead_letters).where(*chosen).values(at=0))
+            connection.execute(update(letters).where(*chosen).values(at=0))
             return connection.scalar(count) or 0
 
         return await self._database.write(mark)
 
     async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
-        letters = webhook_dead_letters
         key = (letters.c.webhook_id, letters.c.seq)
         waiting = select(letters).where(letters.c.at == 0).order_by(*key).limit(limit)
         live = (
@@ -150,35 +122,33 @@ class SqlWebhookLetters:
             if not dead:
                 return []
             named = live.where(webhooks.c.id.in_({item.webhook_id for item in dead}))
-            known = {item.id: item for item in map(_read, connection.execute(named).mappings())}
+            known = {item.id: item for item in map(_webhook, connection.execute(named).mappings())}
             return [(known[item.webhook_id], item) for item in dead if item.webhook_id in known]
 
         return await self._database.read(read)
 
     async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
-        table = webhook_dead_letters
-        gone = delete(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq)
-        await self._database.write(lambda connection: connection.execute(gone).rowcount)
+        await self._change(delete(letters).where(letters.c.webhook_id == webhook_id, letters.c.seq == seq))
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
-        table = webhook_dead_letters
-        again = {"attempts": table.c.attempts + 1, "error": error[:1000], "at": at}
-        change = update(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq).values(**again)
-        await self._database.write(lambda connection: connection.execute(change).rowcount)
+        again = {"attempts": letters.c.attempts + 1, "error": error[:_ERROR_CHARS], "at": at}
+        this = letters.c.webhook_id == webhook_id, letters.c.seq == seq
+        await self._change(update(letters).where(*this).values(**again))
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
-        table = webhook_dead_letters
-        key = (table.c.webhook_id, table.c.seq)
-
-        def purge(connection: Connection) -> int:
-            past = select(*key).where(table.c.at > 0, table.c.at < before).order_by(table.c.at).limit(limit)
-            old = [tuple(row) for row in connection.execute(past)]
-            return connection.execute(delete(table).where(tuple_(*key).in_(old))).rowcount if old else 0
-
-        return await self._database.write(purge)
+        return await self._write(remove_rows, letters, and_(letters.c.at > 0, letters.c.at < before), limit)
 
 
-def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Any:
+def _give_up(connection: Connection, letter: WebhookDeadLetter) -> None:
+    this = select(webhooks.c.id).where(webhooks.c.id == letter.webhook_id).with_for_update()
+    if connection.scalar(this) is not None:
+        error = letter.error[:_ERROR_CHARS]
+        connection.execute(insert_missing(connection.dialect, letters), {**asdict(letter), "error": error})
+        done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": error}
+        connection.execute(_advance(letter.webhook_id, letter.seq, done))
+
+
+def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Update:
     return update(webhooks).where(webhooks.c.id == webhook_id, webhooks.c.cursor_seq < seq).values(**values)
 
 
@@ -198,25 +168,19 @@ def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
 
 def _one(connection: Connection, workspace_id: str, webhook_id: str) -> Webhook | None:
     query = select(webhooks).where(webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
-    row = connection.execute(query).mappings().first()
-    return None if row is None else _read(row)
+    return first_of(connection, query, _webhook)
 
 
-def _letters(workspace_id: str, webhook_id: str, seqs: Sequence[int]) -> list[ColumnElement[bool]]:
-    table = webhook_dead_letters
-    own = [table.c.workspace_id == workspace_id, table.c.webhook_id == webhook_id]
-    return [*own, table.c.seq.in_(seqs)] if seqs else own
+def _letters(workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> list[ColumnElement[bool]]:
+    own = [letters.c.workspace_id == workspace_id, letters.c.webhook_id == webhook_id]
+    return [*own, letters.c.seq.in_(seqs)] if seqs else own
 
 
-def _still(connection: Connection, webhook_id: str) -> bool:
-    return connection.scalar(select(webhooks.c.id).where(webhooks.c.id == webhook_id).with_for_update()) is not None
-
-
-def _remove(connection: Connection, workspace_id: str, webhook_id: str) -> bool:
+def _remove_webhook(connection: Connection, workspace_id: str, webhook_id: str) -> bool:
     own = (webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
     if not connection.execute(delete(webhooks).where(*own)).rowcount:
         return False
-    connection.execute(delete(webhook_dead_letters).where(webhook_dead_letters.c.webhook_id == webhook_id))
+    connection.execute(delete(letters).where(letters.c.webhook_id == webhook_id))
     return True
 
 
@@ -227,7 +191,7 @@ def _row(webhook: Webhook) -> dict[str, Any]:
     return {**row, "orgs": orgs, "min_severity": webhook.min_severity.rank, "cursor_seq": webhook.cursor}
 
 
-def _read(row: RowMapping) -> Webhook:
+def _webhook(row: RowMapping) -> Webhook:
     values: dict[str, Any] = dict(row)
     orgs, rank, cursor = values.pop("orgs"), values.pop("min_severity"), values.pop("cursor_seq")
     known = None if orgs is None else tuple(orjson.loads(orgs))

@@ -7,34 +7,28 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, exists, func, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import among, first_of, insert_missing, older_than
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import api_keys, workspaces
 from openbrain.adapters.sql.tenants.workspaces import OPEN
 from openbrain.domain import limits
 from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.errors import Conflict, NotFound
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import ApiKey
 
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
-_KEYS_AT_ONCE = 500
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
 # Made once: every agent's key is looked up each second that it asks in, and to make it costs more than to run it.
 _BY_HASH = select(*_KEY).where(api_keys.c.secret_hash == bindparam("asked"), ~_CLOSED)
 
 
-class SqlApiKeys:
+class SqlApiKeys(TimedPart):
     """`ports.tenants.ApiKeys`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown."""
-        await self._database.write(lambda connection: _create_key(connection, key, secret_hash))
+        await self._write(_create_key, key, secret_hash)
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
         """In any state; none of a workspace that is being deleted."""
@@ -43,47 +37,38 @@ class SqlApiKeys:
         return None if row is None else _key(row)
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
-        statement = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
-
-        def open_ids(connection: Connection) -> frozenset[str]:
-            parts = [ids[start : start + _KEYS_AT_ONCE] for start in range(0, len(ids), _KEYS_AT_ONCE)]
-            return frozenset(
-                id for part in parts for id in connection.scalars(statement.where(api_keys.c.id.in_(part)))
-            )
-
-        return await self._database.read(open_ids)
+        return await self._read(_open_keys, ids, now)
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
         """In any state."""
-        return await self._database.read(lambda connection: _one_key(connection, workspace_id, key_id))
+        return await self._read(_one_key, workspace_id, key_id)
 
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _replace(connection, key, secret_hash, ends_at, now))
+        return await self._write(_replace, key, secret_hash, ends_at, self._clock.now())
 
     async def keys(
         self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
     ) -> Sequence[ApiKey]:
-        newest = (api_keys.c.created_at.desc(), api_keys.c.id.desc())
-        statement = select(*_KEY).where(api_keys.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
-        if before is not None:
-            at, last = before
-            same = and_(api_keys.c.created_at == at, api_keys.c.id < last)
-            statement = statement.where(or_(api_keys.c.created_at < at, same))
-        return await self._database.read(
-            lambda connection: [_key(row) for row in connection.execute(statement).mappings()]
-        )
+        table = api_keys.c
+        following = table.workspace_id == workspace_id, older_than(before, table.created_at, table.id)
+        newest = select(*_KEY).where(*following).order_by(table.created_at.desc(), table.id.desc()).limit(limit)
+        return [_key(row) for row in await self._rows(newest)]
 
     async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
         """Again: True, and the first time stays."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _revoke(connection, workspace_id, key_id, now))
+        revoked = func.coalesce(api_keys.c.revoked_at, self._clock.now())
+        this = api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id
+        return await self._change(update(api_keys).where(*this).values(revoked_at=revoked)) == 1
+
+
+def _open_keys(connection: Connection, ids: Sequence[str], now: int) -> frozenset[str]:
+    query = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
+    return frozenset(row.id for row in among(connection, query, api_keys.c.id, ids))
 
 
 def _one_key(connection: Connection, workspace_id: str, key_id: str, *, lock: bool = False) -> ApiKey | None:
     query = select(*_KEY).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
-    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
-    return None if row is None else _key(row)
+    return first_of(connection, query.with_for_update() if lock else query, _key)
 
 
 def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int, now: int) -> ApiKey:
@@ -125,11 +110,6 @@ def _lasting(now: int) -> ColumnElement[bool]:
     """Neither revoked nor expired then."""
     unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     return and_(api_keys.c.revoked_at.is_(None), unexpired)
-
-
-def _revoke(connection: Connection, workspace_id: str, key_id: str, now: int) -> bool:
-    this = update(api_keys).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
-    return connection.execute(this.values(revoked_at=func.coalesce(api_keys.c.revoked_at, now))).rowcount == 1
 
 
 def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:

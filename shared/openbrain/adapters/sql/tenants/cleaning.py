@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import along, chunks
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import along, among
 from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
@@ -19,7 +19,7 @@ from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text,
 from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import other_texts
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
-from openbrain.adapters.sql.tenants.lifecycle.subjects import following, held
+from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following, held
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.erasing import locked, queue_purge, traces_of
@@ -38,32 +38,26 @@ from openbrain.ports.cleaning import (
     Said,
     Spellings,
 )
-from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
 from openbrain.usecases.content.cleaning import summary
 
-_PLACE = (memories.c.created_at, memories.c.id)
 _NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
 _LINE = (memory_history.c.memory_id, *(memory_history.c[name] for name in ("id", "before", "after", "note")))
 _AT_ONCE = 500
 
 
-class SqlCleansing:
+class SqlCleansing(TimedPart):
     """`ports.cleaning.Cleansing`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
-
     async def said(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Said]:
-        return await self._database.read(lambda connection: _page(connection, selection, limit, after))
+        return await self._read(_page, selection, limit, after)
 
     async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _clean(connection, operation, selection, ids, clean, now))
+        return await self._write(_clean, operation, selection, ids, clean, self._clock.now())
 
     async def found(self, operation_id: str) -> Mapping[str, int]:
-        return await self._database.read(lambda connection: _found(connection, operation_id))
+        return await self._read(_found, operation_id)
 
     async def clean_others(
         self, operation: Operation, clean: CleanText, *, dry_run: bool, party: Party | None = None
@@ -73,25 +67,22 @@ class SqlCleansing:
         for kept in other_texts.TEXTS:
             after: other_texts.Keys | None = None
             while True:
-                place = after
-                rows, after = await self._database.write(
-                    lambda connection: _clean_table(connection, operation, kept, party, clean, place, dry_run)  # noqa: B023
-                )
+                rows, after = await self._write(_clean_table, operation, kept, party, clean, after, dry_run)
                 changed += rows
                 if after is None:
                     break
         return changed
 
     async def count_beside(self, workspace_id: str, party: Party) -> int:
-        return await self._database.read(lambda connection: other_texts.count(connection, workspace_id, party))
+        return await self._read(other_texts.count, workspace_id, party)
 
     async def page_beside(
         self, workspace_id: str, party: Party, after: OtherTextsCursor | None
     ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
-        return await self._database.read(lambda connection: other_texts.page(connection, workspace_id, party, after))
+        return await self._read(other_texts.page, workspace_id, party, after)
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
-        return await self._database.read(lambda connection: _spellings(connection, workspace_id))
+        return await self._read(_spellings, workspace_id)
 
 
 def _selected(selection: Selection) -> Any:
@@ -102,12 +93,9 @@ def _selected(selection: Selection) -> Any:
 def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[Said]:
     """Goes on behind what is held as a whole: nothing is the end."""
     while True:
-        query = (
-            select(*memory_columns(connection))
-            .where(_selected(selection), following(connection, after))
-            .order_by(*_PLACE)
-        )
-        rows = to_memories(connection, connection.execute(along(query, memories, BY_AGE).limit(limit)))
+        where = _selected(selection), following(connection, after)
+        query = select(*memory_columns(connection)).where(*where).order_by(*PLACE).limit(limit)
+        rows = to_memories(connection, connection.execute(along(query, memories, BY_AGE)))
         said = _said(connection, selection, rows)
         if said or len(rows) < limit:
             return said
@@ -118,10 +106,9 @@ def _said(connection: Connection, selection: Selection, rows: Sequence[Memory]) 
     kept = matcher(held(connection, selection.workspace_id))
     rows = [row for row in rows if not kept(row)]
     lines: dict[str, list[HistoryText]] = {row.id: [] for row in rows}
-    for some in chunks([*lines]):
-        query = select(*_LINE).where(memory_history.c.memory_id.in_(some)).order_by(memory_history.c.id)
-        for memory_id, *line in connection.execute(query):
-            lines[memory_id].append(HistoryText(*line))
+    query = select(*_LINE).order_by(memory_history.c.id)
+    for memory_id, *line in among(connection, query, memory_history.c.memory_id, lines):
+        lines[memory_id].append(HistoryText(*line))
     return [Said(row, lines[row.id]) for row in rows]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.engine.statements import among, chunks, slots
 from openbrain.adapters.sql.outbox import event_bytes, relay
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import json_text, row_from_memory
@@ -136,15 +136,12 @@ class Landing:
 
     def _known_lines(self, ids: Sequence[str]) -> tuple[set[tuple[Any, ...]], set[str]]:
         """The lines that stand, and which of the memories were erased: what a file says of them stays away."""
-        known: set[tuple[Any, ...]] = set()
-        erased: set[str] = set()
-        for some in chunks(ids):
-            # Locked: two who send the same file add each line once.
-            owners = select(memories.c.id, memories.c.reason).where(memories.c.id.in_(some)).with_for_update()
-            erased.update(row.id for row in self._connection.execute(owners) if row.reason == Reason.ERASED)
-            query = select(*_LINE).where(memory_history.c.memory_id.in_(some))
-            known.update(tuple(row) for row in self._connection.execute(query))
-        return known, erased
+        # Locked: two who send the same file add each line once.
+        owners = select(memories.c.id, memories.c.reason).with_for_update()
+        rows = among(self._connection, owners, memories.c.id, ids)
+        erased = {row.id for row in rows if row.reason == Reason.ERASED}
+        lines = among(self._connection, select(*_LINE), memory_history.c.memory_id, ids)
+        return {tuple(line) for line in lines}, erased
 
     def _history_row(self, owner: str, line: HistoryRow) -> tuple[Any, ...]:
         head = (owner, self._workspace, line.version, line.revision, line.action, line.actor, line.at)
@@ -160,10 +157,8 @@ class Landing:
         """A parent may come later in the file, or not at all; it is never another workspace's."""
         pairs = [(self._own(link.child_id), self._own(link.parent_id)) for link in links]
         query = select(memory_lineage.c.child_id, memory_lineage.c.parent_id)
-        known: set[tuple[str, str]] = set()
-        for some in chunks(sorted({child for child, _ in pairs if child not in new})):
-            lineage = self._connection.execute(query.where(memory_lineage.c.child_id.in_(some)))
-            known.update((child, parent) for child, parent in lineage)
+        old = {child for child, _ in pairs if child not in new}
+        known = {(child, parent) for child, parent in among(self._connection, query, memory_lineage.c.child_id, old)}
         rows: list[tuple[Any, ...]] = []
         landed: list[Landed] = []
         for link, pair in zip(links, pairs, strict=True):

@@ -7,8 +7,8 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import along, insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import along, insert_missing, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.memory_rows import json_text
@@ -19,7 +19,6 @@ from openbrain.domain.access.visibility import NEVER, Condition
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.domain.ids import transfer_id
 from openbrain.domain.memory import Memory
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import OperationStatus
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, Position, StoredMemory
 
@@ -33,42 +32,32 @@ _HISTORY_COLUMNS = (
 )
 
 
-class SqlTransfer:
+class SqlTransfer(TimedPart):
     """`ports.transfer.Transfer`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def kept(
         self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
     ) -> Sequence[StoredMemory]:
         """Oldest first."""
-        wanted = and_(compiled(condition), true() if dead else LIVING, _following(after))
-        return await self._database.read(lambda connection: _kept(connection, wanted, limit))
+        wanted = and_(compiled(condition), true() if dead else LIVING, newer_than(after, *_OLDEST))
+        return await self._read(_kept, wanted, limit)
 
     async def links(self, ids: Sequence[str]) -> Sequence[Link]:
         """In the order of the children."""
         table = memory_lineage.c
         query = select(table.child_id, table.parent_id, table.kind, table.created_at).where(table.child_id.in_(ids))
         ordered = query.order_by(table.child_id, table.created_at, table.parent_id)
-        return await self._database.read(
-            lambda connection: [Link(**row) for row in connection.execute(ordered).mappings()]
-        )
+        return [Link(**row) for row in await self._rows(ordered)]
 
     async def history(
         self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
     ) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
         """In the order of the memories, each oldest first."""
-        return await self._database.read(lambda connection: _history(connection, ids, limit, after))
+        return await self._read(_history, ids, limit, after)
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
         """Begun twice is begun once."""
-        now = self._clock.now()
-        name = transfer_id(workspace_id, export_id)
-        may = await self._database.write(
-            lambda connection: _restoring(connection, workspace_id, name, export_id, actor, now, begin=begin)
-        )
+        may = await self._write(_restoring, workspace_id, export_id, actor, self._clock.now(), begin=begin)
         if may is None:
             raise _cancelled()
         return may
@@ -86,15 +75,13 @@ class SqlTransfer:
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
         """Again: the first time stays."""
-        now = self._clock.now()
-        this = and_(operations.c.id == transfer_id(workspace_id, export_id), _RUNNING)
-        done = _ended(OperationStatus.DONE, now)
-        await self._database.write(lambda connection: connection.execute(update(operations).where(this).values(done)))
+        this = operations.c.id == transfer_id(workspace_id, export_id), _RUNNING
+        done = _ended(OperationStatus.DONE, self._clock.now())
+        await self._change(update(operations).where(*this).values(done))
 
     async def give_up_imports(self, silent_since: int, limit: int) -> int:
-        now = self._clock.now()
         silent = and_(operations.c.kind == IMPORT, _RUNNING, operations.c.updated_at < silent_since)
-        return await self._database.write(lambda connection: _give_up(connection, silent, limit, now))
+        return await self._write(_give_up, silent, limit, self._clock.now())
 
     async def load(
         self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False, keep_ids: bool = False
@@ -120,19 +107,10 @@ class SqlTransfer:
     async def said(self, given: Sequence[Memory]) -> Sequence[bool]:
         """A row that is due says nothing any more."""
         keys = [dedupe_key(item) for item in given]
-        now = self._clock.now()
-        due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= now)
+        due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= self._clock.now())
         held = select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(keys), ~due)
-        stored = await self._database.read(lambda connection: set(connection.scalars(held)))
+        stored = {row["dedupe_key"] for row in await self._rows(held)}
         return [key in stored for key in keys]
-
-
-def _following(after: Position | None) -> ColumnElement[bool]:
-    if after is None:
-        return true()
-    created, (at, memory_id) = memories.c.created_at, after
-    # The first bound is implied by the second; it lets a database start in the middle of the index.
-    return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
 
 
 def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> list[StoredMemory]:
@@ -183,9 +161,10 @@ def _cancelled() -> Conflict:
 
 
 def _restoring(
-    connection: Connection, workspace_id: str, name: str, export_id: str, actor: str, now: int, *, begin: bool
+    connection: Connection, workspace_id: str, export_id: str, actor: str, now: int, *, begin: bool
 ) -> bool | None:
     """None where somebody cancelled it."""
+    name = transfer_id(workspace_id, export_id)
     this = operations.c.id == name
     begun = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
     if begun is not None and begun.cancel_requested:

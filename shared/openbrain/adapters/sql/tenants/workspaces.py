@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Database, TimedPart
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.writes import quotas
@@ -24,60 +24,47 @@ _WORKSPACE = tuple(workspaces.c[field.name] for field in fields(Workspace))
 OPEN = workspaces.c.deleted_at.is_(None)
 
 
-class SqlWorkspaces:
+class SqlWorkspaces(TimedPart):
     """`ports.tenants.Workspaces`."""
 
     def __init__(self, database: Database, clock: Clock, quotas: Quotas) -> None:
-        self._database = database
-        self._clock = clock
+        super().__init__(database, clock)
         self._quotas = quotas
 
     async def create_workspace(self, workspace: Workspace) -> Workspace:
         """This process knows its quotas at once."""
-        created = await self._database.write(lambda connection: _create_workspace(connection, workspace))
+        created = await self._write(_create_workspace, workspace)
         self._quotas.forget()
         return created
 
     async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
         following = (OPEN, workspaces.c.id > after)
         statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
-        return await self._database.read(
-            lambda connection: [_workspace(row) for row in connection.execute(statement).mappings()]
-        )
+        return [_workspace(row) for row in await self._rows(statement)]
 
     async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
         """This process knows its quotas at once."""
-        now = self._clock.now()
-        changed = await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
+        changed = await self._write(_change_workspace, workspace_id, change, self._clock.now())
         self._quotas.forget()
         return changed
 
     async def personal_data_rules(self) -> PersonalDataRules:
         columns = (workspaces.c.id, workspaces.c.personal_data, workspaces.c.personal_data_key)
-        statement = select(*columns).where(workspaces.c.personal_data.is_not(None))
-        return await self._database.read(
-            lambda connection: {
-                row.id: PersonalDataRule(Action(row.personal_data), row.personal_data_key)
-                for row in connection.execute(statement)
-            }
-        )
+        rows = await self._rows(select(*columns).where(workspaces.c.personal_data.is_not(None)))
+        return {row["id"]: PersonalDataRule(Action(row["personal_data"]), row["personal_data_key"]) for row in rows}
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
         """Read the usage as last counted."""
-        return await self._database.read(lambda connection: quotas.usages(connection, ids))
+        return await self._read(quotas.usages, ids)
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
-        return await self._database.read(lambda connection: closing.counts(connection, workspace_id))
+        return await self._read(closing.counts, workspace_id)
 
     async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: closing.close(connection, workspace_id, operation, now))
+        return await self._write(closing.close, workspace_id, operation, self._clock.now())
 
     async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: closing.erase_all(connection, workspace_id, limit, since, now)
-        )
+        return await self._write(closing.erase_all, workspace_id, limit, since, self._clock.now())
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
         """Vectors go first: their passages tell which, also to who goes on after a kill."""
@@ -110,7 +97,7 @@ def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace
     return workspace
 
 
-def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
+def _change_workspace(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
     this = and_(workspaces.c.id == workspace_id, OPEN)
     row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
     if row is None:

@@ -4,11 +4,12 @@ Rows of writes that are past their time go with the next request of their worksp
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, select, tuple_, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import among, chunks, slots
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
 from openbrain.adapters.sql.schema.vault_tables import vault_writes
@@ -23,7 +24,7 @@ _REPLACE = f"REPLACE INTO {table.name} ({', '.join(table.columns.keys())}) VALUE
 """Both databases know this word for it."""
 
 
-class SqlVault(Part):
+class SqlVault(TimedPart):
     """`ports.vault.Vault`."""
 
     async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
@@ -41,7 +42,7 @@ class SqlVault(Part):
             for item in put
         }
         gone, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
-        await self._database.write(lambda connection: _replace(connection, workspace_id, gone, new))
+        await self._write(_replace, workspace_id, gone, new)
 
     async def vault_digest(self, workspace_id: str) -> str:
         query = select(table.c.content_hash).where(table.c.workspace_id == workspace_id, table.c.arc == _NO_ARC)
@@ -53,15 +54,13 @@ class SqlVault(Part):
 
     async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         names = sorted({arc for arc in arcs if arc != _NO_ARC})
-        return await self._database.read(lambda connection: _of_arcs(connection, workspace_id, names))
+        return await self._read(_of_arcs, workspace_id, names)
 
     async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _claim(connection, write, now))
+        return await self._write(_claim, write, self._clock.now())
 
     async def finish_vault_write(self, write: VaultWrite) -> None:
-        done = update(vault_writes).where(_row_of(write)).values(done=True)
-        await self._change(done)
+        await self._change(update(vault_writes).where(_row_of(write)).values(done=True))
 
 
 def _replace(
@@ -76,11 +75,10 @@ def _replace(
 
 def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     by_arc: dict[str, dict[str, None]] = {}
-    for some in chunks(names):
-        mine = and_(table.c.workspace_id == workspace_id, table.c.arc.in_(some))
-        query = select(table.c.arc, table.c.memory_id).where(mine).order_by(table.c.arc, table.c.memory_id)
-        for arc, memory_id in connection.execute(query):
-            by_arc.setdefault(arc, {})[memory_id] = None
+    query = select(table.c.arc, table.c.memory_id).where(table.c.workspace_id == workspace_id)
+    query = query.order_by(table.c.arc, table.c.memory_id)
+    for arc, memory_id in among(connection, query, table.c.arc, names):
+        by_arc.setdefault(arc, {})[memory_id] = None
     return {arc: tuple(ids) for arc, ids in by_arc.items()}
 
 
@@ -94,15 +92,7 @@ def _claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
     claimed = connection.execute(select(vault_writes).where(_row_of(write))).one()
     if claimed.content_hash != write.content_hash:
         raise Conflict("this idempotency key was used for other content: take a new key for something new")
-    return VaultWrite(
-        workspace_id=write.workspace_id,
-        key=write.key,
-        content_hash=claimed.content_hash,
-        path=claimed.path,
-        at=claimed.at,
-        expires_at=claimed.expires_at,
-        done=bool(claimed.done),
-    )
+    return replace(write, path=claimed.path, at=claimed.at, expires_at=claimed.expires_at, done=bool(claimed.done))
 
 
 def _row_of(write: VaultWrite) -> ColumnElement[bool]:

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, RowMapping, and_, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.outbox.event_bytes import Announcement, announcement
 from openbrain.adapters.sql.outbox.relay import append
 from openbrain.adapters.sql.schema.memory_rows import json_text
@@ -27,16 +27,15 @@ _PRIVATE = "diff"
 """Part of a report that holds contents: for who asked, not for everyone who hears of the tick."""
 
 
-class SqlTicks(Part):
+class SqlTicks(TimedPart):
     """`ports.vault.Ticks`."""
 
     async def request_tick(self, job: TickJob, *, announce: bool = True) -> Tick:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _request(connection, job, now, announce=announce))
+        return await self._write(_request, job, self._clock.now(), announce=announce)
 
     async def tick(self, workspace_id: str, tick_id: str) -> Tick | None:
         query = select(*_WHOLE).where(table.c.id == tick_id, table.c.workspace_id == workspace_id)
-        return await self._database.read(lambda connection: _one(connection, query))
+        return await self._read(first_of, query, _tick)
 
     async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
         newest = (table.c.requested_at.desc(), table.c.id.desc())
@@ -45,28 +44,22 @@ class SqlTicks(Part):
 
     async def hold_tick(self, tick_id: str, holder: str, seconds: float) -> Tick | None:
         now = self._clock.now()
-        return await self._database.write(
-            lambda connection: _hold(connection, tick_id, holder, now, now + round(seconds * MICROSECONDS))
-        )
+        return await self._write(_hold, tick_id, holder, now, now + round(seconds * MICROSECONDS))
 
     async def keep_tick(self, tick_id: str, holder: str, seconds: float) -> bool:
         until = self._clock.now() + round(seconds * MICROSECONDS)
-        statement = update(table).where(_held(tick_id, holder)).values(held_until=until)
-        return await self._change(statement) == 1
+        return await self._change(update(table).where(_held(tick_id, holder)).values(held_until=until)) == 1
 
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _finish(connection, tick_id, holder, report, error, now))
+        return await self._write(_finish, tick_id, holder, report, error, self._clock.now())
 
     async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
         until = self._clock.now() + round(seconds * MICROSECONDS)
         values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
-        statement = update(table).where(_held(tick_id, holder)).values(values)
-        return await self._change(statement) == 1
+        return await self._change(update(table).where(_held(tick_id, holder)).values(values)) == 1
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _announce(connection, idle_since, limit, now))
+        return await self._write(_announce, idle_since, limit, self._clock.now())
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
         past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)
@@ -169,11 +162,6 @@ def _requested(job: TickJob, now: int) -> Announcement:
 
 def _held(tick_id: str, holder: str) -> Any:
     return and_(table.c.id == tick_id, table.c.holder == holder, table.c.state == TickState.RUNNING.value)
-
-
-def _one(connection: Connection, query: Any) -> Tick | None:
-    row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _tick(row)
 
 
 def _tick(row: RowMapping | Mapping[str, Any]) -> Tick:

@@ -5,22 +5,21 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, and_, delete, select
 
-from openbrain.adapters.sql.engine.database import Part
+from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.tables import group_pauses, outside_groups
 from openbrain.ports.streams import OutsideGroup, Pause
 
 
-class SqlGroups(Part):
+class SqlGroups(TimedPart):
     """`ports.streams.Groups`."""
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
         row = {"name": name, "actor": actor, "reason": reason, "paused_at": self._clock.now()}
-        return Pause(**await self._database.write(lambda connection: _standing(connection, group_pauses, row)))
+        return Pause(**await self._write(_standing, group_pauses, row))
 
     async def resume_group(self, name: str) -> bool:
-        gone = delete(group_pauses).where(group_pauses.c.name == name)
-        return await self._change(gone) > 0
+        return await self._change(delete(group_pauses).where(group_pauses.c.name == name)) > 0
 
     async def pauses(self) -> Sequence[Pause]:
         query = select(group_pauses).order_by(group_pauses.c.name)
@@ -28,12 +27,11 @@ class SqlGroups(Part):
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
         row = {"stream": stream, "name": name, "actor": actor, "reason": reason, "created_at": self._clock.now()}
-        return OutsideGroup(**await self._database.write(lambda connection: _standing(connection, outside_groups, row)))
+        return OutsideGroup(**await self._write(_standing, outside_groups, row))
 
     async def unregister_group(self, stream: str, name: str) -> bool:
-        this = and_(outside_groups.c.stream == stream, outside_groups.c.name == name)
-        gone = delete(outside_groups).where(this)
-        return await self._change(gone) > 0
+        this = outside_groups.c.stream == stream, outside_groups.c.name == name
+        return await self._change(delete(outside_groups).where(*this)) > 0
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
         query = select(outside_groups).order_by(outside_groups.c.stream, outside_groups.c.name)

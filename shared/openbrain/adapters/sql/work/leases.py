@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, delete, text
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
 from openbrain.adapters.sql.schema.tables import leases
 from openbrain.domain.memory import MICROSECONDS
@@ -26,21 +26,16 @@ expires_at = IF(holder = VALUES(holder), VALUES(expires_at), expires_at)
 _HOLDER = text("SELECT holder FROM leases WHERE name = :name")
 
 
-class SqlLeases:
+class SqlLeases(Part):
     """`ports.operations.Leases`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def acquire(self, name: str, holder: str, seconds: float) -> bool:
         """One statement takes, prolongs or leaves it, and the same transaction sees whose it is."""
-        span = round(seconds * MICROSECONDS)
-        return await self._database.write(lambda connection: _acquire(connection, name, holder, span))
+        return await self._write(_acquire, name, holder, round(seconds * MICROSECONDS))
 
     async def release(self, name: str, holder: str) -> None:
         """Release the lease; do nothing where it is another's."""
-        mine = delete(leases).where(leases.c.name == name, leases.c.holder == holder)
-        await self._database.write(lambda connection: connection.execute(mine).rowcount)
+        await self._change(delete(leases).where(leases.c.name == name, leases.c.holder == holder))
 
 
 def _acquire(connection: Connection, name: str, holder: str, span: int) -> bool:

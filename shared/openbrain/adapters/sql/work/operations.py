@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import database_now, insert_missing
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import database_now, first_of, insert_missing, older_than
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import leases
@@ -29,14 +29,14 @@ OPEN = table.c.status.in_([status.value for status in OperationStatus if not sta
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
 
 
-class SqlOperations(Part):
+class SqlOperations(TimedPart):
     """`ports.operations.Operations`."""
 
     async def start_operation(self, operation: Operation) -> Operation:
         return await self._database.write(lambda connection: start(connection, operation, self._clock.now()))
 
     async def operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        return await self._database.read(lambda connection: one(connection, workspace_id, operation_id))
+        return await self._read(one, workspace_id, operation_id)
 
     async def operations(
         self,
@@ -47,40 +47,33 @@ class SqlOperations(Part):
         statuses: Collection[OperationStatus] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Operation]:
-        conditions = [table.c.workspace_id == workspace_id, _following(before)]
+        conditions = [table.c.workspace_id == workspace_id, older_than(before, table.c.created_at, table.c.id)]
         conditions += [table.c.kind.in_(sorted(kinds))] if kinds else []
         conditions += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
         query = select(*_SHOWN).where(*conditions).order_by(*_NEWEST).limit(limit)
         return [_operation(row) for row in await self._rows(query)]
 
     async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _cancel(connection, workspace_id, operation_id, now))
+        return await self._write(_cancel, workspace_id, operation_id, self._clock.now())
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
-        now, wanted, span = self._clock.now(), sorted(kinds), round(seconds * MICROSECONDS)
-        return await self._database.write(lambda connection: _hold(connection, holder, wanted, now, span))
+        return await self._write(_hold, holder, sorted(kinds), self._clock.now(), round(seconds * MICROSECONDS))
 
     async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:
-        span = round(seconds * MICROSECONDS)
-        return await self._database.write(lambda connection: _keep(connection, operation_id, holder, span))
+        return await self._write(_keep, operation_id, holder, round(seconds * MICROSECONDS))
 
     async def advance_operation(self, operation_id: str, holder: str, progress: Progress) -> Operation | None:
         now = self._clock.now()
         values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
         status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
         pause = PAUSE if progress.waits else 0
-        return await self._database.write(
-            lambda connection: _let_go(connection, operation_id, holder, status, now, values, pause)
-        )
+        return await self._write(_let_go, operation_id, holder, status, now, values, pause)
 
     async def end_operation(
         self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
     ) -> Operation | None:
         now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
-        return await self._database.write(
-            lambda connection: _let_go(connection, operation_id, holder, status, now, values)
-        )
+        return await self._write(_let_go, operation_id, holder, status, now, values)
 
     async def followed(self, operation: Operation) -> bool:
         queued = table.c.status == OperationStatus.QUEUED.value
@@ -90,8 +83,7 @@ class SqlOperations(Part):
     async def purge_operations(self, ended_before: int, limit: int, workspace_id: str | None = None) -> int:
         ended = [~OPEN, table.c.finished_at < ended_before, without_hold(table.c.workspace_id)]
         ended += [] if workspace_id is None else [table.c.workspace_id == workspace_id]
-        past = select(table.c.id).where(*ended).limit(limit)
-        return await self._remove(table, past)
+        return await self._remove(table, select(table.c.id).where(*ended).limit(limit))
 
 
 def start(connection: Connection, operation: Operation, now: int) -> Operation:
@@ -138,8 +130,7 @@ def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[
 
 
 def _one(connection: Connection, where: ColumnElement[bool]) -> Operation | None:
-    row = connection.execute(select(*_SHOWN).where(where)).mappings().one_or_none()
-    return None if row is None else _operation(row)
+    return first_of(connection, select(*_SHOWN).where(where), _operation)
 
 
 def _of(workspace_id: str, operation_id: str) -> ColumnElement[bool]:
@@ -148,13 +139,6 @@ def _of(workspace_id: str, operation_id: str) -> ColumnElement[bool]:
 
 def _held(operation_id: str, holder: str) -> ColumnElement[bool]:
     return and_(table.c.id == operation_id, table.c.holder == holder, OPEN)
-
-
-def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
-    if before is None:
-        return true()
-    at, operation_id = before
-    return or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < operation_id))
 
 
 def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: int) -> Operation | None:

@@ -7,7 +7,7 @@ import orjson
 from sqlalchemy import Connection, and_, delete, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.engine.statements import among
 from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
@@ -151,20 +151,20 @@ def queue_purge(
 def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
     """Hashes of everything that these memories ever said."""
     hashes = {row.content_hash for row in rows if row.content_hash}
-    for some in chunks([row.id for row in rows]):
-        lines = select(memory_history.c.before, memory_history.c.after).where(memory_history.c.memory_id.in_(some))
-        for parts in connection.execute(lines):
-            texts = [orjson.loads(part).get("content") for part in parts if part is not None]
-            hashes |= {content_hash(text) for text in texts if isinstance(text, str)}
+    lines = select(memory_history.c.before, memory_history.c.after)
+    for parts in among(connection, lines, memory_history.c.memory_id, [row.id for row in rows]):
+        texts = [orjson.loads(part).get("content") for part in parts if part is not None]
+        hashes |= {content_hash(text) for text in texts if isinstance(text, str)}
     return sorted(hashes)
 
 
 def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
     """Hashes of the model inputs that these memories have and had."""
-    inputs: set[str] = set()
-    for some in chunks(ids):
-        for table in (memory_passages, former_inputs):
-            inputs |= set(connection.scalars(select(table.c.input_hash).where(table.c.memory_id.in_(some))))
+    inputs = {
+        row.input_hash
+        for table in (memory_passages, former_inputs)
+        for row in among(connection, select(table.c.input_hash), table.c.memory_id, ids)
+    }
     return sorted(inputs)
 
 

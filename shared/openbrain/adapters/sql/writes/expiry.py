@@ -4,10 +4,10 @@ themselves: by the policy that it was started with."""
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, and_, delete, select
+from sqlalchemy import Connection, delete, select
 
 from openbrain.adapters.sql.outbox.journal import Journal
-from openbrain.adapters.sql.schema.agent_tables import session_agents, sessions
+from openbrain.adapters.sql.schema.agent_tables import OF_SESSION, session_agents, sessions
 from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import idempotency_keys, memories
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
@@ -67,17 +67,12 @@ def _key(memory: Memory) -> _Key:
 
 
 def _lifetime(connection: Connection, key: _Key) -> int | None:
-    of_it = and_(
-        session_agents.c.workspace_id == sessions.c.workspace_id,
-        session_agents.c.session_id == sessions.c.id,
-        session_agents.c.owner == sessions.c.agent_id,
-    )
     workspace_id, session_id, agent_id = key
     mine = (
         session_agents.c.workspace_id == workspace_id,
         session_agents.c.session_id == session_id,
         session_agents.c.agent_id == agent_id,
     )
-    query = select(sessions.c.policy, sessions.c.days).join(session_agents, of_it).where(*mine)
+    query = select(sessions.c.policy, sessions.c.days).join(session_agents, OF_SESSION).where(*mine)
     row = connection.execute(query).one_or_none()
     return None if row is None or row.policy == Policy.STAY.value else row.days * DAY

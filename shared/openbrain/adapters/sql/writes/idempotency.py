@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
+from openbrain.adapters.sql.engine.statements import among, chunks, is_sqlite
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import idempotency_keys as keys
@@ -101,10 +101,8 @@ def _conflict(index: int) -> dict[int, Outcome]:
 
 
 def blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
-    key_hashes: list[str] = []
-    for some in chunks(ids):
-        mine = and_(keys.c.workspace_id == workspace_id, keys.c.memory_id.in_(some))
-        key_hashes += connection.scalars(select(keys.c.key_hash).where(mine))
+    mine = select(keys.c.key_hash).where(keys.c.workspace_id == workspace_id)
+    key_hashes = [row.key_hash for row in among(connection, mine, keys.c.memory_id, ids)]
     for some in chunks(sorted(key_hashes)):
         # By the primary key: a walk through the workspace's keys must lock nobody out.
         those = and_(keys.c.workspace_id == workspace_id, keys.c.key_hash.in_(some))

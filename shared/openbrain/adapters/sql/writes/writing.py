@@ -1,11 +1,12 @@
 """Users' writes to memories: one transaction each."""
 
 from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import Database, TimedPart
 from openbrain.adapters.sql.memories.recent_rows import RecentRows
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
@@ -35,16 +36,16 @@ from openbrain.ports.store.writes import (
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
 """Errors that a value which no column takes raises, here or in a driver."""
 _RACES = 5
+P = ParamSpec("P")
 
 
-class SqlMemoryWrites:
+class SqlMemoryWrites(TimedPart):
     """`ports.writes.MemoryWrites`."""
 
     def __init__(
         self, database: Database, clock: Clock, quotas: Quotas | None = None, recent: RecentRows | None = None
     ) -> None:
-        self._database = database
-        self._clock = clock
+        super().__init__(database, clock)
         self._quotas = Quotas(clock) if quotas is None else quotas
         self._recent = RecentRows() if recent is None else recent
 
@@ -55,74 +56,65 @@ class SqlMemoryWrites:
             return []
         now = self._clock.now()
         try:
-            outcomes = await self._database.write(lambda connection: self._remember(connection, writes, now))
+            outcomes = await self._write(self._remember, writes, now)
         except _REFUSED:
-            outcomes = await self._database.write(lambda connection: self._each(connection, writes, now))
+            outcomes = await self._write(self._each, writes, now)
         self._recent.keep(outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory)
         return outcomes
 
     async def update(self, edit: Edit) -> Memory:
-        now = self._clock.now()
-        return await self._claiming(lambda connection: edit_memory(connection, edit, now))
+        return await self._claiming(edit_memory, edit, self._clock.now())
 
     async def forget(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         """`Conflict` naming the head where the memory was superseded."""
         now = self._clock.now()
-        return await self._database.write(
-            lambda connection: forget_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
-        )
+        return await self._write(forget_memory, memory_id, viewer, origin, note, expected_versions, now)
 
     async def restore(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         now = self._clock.now()
-        return await self._claiming(
-            lambda connection: restore_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
-        )
+        return await self._claiming(restore_memory, memory_id, viewer, origin, note, expected_versions, now)
 
     async def erase(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Erasure:
         now = self._clock.now()
-        return await self._database.write(
-            lambda connection: erase_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
-        )
+        return await self._write(erase_memory, memory_id, viewer, origin, note, expected_versions, now)
 
     async def last_erasure(self) -> str:
-        return await self._database.read(operations.last_purge)
+        return await self._read(operations.last_purge)
 
     async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
         """One statement, so that both are of the same rows."""
-        return await self._database.read(lambda connection: measure_living(connection, condition, ended=ended))
+        return await self._read(measure_living, condition, ended=ended)
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
-        return await self._database.read(lambda connection: newest(connection, bulk, limit))
+        return await self._read(newest, bulk, limit)
 
     async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: end_living(connection, bulk, limit, origin, note, now, erase=erase)
-        )
+        return await self._write(end_living, bulk, limit, origin, note, self._clock.now(), erase=erase)
 
     async def expire_due(self, limit: int, now: int) -> int:
         """Two at once take different rows."""
-        return await self._database.write(lambda connection: expire_due(connection, limit, now))
+        return await self._write(expire_due, limit, now)
 
     async def purge_idempotency_keys(self, limit: int) -> int:
-        now = self._clock.now()
-        return await self._database.write(lambda connection: purge_idempotency_keys(connection, limit, now))
+        return await self._write(purge_idempotency_keys, limit, self._clock.now())
 
     async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
         """The keys stay, so that the same submission again is still the same."""
-        return await self._database.write(lambda connection: blank_keys(connection, workspace_id, ids))
+        return await self._write(blank_keys, workspace_id, ids)
 
-    async def _claiming(self, change: Callable[[Connection], Memory]) -> Memory:
+    async def _claiming(
+        self, change: Callable[Concatenate[Connection, P], Memory], *given: P.args, **named: P.kwargs
+    ) -> Memory:
         """Run what takes a duplicate key for one memory."""
         for _ in range(_RACES):
             try:
-                return await self._database.write(change)
+                return await self._write(change, *given, **named)
             except IntegrityError:
                 # Another writer took the key between our look and our write: look again.
                 continue

@@ -7,40 +7,26 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, RowMapping, delete, insert, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import TimedPart
+from openbrain.adapters.sql.engine.statements import first_of
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies as table
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.domain.access.visibility import Criteria
-from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import PolicyDocument, Run, plain
 
 
-class SqlPolicies:
+class SqlPolicies(TimedPart):
     """`ports.lifecycle.Policies`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
-
     async def document(self, workspace_id: str) -> PolicyDocument | None:
-        query = select(table).where(table.c.workspace_id == workspace_id)
-
-        def read(connection: Connection) -> PolicyDocument | None:
-            row = connection.execute(query).mappings().one_or_none()
-            return None if row is None else _document(row)
-
-        return await self._database.read(read)
+        return await self._read(first_of, select(table).where(table.c.workspace_id == workspace_id), _document)
 
     async def set_document(self, document: PolicyDocument) -> PolicyDocument:
         document = replace(document, updated_at=self._clock.now())
+        runs = [asdict(run) for run in document.runs]
         row: dict[str, Any] = {
             "workspace_id": document.workspace_id,
-            "document": json_text(
-                {
-                    "given": document.given,
-                    "runs": [asdict(run) for run in document.runs],
-                    "retention": document.retention,
-                }
-            ),
+            "document": json_text({"given": document.given, "runs": runs, "retention": document.retention}),
             "holds": json_text([plain(hold) for hold in document.holds]),
             "actor": document.actor,
             "updated_at": document.updated_at,
@@ -55,9 +41,7 @@ class SqlPolicies:
 
     async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
         query = select(table).where(table.c.workspace_id > after).order_by(table.c.workspace_id).limit(limit)
-        return await self._database.read(
-            lambda connection: [_document(row) for row in connection.execute(query).mappings()]
-        )
+        return [_document(row) for row in await self._rows(query)]
 
 
 def _document(row: RowMapping) -> PolicyDocument:

@@ -1,8 +1,10 @@
 """Erasure after the days of retention, in the database."""
 
+from itertools import takewhile
+
 from sqlalchemy import Connection, and_, func, not_, or_, select, update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories, memory_history
@@ -10,7 +12,6 @@ from openbrain.adapters.sql.tenants.lifecycle.subjects import held
 from openbrain.adapters.sql.writes.erasing import erase_rows, locked
 from openbrain.domain.access.visibility import matcher
 from openbrain.domain.memory import Reason
-from openbrain.ports.clock import Clock
 from openbrain.ports.retention import Walked
 from openbrain.ports.store.writes import Origin
 
@@ -18,22 +19,14 @@ _ENDED_AT = func.coalesce(memories.c.deleted_at, memories.c.archived_at, memorie
 NOTE = "its days of retention are over"
 
 
-class SqlRetention:
+class SqlRetention(TimedPart):
     """`ports.retention.Retention`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
-
     async def erase_ended(self, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin) -> int:
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: _erase_ended(connection, workspace_id, reason, before, limit, origin, now)
-        )
+        return await self._write(_erase_ended, workspace_id, reason, before, limit, origin, self._clock.now())
 
     async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
-        return await self._database.write(
-            lambda connection: _blank_history(connection, workspace_id, before, after, limit)
-        )
+        return await self._write(_blank_history, workspace_id, before, after, limit)
 
 
 def _erase_ended(
@@ -54,11 +47,7 @@ def _blank_history(connection: Connection, workspace_id: str, before: int, after
     says = or_(table.before.is_not(None), table.after.is_not(None))
     columns = (table.id, table.workspace_id, table.memory_id, table.at, says)
     lines = connection.execute(select(*columns).where(table.id > after).order_by(table.id).limit(limit)).all()
-    old = []
-    for line in lines:
-        if line[3] >= before:
-            break
-        old.append(line)
+    old = list(takewhile(lambda line: line.at < before, lines))
     due = [(number, memory_id) for number, owner, memory_id, _, speaks in old if owner == workspace_id and speaks]
     holds = matcher(held(connection, workspace_id))
     kept = {row.id for row in read_rows(connection, sorted({memory_id for _, memory_id in due})) if holds(row)}

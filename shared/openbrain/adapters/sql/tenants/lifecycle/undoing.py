@@ -1,7 +1,7 @@
 """Changes undone: each memory as it was, where nobody did anything else to it since."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,7 +10,6 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
-from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, note_of, origin_of, runs, set_use
@@ -37,15 +36,7 @@ class _Kept(NamedTuple):
     before: str
 
 
-_COLUMNS = (
-    table.c.id,
-    table.c.memory_id,
-    table.c.action,
-    table.c.why,
-    table.c.version,
-    table.c.into_id,
-    table.c.before,
-)
+_COLUMNS = [table.c[name] for name in ("id", "memory_id", "action", "why", "version", "into_id", "before")]
 
 
 def undo(
@@ -78,21 +69,11 @@ def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
     return {Undone(what): number for what, number in connection.execute(query)}
 
 
-def purge_changes(connection: Connection, before: int, limit: int) -> int:
-    past = select(table.c.id).where(table.c.at < before, without_hold(table.c.workspace_id)).limit(limit)
-    ids: Sequence[int] = connection.scalars(past).all()
-    return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
-
-
 def _undo(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
-    put_back: Callable[[], Undone] = lambda: (  # noqa: E731
-        _return(connection, journal, operation, change, row)
-        if change.action == Action.ARCHIVED
-        else _rewrite_back(connection, journal, operation, change, row)
-    )
+    put_back = _return if change.action == Action.ARCHIVED else _rewrite_back
     try:
         with connection.begin_nested():
-            return put_back()
+            return put_back(connection, journal, operation, change, row)
     except Conflict:
         return Undone.TAKEN
     except QuotaExceeded:
