@@ -67,7 +67,7 @@ async def test_the_alias_for_outsiders_follows(elasticsearch_server: Server) -> 
         await text.expose(f"{base}-text-2")
         await vectors.expose(f"{base}-vectors-2")
 
-    client = text._generations._client
+    client = text._client
     for alias in (f"{base}-text", f"{base}-vectors"):
         assert list((await client.indices.get_alias(name=alias)).body) == [f"{alias}-2"]
     assert list((await client.indices.get_alias(name=base)).body) == [f"{base}-text-2"]

@@ -76,7 +76,14 @@ def translated() -> Iterator[None]:
     except TransportError as error:
         raise TryLater(f"Elasticsearch didn't answer properly ({type(error).__name__})") from None
     except ApiError as error:
-        raise refusal(error) from None
+        raise refused(error.meta.status, str(error.error)) from None
+
+
+async def ask(client: AsyncElasticsearch, index: str, **request: Any) -> Mapping[str, Any]:
+    """The answer to a search of one index, by all of its shards."""
+    with translated():
+        answer = await client.search(index=index, allow_partial_search_results=False, **request)
+    return dict(answer.body)
 
 
 def passing(status: int, kind: str) -> bool:
@@ -85,13 +92,8 @@ def passing(status: int, kind: str) -> bool:
     return status in _BUSY or kind in {"cluster_block_exception", "index_closed_exception"}
 
 
-def refusal(error: ApiError) -> OpenBrainError:
-    """The error that a server's response stands for."""
-    return refused(error.meta.status, str(error.error))
-
-
 def refused(status: int, kind: str) -> OpenBrainError:
-    """Make the error of one part of an answer to several requests at once."""
+    """The error that a server's response, or one part of it, stands for."""
     if passing(status, kind):
         return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if status in {401, 403}:

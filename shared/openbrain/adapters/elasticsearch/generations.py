@@ -4,27 +4,30 @@ No scripts, no by-query calls, no reindexing: the fence is the document's extern
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
 import orjson
 import structlog
-from elasticsearch import ApiError, AsyncElasticsearch, AuthorizationException, BadRequestError
+from elasticsearch import ApiError, AuthorizationException, BadRequestError
 
+from openbrain.adapters.elasticsearch import reconciliation
 from openbrain.adapters.elasticsearch.connection import (
     COMMON_MAPPING,
+    connect,
     missing,
     passing,
-    refusal,
     refused,
     tombstone_document,
     translated,
 )
-from openbrain.adapters.elasticsearch.reconciliation import STANDING, Accounts
 from openbrain.adapters.elasticsearch.removed_documents import scrub
+from openbrain.adapters.indexes.entry_marks import marks_of
 from openbrain.adapters.indexes.revision_fence import Entry, highest_per_id
 from openbrain.domain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ports.index import Checked, Scrubbed, Standing, Sum, Tombstone
+from openbrain.domain.ids import BUCKETS
+from openbrain.ports.index import Checked, EntryMarks, Failed, Scrubbed, Standing, Sum, Tombstone
 
 OLDEST = (8, 19)
 _IDS_ALONE = {
@@ -32,8 +35,6 @@ _IDS_ALONE = {
     "docvalue_fields": [{"field": "memory_id"}],
     "track_total_hits": False,
 }
-AT_ONCE = 2
-"""While the server works on a request the next one is made."""
 BULK_BYTES = 1_000_000
 """Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
 
@@ -41,40 +42,36 @@ _log = structlog.get_logger(__name__)
 
 
 class Generations(Generic[Entry]):
-    """The indexes `<alias>-…` of one kind. A generation `name` is the index of that name (the alias and a hyphen are
-    put before a name that doesn't begin with them); the alias stands for the first one made, and so do the plain
-    names that others read."""
+    """The base of the text index and of the vector index: the indexes `<alias>-…` of one kind. A generation `name` is
+    the index of that name (the alias and a hyphen are put before a name that doesn't begin with them); the alias stands
+    for the first one made, and so do the plain names that others read."""
+
+    builder: str
+    at_once = 2
+    """While the server works on a request the next one is made."""
 
     def __init__(
-        self,
-        client: AsyncElasticsearch,
-        *,
-        alias: str,
-        plain: Sequence[str] = (),
-        builder: str,
-        refresh_ms: int,
-        properties: Mapping[str, Any],
-        document: Callable[[Entry], dict[str, Any]],
+        self, url: str, alias: str, refresh_ms: int, verify_tls: bool, timeout_s: float, plain: Sequence[str] = ()
     ) -> None:
-        """`document` makes the document of an entry that is no tombstone; what it raises fails that entry alone."""
-        self._client = client
-        self._accounts = Accounts(client)
+        """`url` like http://host:9200. Nothing is connected yet."""
+        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
         self._alias = alias
         self._plain = plain
-        self._builder = builder
         self._refresh = f"{refresh_ms}ms"
-        self._properties = properties
-        self._document = document
+
+    @abstractmethod
+    def _document(self, entry: Entry) -> dict[str, Any]:
+        """The document of an entry that is no tombstone; what it raises fails that entry alone."""
 
     def index(self, name: str) -> str:
         """The index of a generation."""
         return name if name.startswith(f"{self._alias}-") else f"{self._alias}-{name}"
 
-    async def prepare(self, name: str, properties: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    async def _prepare(self, name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
         """Make it if it is missing, with `properties` beside the common ones; returns the properties that stand.
         `SetupError` where it was made by another builder."""
-        ours = {**COMMON_MAPPING, **self._properties, **(properties or {})}
-        mappings = {"dynamic": "strict", "_meta": {"builder": self._builder}, "properties": ours}
+        ours = {**COMMON_MAPPING, **properties}
+        mappings = {"dynamic": "strict", "_meta": {"builder": self.builder}, "properties": ours}
         settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
         index = self.index(name)
         with translated():
@@ -86,19 +83,16 @@ class Generations(Generic[Entry]):
             await self._keep_refresh(index, existing)
             await self._keep_aliases(index)
         made_by = existing["mappings"].get("_meta", {}).get("builder")
-        if made_by != self._builder:
+        if made_by != self.builder:
             raise SetupError(
-                f"index {index} was made by builder {made_by}, this is {self._builder}: rebuild it under another name"
+                f"index {index} was made by builder {made_by}, this is {self.builder}: rebuild it under another name"
             )
-        await self._add_properties(index, ours, existing["mappings"]["properties"])
-        return dict(existing["mappings"]["properties"])
-
-    async def _add_properties(self, index: str, ours: Mapping[str, Any], existing: Mapping[str, Any]) -> None:
-        """Add fields that an index of an earlier version lacks."""
-        missing = {name: ours[name] for name in ours if name not in existing}
-        if missing:
+        standing: dict[str, Any] = existing["mappings"]["properties"]
+        # Fields that an index of an earlier version lacks.
+        if lacking := {field: ours[field] for field in ours if field not in standing}:
             with translated():
-                await self._client.indices.put_mapping(index=index, properties=missing)
+                await self._client.indices.put_mapping(index=index, properties=lacking)
+        return standing
 
     async def _save_template(self) -> None:
         """So that nothing but `prepare` makes an index of ours: a write to one that was deleted fails."""
@@ -156,10 +150,9 @@ class Generations(Generic[Entry]):
                 own.append(name)
         return own
 
-    async def write(
-        self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
-    ) -> dict[str, Exception]:
-        """Write fenced and wait until a search finds it, if it is to be visible; the entries that failed, by id."""
+    async def write(self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True) -> Failed:
+        """Write fenced, in one bulk request for most batches, and wait until a refresh has made it visible, if it is to
+        be; the entries that failed, by id."""
         failed: dict[str, Exception] = {}
         lines: dict[str, bytes] = {}
         for entry in highest_per_id(entries).values():
@@ -191,7 +184,7 @@ class Generations(Generic[Entry]):
         except ApiError as error:
             if error.meta.status not in {400, 413}:
                 raise
-            reason = refusal(error)
+            reason = refused(error.meta.status, str(error.error))
             if isinstance(reason, SetupError | TryLater):
                 raise reason from None
             if len(lines) == 1:
@@ -207,7 +200,7 @@ class Generations(Generic[Entry]):
             raise missing()
         return {result["_id"]: _item_failure(result) for result in results if result["status"] not in {200, 201, 409}}
 
-    async def search(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+    async def _hits(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
         if not searches:
             return []
@@ -221,34 +214,40 @@ class Generations(Generic[Entry]):
                 raise refused(answered["status"], answered["error"]["type"])
         return [item["hits"]["hits"] for item in answer["responses"]]
 
-    async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """The stored states of these ids, without waiting for a refresh."""
         if not ids:
             return {}
         with translated():
-            answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=STANDING)
+            answer = await self._client.mget(
+                index=self.index(name), ids=list(dict.fromkeys(ids)), source=reconciliation.STANDING
+            )
         for kind in {item["error"]["type"] for item in answer["docs"] if "error" in item}:
             raise missing() if kind == "index_not_found_exception" else refused(503, kind)
         return {item["_id"]: Standing(id=item["_id"], **item["_source"]) for item in answer["docs"] if item["found"]}
 
-    async def sums(self, name: str) -> Mapping[int, Sum]:
-        """The totals of each bucket."""
-        return await self._accounts.sums(self.index(name))
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
+        """One aggregation."""
+        return await reconciliation.sums(self._client, self.index(name))
 
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """Everything in these buckets."""
-        return self._accounts.in_buckets(self.index(name), buckets)
+        """Page by page."""
+        return reconciliation.in_buckets(self._client, self.index(name), buckets)
+
+    def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """Page by page."""
+        return marks_of(self.in_buckets(name, range(BUCKETS)))
 
     async def highest(self, name: str) -> int:
-        """Of all revisions."""
-        return await self._accounts.highest(self.index(name))
+        """One aggregation."""
+        return await reconciliation.highest(self._client, self.index(name))
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """Remove tombstones from before this time."""
-        return await self._accounts.drop_tombstones(self.index(name), before)
+        """Each only if it is still the tombstone that was found."""
+        return await reconciliation.drop_tombstones(self._client, self.index(name), before)
 
-    async def scrub(self, name: str, parts: Sequence[str] | None) -> Scrubbed:
-        """Let nothing of overwritten documents stay in the index's files."""
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Merges away what was overwritten."""
         with translated():
             return await scrub(self._client, self.index(name), parts)
 

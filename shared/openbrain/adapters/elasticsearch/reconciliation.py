@@ -1,11 +1,14 @@
-"""Reconciliation of an Elasticsearch index: aggregations, and pages in the order of memories."""
+"""Reconciliation of an Elasticsearch index: aggregations, and pages in the order of memories.
+
+What adds up sees all that `write` returned for, visible or not.
+"""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.adapters.elasticsearch.connection import refused, translated
+from openbrain.adapters.elasticsearch.connection import ask, refused, translated
 from openbrain.domain.ids import BUCKETS
 from openbrain.ports.index import Standing, Sum
 
@@ -19,90 +22,81 @@ _SUMS: Json = {
         "aggs": {"digests": {"sum": {"field": "digest"}}, "removed": {"filter": {"term": {"tombstone": True}}}},
     }
 }
+_HIGHEST = {"highest": {"max": {"field": "revision"}}}
 _GONE = frozenset({404, 409})
 
 
-class Accounts:
-    """The indexes of one client. What adds up sees all that `write` returned for, visible or not."""
+async def sums(client: AsyncElasticsearch, index: str) -> Mapping[int, Sum]:
+    """One aggregation: the server adds up."""
+    await _refresh(client, index)
+    answer = await ask(client, index, size=0, aggs=_SUMS, track_total_hits=False)
+    by_bucket: dict[int, Sum] = {}
+    for item in answer["aggregations"]["each"]["buckets"]:
+        removed = item["removed"]["doc_count"]
+        # A double holds whole numbers up to 2^53: two million entries of one bucket.
+        by_bucket[item["key"]] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
+    return by_bucket
 
-    def __init__(self, client: AsyncElasticsearch) -> None:
-        self._client = client
 
-    async def sums(self, index: str) -> Mapping[int, Sum]:
-        """One aggregation: the server adds up."""
-        await self._refresh(index)
-        answer = await self._search(index, size=0, aggs=_SUMS, track_total_hits=False)
-        sums: dict[int, Sum] = {}
-        for item in answer["aggregations"]["each"]["buckets"]:
-            removed = item["removed"]["doc_count"]
-            # A double holds whole numbers up to 2^53: two million entries of one bucket.
-            sums[item["key"]] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
-        return sums
+async def highest(client: AsyncElasticsearch, index: str) -> int:
+    """One aggregation."""
+    await _refresh(client, index)
+    answer = await ask(client, index, size=0, aggs=_HIGHEST, track_total_hits=False)
+    return int(answer["aggregations"]["highest"]["value"] or 0)
 
-    async def highest(self, index: str) -> int:
-        """One aggregation."""
-        await self._refresh(index)
-        answer = await self._search(
-            index, size=0, aggs={"highest": {"max": {"field": "revision"}}}, track_total_hits=False
+
+async def in_buckets(
+    client: AsyncElasticsearch, index: str, buckets: Collection[int]
+) -> AsyncIterator[Sequence[Standing]]:
+    """Page by page, each ending with a whole memory."""
+    after: Json = {}
+    while True:
+        answer = await ask(
+            client,
+            index,
+            size=_PAGE,
+            query={"bool": {"filter": {"terms": {"bucket": sorted(buckets)}}}},
+            sort=[{"memory_id": "asc"}],
+            source=STANDING,
+            track_total_hits=False,
+            **after,
         )
-        return int(answer["aggregations"]["highest"]["value"] or 0)
+        page = [Standing(id=hit["_id"], **hit["_source"]) for hit in answer["hits"]["hits"]]
+        if len(page) < _PAGE:
+            yield page
+            return
+        last = page[-1].memory_id
+        whole = [item for item in page if item.memory_id != last] or page
+        yield whole
+        after = {"search_after": [whole[-1].memory_id]}
 
-    async def in_buckets(self, index: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """Page by page, each ending with a whole memory."""
-        after: Json = {}
-        while True:
-            answer = await self._search(
-                index,
-                size=_PAGE,
-                query={"bool": {"filter": {"terms": {"bucket": sorted(buckets)}}}},
-                sort=[{"memory_id": "asc"}],
-                source=STANDING,
-                track_total_hits=False,
-                **after,
-            )
-            page = [Standing(id=hit["_id"], **_plain(hit["_source"])) for hit in answer["hits"]["hits"]]
-            if len(page) < _PAGE:
-                yield page
-                return
-            last = page[-1].memory_id
-            whole = [item for item in page if item.memory_id != last] or page
-            yield whole
-            after = {"search_after": [whole[-1].memory_id]}
 
-    async def drop_tombstones(self, index: str, before: int) -> int:
-        """Page by page, each only if it is still what was found."""
-        dropped: int = 0
-        query = {"bool": {"filter": [{"term": {"tombstone": True}}, {"range": {"removed_at": {"lt": before}}}]}}
-        while True:
-            answer = await self._search(
-                index, size=_PAGE, query=query, source=False, seq_no_primary_term=True, track_total_hits=False
-            )
-            hits = answer["hits"]["hits"]
-            if not hits:
-                return dropped
-            with translated():
-                done = await self._client.bulk(index=index, operations=[*map(_removal, hits)], refresh="wait_for")
-            gone = [item["delete"] for item in done["items"]]
-            for deletion in gone:
-                if deletion["status"] not in {200, *_GONE}:
-                    raise refused(deletion["status"], deletion.get("error", {}).get("type", "unknown"))
-            dropped += [item["status"] for item in gone].count(200)
-            if len(hits) < _PAGE:
-                return dropped
-
-    async def _refresh(self, index: str) -> None:
+async def drop_tombstones(client: AsyncElasticsearch, index: str, before: int) -> int:
+    """Page by page, each only if it is still what was found."""
+    dropped: int = 0
+    query = {"bool": {"filter": [{"term": {"tombstone": True}}, {"range": {"removed_at": {"lt": before}}}]}}
+    while True:
+        answer = await ask(
+            client, index, size=_PAGE, query=query, source=False, seq_no_primary_term=True, track_total_hits=False
+        )
+        hits = answer["hits"]["hits"]
+        if not hits:
+            return dropped
         with translated():
-            await self._client.indices.refresh(index=index)
+            done = await client.bulk(index=index, operations=[*map(_removal, hits)], refresh="wait_for")
+        gone = [item["delete"] for item in done["items"]]
+        for deletion in gone:
+            if deletion["status"] not in {200, *_GONE}:
+                raise refused(deletion["status"], deletion.get("error", {}).get("type", "unknown"))
+        dropped += [item["status"] for item in gone].count(200)
+        if len(hits) < _PAGE:
+            return dropped
 
-    async def _search(self, index: str, **request: Any) -> Mapping[str, Any]:
-        with translated():
-            answer = await self._client.search(index=index, allow_partial_search_results=False, **request)
-        return dict(answer.body)
+
+async def _refresh(client: AsyncElasticsearch, index: str) -> None:
+    with translated():
+        await client.indices.refresh(index=index)
 
 
 def _removal(hit: Mapping[str, Any]) -> Json:
     return {"delete": {"_id": hit["_id"], "if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}}
-
-
-def _plain(source: Mapping[str, Any]) -> Json:
-    return {name: source[name] for name in STANDING}

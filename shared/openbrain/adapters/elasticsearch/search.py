@@ -6,7 +6,7 @@ from typing import Any
 
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.adapters.elasticsearch.connection import compiled, translated
+from openbrain.adapters.elasticsearch.connection import ask, compiled
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
 
@@ -39,7 +39,7 @@ async def find(
         request["search_after"] = [after.score, after.memory_id]
     if facets:
         request["aggs"] = {name: _values((name,), values) for name in facets}
-    answer = await _asked(client, index, request)
+    answer = await ask(client, index, **request)
     hits = [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in answer["hits"]["hits"] if hit["_score"] > 0]
     counted = {name: _counts(answer["aggregations"][name], (name,)) for name in facets}
     return Found(hits=hits, total=answer["hits"]["total"]["value"], facets=counted)
@@ -49,8 +49,8 @@ async def counts(
     client: AsyncElasticsearch, index: str, names: Sequence[str], condition: AllOf, limit: int
 ) -> Sequence[Count]:
     """Count the values of fields."""
-    request = {"query": compiled(condition), "size": 0, "aggs": {names[0]: _values(tuple(names), limit)}}
-    answer = await _asked(client, index, request)
+    aggregations = {names[0]: _values(tuple(names), limit)}
+    answer = await ask(client, index, query=compiled(condition), size=0, aggs=aggregations)
     return _counts(answer["aggregations"][names[0]], tuple(names))
 
 
@@ -93,9 +93,3 @@ def _counts(aggregations: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Co
         )
         for aggregation in aggregations["buckets"]
     )
-
-
-async def _asked(client: AsyncElasticsearch, index: str, request: Json) -> Mapping[str, Any]:
-    with translated():
-        answer = await client.search(index=index, allow_partial_search_results=False, **request)
-    return dict(answer.body)

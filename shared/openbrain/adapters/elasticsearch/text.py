@@ -6,25 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from openbrain.adapters.elasticsearch import search
-from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect
-from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
-from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
+from openbrain.adapters.elasticsearch.connection import common_document, compiled
+from openbrain.adapters.elasticsearch.generations import Generations
 from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.highlights import Marker
 from openbrain.adapters.tantivy.names import hold_names, name_keys, question_keys
 from openbrain.domain.access.visibility import AllOf
-from openbrain.ports.index import (
-    Count,
-    Failed,
-    Found,
-    Hit,
-    Place,
-    Span,
-    TextEntry,
-    TextQuery,
-    TextSearch,
-    Tombstone,
-)
+from openbrain.ports.index import Count, Found, Hit, Place, Span, TextEntry, TextQuery, TextSearch
 
 BUILDER = "elasticsearch-english-5"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
@@ -43,35 +31,19 @@ def plain_names(index: str) -> tuple[str, ...]:
     return (index, "brain_memories") if index == "openbrain" else (index,)
 
 
-class ElasticsearchText(ElasticsearchIndex[TextEntry]):
+class ElasticsearchText(Generations[TextEntry]):
     """The text index behind the alias `<index>-text` and its plain names."""
 
     builder = BUILDER
-    at_once = AT_ONCE
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
-        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
+        super().__init__(url, f"{index}-text", refresh_ms, verify_tls, timeout_s, plain_names(index))
         self._marker = Marker()
         self._english = english()
-        super().__init__(
-            Generations(
-                self._client,
-                alias=f"{index}-text",
-                plain=plain_names(index),
-                builder=BUILDER,
-                refresh_ms=refresh_ms,
-                properties=_PROPERTIES,
-                document=lambda entry: _document(entry, self._keys(entry)),
-            )
-        )
 
     async def prepare(self, name: str) -> None:
         """Make the index of this generation; `SetupError` where another builder made it."""
-        await self._generations.prepare(name)
-
-    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:
-        """One bulk request for most batches; returns when a refresh has made it visible."""
-        return await self._generations.write(name, entries, visible=visible)
+        await self._prepare(name, _PROPERTIES)
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Entries that hold any of the words, by text and best passage. A tombstone has none, and is never found."""
@@ -83,7 +55,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         queries = [_words(item, filters[item.condition]) for item in searches]
         return [
             [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
-            for hits in await self._generations.search(name, queries)
+            for hits in await self._hits(name, queries)
         ]
 
     async def find(
@@ -97,14 +69,12 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         values: int = 1,
     ) -> Found:
         """A page, its total and its facets, in one request."""
-        index = self._generations.index(name)
         query = replace(query, phrases=tuple(filter(self._marker.indexed, query.phrases)))
-        return await search.find(self._client, index, query, condition, limit, after, facets, values)
+        return await search.find(self._client, self.index(name), query, condition, limit, after, facets, values)
 
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """One aggregation within the other."""
-        index = self._generations.index(name)
-        return await search.counts(self._client, index, fields, condition, limit)
+        return await search.counts(self._client, self.index(name), fields, condition, limit)
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
         """Filters alone."""
@@ -112,19 +82,25 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         if not keys or search.limit < 1:
             return []
         within = [compiled(search.condition), {"terms": {"name_keys": keys}}]
-        (hits,) = await self._generations.search(name, [{"query": {"bool": {"filter": within}}, "size": search.limit}])
+        (hits,) = await self._hits(name, [{"query": {"bool": {"filter": within}}, "size": search.limit}])
         return [hit["fields"]["memory_id"][0] for hit in hits]
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
         """By tantivy's English analysis."""
         return await asyncio.to_thread(hold_names, query, names)
 
-    def _keys(self, entry: TextEntry) -> Sequence[str]:
-        return name_keys(entry.names, self._english) if entry.names else ()
-
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
         return await asyncio.to_thread(self._marker.marks, query, texts)
+
+    def _document(self, entry: TextEntry) -> dict[str, Any]:
+        return {
+            **common_document(entry),
+            "text": entry.text,
+            "passages": [{"text": passage} for passage in entry.passages or (entry.text,)],
+            "name_keys": name_keys(entry.names, self._english) if entry.names else (),
+            "metadata": _flat_metadata(entry.metadata),
+        }
 
 
 def _words(question: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,17 +110,6 @@ def _words(question: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
     best = {"nested": {"path": "passages", "score_mode": "max", "query": part, "boost": 0.5}}
     query = {"bool": {"should": [whole, best], "minimum_should_match": 1, "filter": within}}
     return {"query": query, "size": question.limit}
-
-
-def _document(entry: TextEntry, keys: Sequence[str] = ()) -> dict[str, Any]:
-    passages = [{"text": passage} for passage in entry.passages or (entry.text,)]
-    return {
-        **common_document(entry),
-        "text": entry.text,
-        "passages": passages,
-        "name_keys": keys,
-        "metadata": _flat_metadata(entry.metadata),
-    }
 
 
 def _flat_metadata(metadata: Mapping[str, object]) -> dict[str, list[str]]:

@@ -4,9 +4,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect, translated
-from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
-from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
+from openbrain.adapters.elasticsearch.connection import common_document, compiled, translated
+from openbrain.adapters.elasticsearch.generations import Generations
 from openbrain.adapters.indexes.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Failed, Hit, Tombstone, VectorEntry, VectorSearch
@@ -17,36 +16,24 @@ CANDIDATES = 2
 LEAST = 200
 
 
-class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
+class ElasticsearchVectors(Generations[VectorEntry]):
     """The indexes `<index>-vectors-…`, one for each generation, behind the alias `<index>-vectors`."""
 
     builder = BUILDER
-    at_once = AT_ONCE
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
-        """`url` like http://host:9200. Nothing is connected yet."""
-        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
-        super().__init__(
-            Generations(
-                self._client,
-                alias=f"{index}-vectors",
-                builder=BUILDER,
-                refresh_ms=refresh_ms,
-                properties={},
-                document=_document,
-            )
-        )
+        super().__init__(url, f"{index}-vectors", refresh_ms, verify_tls, timeout_s)
         self._dimensions: dict[str, int] = {}
 
     async def prepare(self, name: str, dimensions: int) -> None:
         """Make the index of this generation; `SetupError` where dimensions differ or another builder made it."""
-        existing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
-        same_dimensions(dimensions, int(existing["vector"]["dims"]), self._generations.index(name))
+        existing = await self._prepare(name, {"vector": _vector(dimensions)})
+        same_dimensions(dimensions, int(existing["vector"]["dims"]), self.index(name))
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
         """One bulk request for most batches; returns when a refresh has made it visible."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
-        return failed | await self._generations.write(name, fit, visible=visible)
+        return {**failed, **await super().write(name, fit, visible=visible)}
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
@@ -61,7 +48,7 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
     ) -> Sequence[Sequence[Hit]]:
         """One request for all."""
         for item in searches:
-            same_dimensions(len(item.vector), await self._standing_dimensions(name), self._generations.index(name))
+            same_dimensions(len(item.vector), await self._standing_dimensions(name), self.index(name))
         filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
@@ -72,7 +59,7 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
             # The server says (1 + cosine) / 2.
             return [
                 [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
-                for hits in await self._generations.search(name, queries)
+                for hits in await self._hits(name, queries)
             ]
 
         return await best_passages(ask, [search.limit for search in searches])
@@ -83,11 +70,14 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
 
     async def _standing_dimensions(self, name: str) -> int:
         if name not in self._dimensions:
-            index = self._generations.index(name)
+            index = self.index(name)
             with translated():
                 mappings = (await self._client.indices.get_mapping(index=index))[index]["mappings"]
             self._dimensions[name] = int(mappings["properties"]["vector"]["dims"])
         return self._dimensions[name]
+
+    def _document(self, entry: VectorEntry) -> dict[str, Any]:
+        return {**common_document(entry), "vector": entry.vector.tolist()}
 
 
 def _knn(vector: "array[float]", within: Mapping[str, Any], passages: int) -> dict[str, Any]:
@@ -110,7 +100,3 @@ def _vector(dimensions: int) -> dict[str, Any]:
         # Said, because the default quantises, each version in its way, and scores are compared with other indexes'.
         "index_options": {"type": "hnsw", "m": 16, "ef_construction": 100},
     }
-
-
-def _document(entry: VectorEntry) -> dict[str, Any]:
-    return {**common_document(entry), "vector": entry.vector.tolist()}
