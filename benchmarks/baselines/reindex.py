@@ -17,7 +17,6 @@ from elasticsearch.serializer import OrjsonSerializer
 from qdrant_edge import Point, UpdateOperation
 from tantivy import Document, Index
 
-from openbrain.adapters.elasticsearch import text, vectors
 from openbrain.adapters.qdrant_edge.shard import Shard, payload_of
 from openbrain.adapters.qdrant_edge.vectors import SLICE
 from openbrain.adapters.sql.store import FILE
@@ -113,17 +112,16 @@ async def bulk_seconds(container: Container, generation: Generation, url: str) -
     name = f"{generation.name}-bare"
     if generation.kind is IndexKind.TEXT:
         await container.text.prepare(name)
-        document: Callable[[Any], dict[str, Any]] = text._document
     else:
         await container.vectors.prepare(name, generation.dimensions)
-        document = vectors._document
+    index: Any = container.text if generation.kind is IndexKind.TEXT else container.vectors
     actions = [
         {
             "_index": name,
             "_id": each.id,
             "version": each.revision,
             "version_type": "external_gte",
-            "_source": document(each),
+            "_source": index._document(each),
         }
         async for some in entries(container, generation)
         for each in some
@@ -131,7 +129,7 @@ async def bulk_seconds(container: Container, generation: Generation, url: str) -
     try:
         return await asyncio.to_thread(_loaded, url, name, actions)
     finally:
-        await (container.text if generation.kind is IndexKind.TEXT else container.vectors).drop(name)
+        await index.drop(name)
 
 
 def _loaded(url: str, name: str, actions: Sequence[Any]) -> float:

@@ -45,30 +45,33 @@ _log = structlog.get_logger(__name__)
 
 
 class Collections:
-    """The collections `<first part>-…` of one client."""
+    """The collections `<plain>-…` of one client: a generation `name` is the collection of that name (the plain name and
+    a hyphen are put before a name that doesn't begin with them). The alias `<plain>-vectors` stands for the first one
+    made."""
 
-    def __init__(self, client: AsyncQdrantClient, first_part: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, client: AsyncQdrantClient, plain: str, settings: Mapping[str, Any]) -> None:
         """`settings`: an operator's own, for every collection that is made here; `SetupError` for what Qdrant does
         not know."""
-        self._client, self._first_part = client, first_part
-        self._alias, self._plain = f"{first_part}-vectors", first_part
+        self._client, self._plain = client, plain
+        self._alias = f"{plain}-vectors"
         self._on_disk, self._settings = _checked(settings)
         self._dimensions: dict[str, int] = {}
         self._used: set[str] = set()
         self._written = False
 
-    def name(self, generation: str) -> str:
+    def collection(self, name: str) -> str:
         """The collection of a generation."""
-        return generation if generation.startswith(f"{self._first_part}-") else f"{self._first_part}-{generation}"
+        return name if name.startswith(f"{self._plain}-") else f"{self._plain}-{name}"
 
-    async def prepare(self, generation: str, dimensions: int) -> None:
-        """Make collection, payload indexes and alias where they are missing."""
-        collection = self.name(generation)
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Make collection, payload indexes and alias where they are missing; `SetupError` where dimensions differ, or
+        the server is too old."""
+        collection = self.collection(name)
         await self._supported()
-        if not await self.exists(generation):
+        if not await self.exists(name):
             with translated():
                 await self._create(collection, dimensions)
-        same_dimensions(dimensions, await self.dimensions(generation), collection)
+        same_dimensions(dimensions, await self._standing_dimensions(name), collection)
         with translated():
             indexed = (await self._client.get_collection(collection)).payload_schema
             for field, schema in INDEXES.items():
@@ -114,7 +117,7 @@ class Collections:
 
     async def _point_plain(self, collection: str, aliases: Mapping[str, str]) -> None:
         """The name that others read; where another collection has it, as its name or behind it, it stays so."""
-        others = not aliases.get(self._plain, collection).startswith(f"{self._first_part}-")
+        others = not aliases.get(self._plain, collection).startswith(f"{self._plain}-")
         try:
             if not others:
                 await self._point(self._plain, collection, aliases)
@@ -129,20 +132,25 @@ class Collections:
         """The collection behind each."""
         return {alias.alias_name: alias.collection_name for alias in (await self._client.get_aliases()).aliases}
 
-    async def exists(self, generation: str) -> bool:
+    async def exists(self, name: str) -> bool:
         """Whether its collection stands, asked of the server; what was known of one that does not is forgotten."""
         with translated():
-            exists = await self._client.collection_exists(self.name(generation))
+            exists = await self._client.collection_exists(self.collection(name))
         if not exists:
-            self._dimensions.pop(generation, None)
+            self._dimensions.pop(name, None)
         return exists
 
-    async def dimensions(self, generation: str) -> int:
+    async def _standing(self, name: str) -> str:
+        """The collection, which stands and is ours."""
+        await self._standing_dimensions(name)
+        return self.collection(name)
+
+    async def _standing_dimensions(self, name: str) -> int:
         """Of its vectors; asked once. `TryLater` where it is missing, `SetupError` where it is not ours."""
-        if generation not in self._dimensions:
-            self._used.add(generation)
-            collection = self.name(generation)
-            if not await self.exists(generation):
+        if name not in self._dimensions:
+            self._used.add(name)
+            collection = self.collection(name)
+            if not await self.exists(name):
                 raise IndexMissing(collection)
             with translated():
                 vectors = (await self._client.get_collection(collection)).config.params.vectors
@@ -150,37 +158,37 @@ class Collections:
                 raise SetupError(
                     f"collection {collection} was not made by OpenBrain: set OPENBRAIN_VECTORS__COLLECTION"
                 )
-            self._dimensions[generation] = vectors[VECTOR].size
-        return self._dimensions[generation]
+            self._dimensions[name] = vectors[VECTOR].size
+        return self._dimensions[name]
 
-    async def expose(self, generation: str) -> None:
+    async def expose(self, name: str) -> None:
         """Alias and plain name stand for this one."""
         with translated():
             aliases = await self._aliases()
-            await self._point(self._alias, self.name(generation), aliases)
-            await self._point_plain(self.name(generation), aliases)
+            await self._point(self._alias, self.collection(name), aliases)
+            await self._point_plain(self.collection(name), aliases)
 
-    async def drop(self, generation: str) -> None:
+    async def drop(self, name: str) -> None:
         """Delete the collection, if it is there."""
         with translated():
-            await self._client.delete_collection(self.name(generation))
-        self._dimensions.pop(generation, None)
-        self._used.discard(generation)
+            await self._client.delete_collection(self.collection(name))
+        self._dimensions.pop(name, None)
+        self._used.discard(name)
 
     async def check(self) -> Checked:
         """Check the key, by what only a right one may read; whether what this process uses still stands; and a write
-        that changes nothing where this process writes."""
+        that changes nothing where this process writes. `TryLater` where what this process uses is gone."""
         version = await self._version()
         with translated():
             collection = (await self._aliases()).get(self._alias)
             # By its own name: a key may be for collections, which the alias is not.
-            if collection is not None and self._written and collection in map(self.name, self._dimensions):
+            if collection is not None and self._written and collection in map(self.collection, self._dimensions):
                 nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])
                 await self._client.delete(collection, models.FilterSelector(filter=nobody), wait=True)
         problems = [problem] if (problem := _too_old(version)) else []
         if collection is None and self._used:
             # The alias of a collection goes with it.
-            gone = [self.name(item) for item in sorted(self._used) if not await self.exists(item)]
+            gone = [self.collection(item) for item in sorted(self._used) if not await self.exists(item)]
             if gone:
                 raise TryLater(
                     f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a service "

@@ -17,90 +17,83 @@ LONG_S = 60
 _STANDING = ["memory_id", "revision", "bucket", "digest"]
 
 
-class Accounts:
-    """The collections of one client."""
+async def read(client: AsyncQdrantClient, collection: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+    """The stored states of these ids."""
+    fields = models.PayloadSelectorInclude(include=_STANDING)
+    with translated():
+        records = await client.retrieve(collection, list(dict.fromkeys(ids)), with_payload=fields)
+    return {str(record.id): _standing(record) for record in records}
 
-    def __init__(self, client: AsyncQdrantClient) -> None:
-        self._client = client
 
-    async def read(self, collection: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids."""
-        with translated():
-            records = await self._client.retrieve(
-                collection,
-                list(dict.fromkeys(ids)),
-                with_payload=models.PayloadSelectorInclude(include=_STANDING),
-            )
-        return {str(record.id): _standing(str(record.id), record.payload or {}) for record in records}
+async def counts(client: AsyncQdrantClient, collection: str) -> Mapping[int, Sum]:
+    """Two facets: the server counts by the index of the field. Digests are not added up."""
+    # Tombstones first: what comes meanwhile makes no bucket negative.
+    removed = await _facet(client, collection, TOMBSTONES)
+    every = await _facet(client, collection, None)
+    return {
+        bucket: Sum(max(0, count - removed.get(bucket, 0)), None, removed.get(bucket, 0))
+        for bucket, count in every.items()
+    }
 
-    async def counts(self, collection: str) -> Mapping[int, Sum]:
-        """Two facets: the server counts by the index of the field. Digests are not added up."""
-        # Tombstones first: what comes meanwhile makes no bucket negative.
-        removed = await self._facet(collection, TOMBSTONES)
-        every = await self._facet(collection, None)
-        return {
-            bucket: Sum(max(0, count - removed.get(bucket, 0)), None, removed.get(bucket, 0))
-            for bucket, count in every.items()
-        }
 
-    async def _facet(self, collection: str, within: models.Filter | None) -> Mapping[int, int]:
-        with translated():
-            facet = await self._client.facet(
-                collection, "bucket", facet_filter=within, limit=BUCKETS, exact=True, timeout=LONG_S
-            )
-        return {int(hit.value): hit.count for hit in facet.hits}
+async def _facet(client: AsyncQdrantClient, collection: str, within: models.Filter | None) -> Mapping[int, int]:
+    with translated():
+        facet = await client.facet(collection, "bucket", facet_filter=within, limit=BUCKETS, exact=True, timeout=LONG_S)
+    return {int(hit.value): hit.count for hit in facet.hits}
 
-    async def sums(self, collection: str) -> Mapping[int, Sum]:
-        """Every point's bucket and digest come here."""
-        totals: dict[int, tuple[int, int, int]] = {}
-        async for records in _scroll(self._client, collection, ["bucket", "digest"]):
-            for payload in (record.payload or {} for record in records):
-                entries, digests, removed = totals.get(payload["bucket"], (0, 0, 0))
-                digest = payload.get("digest")
-                counted = (
-                    (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
-                )
-                totals[payload["bucket"]] = counted
-        return {bucket: Sum(*total) for bucket, total in totals.items()}
 
-    async def in_buckets(self, collection: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """By the index of the field, a page at a time."""
-        within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
-        async for records in _scroll(self._client, collection, _STANDING, models.Filter(must=[within])):
-            yield [_standing(str(record.id), record.payload or {}) for record in records]
+async def sums(client: AsyncQdrantClient, collection: str) -> Mapping[int, Sum]:
+    """Every point's bucket and digest come here."""
+    totals: dict[int, tuple[int, int, int]] = {}
+    async for records in _scroll(client, collection, ["bucket", "digest"]):
+        for payload in (record.payload or {} for record in records):
+            entries, digests, removed = totals.get(payload["bucket"], (0, 0, 0))
+            digest = payload.get("digest")
+            counted = (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
+            totals[payload["bucket"]] = counted
+    return {bucket: Sum(*total) for bucket, total in totals.items()}
 
-    async def highest(self, collection: str) -> int:
-        """By the index of the field."""
-        with translated():
-            records, _ = await self._client.scroll(
-                collection,
-                limit=1,
-                order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
-                with_payload=models.PayloadSelectorInclude(include=["revision"]),
-            )
-        return max(((record.payload or {})["revision"] for record in records), default=0)
 
-    async def drop_tombstones(self, collection: str, before: int) -> int:
-        """A page at a time, so that no request takes long. What lives has no such time, and what came to live since
-        the page was read is asked for it once more."""
-        old = models.FieldCondition(key="removed_at", range=models.Range(lt=before))
-        count = 0
-        async for records in _scroll(self._client, collection, [], models.Filter(must=[old])):
-            if records:
-                ids = models.HasIdCondition(has_id=[record.id for record in records])
-                selected = models.FilterSelector(filter=models.Filter(must=[ids, old]))
-                with translated():
-                    await self._client.delete(collection, selected, wait=True)
-            count += len(records)
-        return count
+async def in_buckets(
+    client: AsyncQdrantClient, collection: str, buckets: Collection[int]
+) -> AsyncIterator[Sequence[Standing]]:
+    """By the index of the field, a page at a time."""
+    within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
+    async for records in _scroll(client, collection, _STANDING, models.Filter(must=[within])):
+        yield [_standing(record) for record in records]
 
-    async def left_vectors(self, collection: str, *, clear: bool) -> int:
-        """The number of tombstones that have one."""
-        with translated():
-            if clear:
-                return await clear_tombstones(self._client, collection)
-            counted = await self._client.count(collection, count_filter=WITH_VECTOR, exact=True, timeout=LONG_S)
-        return counted.count
+
+async def highest(client: AsyncQdrantClient, collection: str) -> int:
+    """By the index of the field."""
+    with translated():
+        records, _ = await client.scroll(
+            collection,
+            limit=1,
+            order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
+            with_payload=models.PayloadSelectorInclude(include=["revision"]),
+        )
+    return max(((record.payload or {})["revision"] for record in records), default=0)
+
+
+async def drop_tombstones(client: AsyncQdrantClient, collection: str, before: int) -> int:
+    """A page at a time, so that no request takes long. What lives has no such time, and what came to live since the
+    page was read is asked for it once more."""
+    old = models.FieldCondition(key="removed_at", range=models.Range(lt=before))
+    count = 0
+    async for records in _scroll(client, collection, [], models.Filter(must=[old])):
+        if records:
+            ids = models.HasIdCondition(has_id=[record.id for record in records])
+            selected = models.FilterSelector(filter=models.Filter(must=[ids, old]))
+            with translated():
+                await client.delete(collection, selected, wait=True)
+        count += len(records)
+    return count
+
+
+async def left_vectors(client: AsyncQdrantClient, collection: str) -> int:
+    """The number of tombstones that have one."""
+    with translated():
+        return (await client.count(collection, count_filter=WITH_VECTOR, exact=True, timeout=LONG_S)).count
 
 
 async def clear_tombstones(client: AsyncQdrantClient, collection: str) -> int:
@@ -134,9 +127,10 @@ async def _scroll(
             return
 
 
-def _standing(entry_id: str, payload: Mapping[str, Any]) -> Standing:
+def _standing(record: models.Record) -> Standing:
+    payload = record.payload or {}
     return Standing(
-        id=entry_id,
+        id=str(record.id),
         memory_id=payload["memory_id"],
         revision=payload["revision"],
         bucket=payload["bucket"],

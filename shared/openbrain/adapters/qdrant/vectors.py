@@ -11,25 +11,14 @@ from qdrant_client import AsyncQdrantClient, models
 
 from openbrain.adapters.indexes.entry_marks import marks_of
 from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
+from openbrain.adapters.qdrant import reconciliation
 from openbrain.adapters.qdrant.collections import Collections
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, point, removed_among
-from openbrain.adapters.qdrant.reconciliation import Accounts
 from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.ids import BUCKETS
-from openbrain.ports.index import (
-    Checked,
-    EntryMarks,
-    Failed,
-    Hit,
-    Scrubbed,
-    Standing,
-    Sum,
-    Tombstone,
-    VectorEntry,
-    VectorSearch,
-)
+from openbrain.ports.index import EntryMarks, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 
 BUILDER = "qdrant-3"
 POINTS = 128
@@ -39,10 +28,8 @@ POINTS = 128
 _EXACT_SCORES = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0))
 
 
-class QdrantVectors:
-    """The collections `<collection>-…`: a generation `name` is the collection of that name (the first part and a
-    hyphen are put before a name that doesn't begin with them). The alias `<collection>-vectors` stands for the first
-    one made."""
+class QdrantVectors(Collections):
+    """Writes to collections, and finds what they hold."""
 
     builder = BUILDER
     at_once = 2
@@ -58,26 +45,12 @@ class QdrantVectors:
     ) -> None:
         """`url` like http://host:6333, or what makes a client. Nothing is connected yet. `settings`: what collections
         are made with, in Qdrant's own words."""
-        self._client = _client(url, api_key, verify_tls, timeout_s) if isinstance(url, str) else url()
-        self._collections = Collections(self._client, collection, settings or {})
-        self._accounts = Accounts(self._client)
-
-    def collection(self, name: str) -> str:
-        """The collection of a generation."""
-        return self._collections.name(name)
-
-    async def prepare(self, name: str, dimensions: int) -> None:
-        """Make collection, payload indexes and alias where they are missing; `SetupError` where dimensions differ, or
-        the server is too old."""
-        await self._collections.prepare(name, dimensions)
-
-    async def exists(self, name: str) -> bool:
-        """Whether the generation's collection stands, asked of the server."""
-        return await self._collections.exists(name)
+        client = _client(url, api_key, verify_tls, timeout_s) if isinstance(url, str) else url()
+        super().__init__(client, collection, settings or {})
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """On return the server has applied and logged it."""
-        fit, failed = writable(entries, await self._collections.dimensions(name))
+        fit, failed = writable(entries, await self._standing_dimensions(name))
         for start in range(0, len(fit), POINTS):
             failed |= await self._upsert(self.collection(name), fit[start : start + POINTS])
             await asyncio.sleep(0)
@@ -108,7 +81,7 @@ class QdrantVectors:
         collection = self.collection(name)
         ends = None if within_s is None else asyncio.get_running_loop().time() + within_s
         for search in searches:
-            same_dimensions(len(search.vector), await self._collections.dimensions(name), collection)
+            same_dimensions(len(search.vector), await self._standing_dimensions(name), collection)
         filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
@@ -131,18 +104,17 @@ class QdrantVectors:
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """The stored states of these ids."""
-        return await self._accounts.read(await self._standing(name), ids)
+        return await reconciliation.read(self._client, await self._standing(name), ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
         """The server counts; digests must be fetched, of every point."""
-        collection = await self._standing(name)
-        return await (self._accounts.sums(collection) if digests else self._accounts.counts(collection))
+        add_up = reconciliation.sums if digests else reconciliation.counts
+        return await add_up(self._client, await self._standing(name))
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """By the index of the field."""
-        collection = await self._standing(name)
-        async for entry in self._accounts.in_buckets(collection, buckets):
-            yield entry
+        async for page in reconciliation.in_buckets(self._client, await self._standing(name), buckets):
+            yield page
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
         """Page by page."""
@@ -150,19 +122,16 @@ class QdrantVectors:
 
     async def highest(self, name: str) -> int:
         """By the index of the field."""
-        return await self._accounts.highest(await self._standing(name))
+        return await reconciliation.highest(self._client, await self._standing(name))
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """A page at a time."""
-        return await self._accounts.drop_tombstones(await self._standing(name), before)
+        return await reconciliation.drop_tombstones(self._client, await self._standing(name), before)
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:
         """Servers before 1.19 kept them where a tombstone came without word of them."""
-        return await self._accounts.left_vectors(await self._standing(name), clear=clear)
-
-    async def _standing(self, name: str) -> str:
-        await self._collections.dimensions(name)
-        return self.collection(name)
+        count = reconciliation.clear_tombstones if clear else reconciliation.left_vectors
+        return await count(self._client, await self._standing(name))
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
         """Report nothing left: the index holds no text, but names; its optimizer rewrites segments when it sees fit."""
@@ -176,18 +145,6 @@ class QdrantVectors:
                 "left_to_the_operator": [left],
             }
         )
-
-    async def expose(self, name: str) -> None:
-        """The alias stands for this one; in one step."""
-        await self._collections.expose(name)
-
-    async def drop(self, name: str) -> None:
-        """Delete the collection, if it is there."""
-        await self._collections.drop(name)
-
-    async def check(self) -> Checked:
-        """The server's version, by our key; `TryLater` where what this process uses is gone."""
-        return await self._collections.check()
 
     async def close(self) -> None:
         """Close the connections."""

@@ -162,14 +162,10 @@ class Shard:
         if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
             return first
         scores = [*first, *((str(point.id), point.score) for point in points[memories:])]
-        owners = self._owners([point for point, _ in scores if point[_VERSION_AT] == _PASSAGE])
+        passages = (point for point, _ in scores if point[_VERSION_AT] == _PASSAGE)
+        records = self._shard.retrieve(list(passages), PayloadSelector.Include(["memory_id"]), False)
+        owners = {str(record.id): (record.payload or {}).get("memory_id", "") for record in records}
         return [(owners.get(point) or point, score) for point, score in scores]
-
-    def _owners(self, points: list[str]) -> dict[str, str]:
-        if not points:
-            return {}
-        records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
-        return {str(record.id): (record.payload or {}).get("memory_id", "") for record in records}
 
     def any_expires_before(self, bound: float) -> bool:
         """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
@@ -198,29 +194,30 @@ class Shard:
 
     def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
         """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
-        with engine():
-            request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
-            points, following = self._shard.scroll(request)
-            return [(point.payload or {})[field] for point in points], _text(following)
+        stored, following = self._scroll([field], after, limit)
+        return [payload[field] for _, payload in stored], following
 
     def entry_marks(self, after: str | None, limit: int) -> tuple[EntryMarks, str | None]:
         """Of the next points, and where to go on; None at the end."""
-        request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
-        with engine():
-            points, following = self._shard.scroll(request)
-            read = [(point.payload or {})["mark"] for point in points]
-            removed = [str(points[place].id) for place, value in enumerate(read) if value < _BUCKETS]
-        living = [mark(value % _BUCKETS, value // _BUCKETS) for value in read if value >= _BUCKETS]
-        return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), _text(following)
+        stored, following = self._scroll(["mark"], after, limit)
+        living = [mark(*parts(payload["mark"])) for _, payload in stored if payload["mark"] >= _BUCKETS]
+        removed = [point for point, payload in stored if payload["mark"] < _BUCKETS]
+        return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), following
 
     def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
         """Entries of these buckets among the next points, and where to go on."""
-        request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
+        stored, following = self._scroll(_STANDING, after, limit)
+        return [_standing(*item) for item in stored if item[1]["mark"] % _BUCKETS in buckets], following
+
+    def _scroll(
+        self, fields: list[str], after: str | None, limit: int
+    ) -> tuple[list[tuple[str, dict[str, Any]]], str | None]:
+        """Id and these fields of the next points in the order of their ids, and where to go on; None at the end."""
+        request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(fields))
         with engine():
             points, following = self._shard.scroll(request)
-            every = [(point.id, point.payload or {}) for point in points]
-        entries = [_standing(str(point), stored) for point, stored in every if stored["mark"] % _BUCKETS in buckets]
-        return entries, _text(following)
+            stored = [(str(point.id), point.payload or {}) for point in points]
+        return stored, None if following is None else str(following)
 
     def drop_tombstones(self, before: int) -> int:
         """Remove old tombstones. Living entries have no such time."""
@@ -284,21 +281,18 @@ def parts(mark: int) -> tuple[int, int]:
     return mark % _BUCKETS, mark // _BUCKETS
 
 
-def _text(point: Any) -> str | None:
-    return None if point is None else str(point)
-
-
 def _numbers(vector: Sequence[float]) -> Any:
     """The engine reads arrays fastest, but its declarations know only lists."""
     return vector
 
 
 def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
+    bucket, digest = parts(payload["mark"])
     return Standing(
         id=entry_id,
         memory_id=payload.get("memory_id", entry_id),
         revision=payload["revision"],
-        bucket=payload["mark"] % _BUCKETS,
-        digest=payload["mark"] // _BUCKETS,
-        tombstone=not payload["mark"] // _BUCKETS,
+        bucket=bucket,
+        digest=digest,
+        tombstone=not digest,
     )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from qdrant_edge import Filter
 
@@ -45,6 +46,7 @@ of holes takes room too (59 MB measured)."""
 MANY = 500_000
 """Points from which on a search blocks the loop for too long."""
 NeedRoom = Callable[[int], None]
+T = TypeVar("T")
 
 
 class QdrantEdgeVectors:
@@ -137,24 +139,14 @@ class QdrantEdgeVectors:
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Every point is looked at."""
-        wanted, after = frozenset(buckets), None
-        while True:
-            some, after = self._shard(name).in_buckets(wanted, after, PAGE)
+        wanted = frozenset(buckets)
+        async for some in self._pages(name, lambda shard, after: shard.in_buckets(wanted, after, PAGE)):
             if some:
                 yield some
-            if after is None:
-                return
-            await self._gives_way()
 
-    async def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+    def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
         """Every point is looked at."""
-        after = None
-        while True:
-            some, after = self._shard(name).entry_marks(after, PAGE)
-            yield some
-            if after is None:
-                return
-            await self._gives_way()
+        return self._pages(name, lambda shard, after: shard.entry_marks(after, PAGE))
 
     async def highest(self, name: str) -> int:
         """Every point is looked at."""
@@ -169,10 +161,14 @@ class QdrantEdgeVectors:
         """None: a tombstone takes the place of the whole point."""
         return 0
 
-    async def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
+    def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
+        return self._pages(name, lambda shard, after: shard.numbers(field, after, PAGE))
+
+    async def _pages(self, name: str, page: Callable[[Shard, str | None], tuple[T, str | None]]) -> AsyncIterator[T]:
+        """Every page of a shard. The loop turns in between."""
         after = None
         while True:
-            some, after = self._shard(name).numbers(field, after, PAGE)
+            some, after = page(self._shard(name), after)
             yield some
             if after is None:
                 return
