@@ -22,7 +22,7 @@ from tantivy import Document, Index
 
 from openbrain.adapters.qdrant_edge.shard import Shard
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.tantivy.documents import INTEGERS, english, schema
+from openbrain.adapters.tantivy.documents import FIELDS, INTEGERS, english
 from openbrain.domain.events.envelope import FIELD
 from openbrain.domain.events.streams import EMBEDDED, STORED, SUBMITTED
 from openbrain.streams.redis import scripts
@@ -49,9 +49,8 @@ class Floor:
         self.sql = sqlite3.connect(folder / "truth.sqlite3", isolation_level=None)
         self.sql.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON")
         self.redis = Redis.from_url(url)
-        self.fields = schema()
         (folder / "text").mkdir()
-        self.text = Index(self.fields, str(folder / "text"))
+        self.text = Index(FIELDS, str(folder / "text"))
         self.text.register_tokenizer("english", english())
         self.writer = self.text.writer(15_000_000, 1)
         self.shard: Any = Shard.make(folder / "vectors", DIMENSIONS)._shard
@@ -129,7 +128,7 @@ class Floor:
                 "confidence": 1.0,
                 "tombstone": False,
             }
-            self.writer.add_document(Document.from_dict(given, self.fields))
+            self.writer.add_document(Document.from_dict(given, FIELDS))
         self.writer.commit()
         self.text.reload()
         self.mark("text", ids)

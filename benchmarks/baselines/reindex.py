@@ -20,7 +20,7 @@ from tantivy import Document, Index
 from openbrain.adapters.qdrant_edge.shard import Shard, payload_of
 from openbrain.adapters.qdrant_edge.vectors import SLICE
 from openbrain.adapters.sql.store import FILE
-from openbrain.adapters.tantivy.documents import english, schema, values_of
+from openbrain.adapters.tantivy.documents import FIELDS, english, values_of
 from openbrain.domain.memory import Memory
 from openbrain.ports.index import TextEntry, VectorEntry
 from openbrain.ports.store.generations import Generation, IndexKind
@@ -82,14 +82,13 @@ def _reader(path: Path, generation: Generation) -> Callable[[Sequence[str]], Non
 
 
 def _text(folder: Path, _: Generation) -> Callable[[Sequence[Any]], None]:
-    fields = schema()
-    index = Index(fields, str(folder))
+    index = Index(FIELDS, str(folder))
     index.register_tokenizer("english", english())
     writer = index.writer(15_000_000, 1)
 
     def write(given: Sequence[Any]) -> None:
         for each in given:
-            writer.add_document(Document.from_dict(each, fields))
+            writer.add_document(Document.from_dict(each, FIELDS))
         writer.commit()
         index.reload()
 

@@ -83,9 +83,9 @@ def searching(reader: Any, within: AllOf, *, fuzzy: bool, facet: bool) -> Callab
     """tantivy's own search with the same filter: the best 20 and the total; with `facet`, its count of terms too."""
 
     async def ask(words: str) -> object:
-        query = question(TextQuery(words=words, fuzzy=fuzzy), reader.analyzer, reader.fields)
+        query = question(TextQuery(words=words, fuzzy=fuzzy), reader.analyzer)
         assert query is not None
-        wanted = filtered(query, compiled(within, reader.fields))
+        wanted = filtered(query, compiled(within))
         if facet:
             reader.searcher.terms_with_prefix("keyword", "tags=", wanted, TAGS)
         return reader.searcher.search(wanted, limit=ROWS, count=True)
@@ -97,7 +97,7 @@ def counting(reader: Any, within: AllOf) -> Callable[[int], Awaitable[object]]:
     """tantivy's own count of terms within the same filter."""
 
     async def ask(_: int) -> object:
-        return reader.searcher.terms_with_prefix("keyword", "tags=", compiled(within, reader.fields), TAGS)
+        return reader.searcher.terms_with_prefix("keyword", "tags=", compiled(within), TAGS)
 
     return ask
 

@@ -93,9 +93,9 @@ async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Aw
     generation = index._prepared((await container.text_generation()).name).generation
 
     async def ask(question: str) -> object:
-        words = any_word(question, generation._english, generation._fields)
+        words = any_word(question, generation._english)
         assert words is not None
-        wanted = filtered(words, compiled(condition, generation._fields))
+        wanted = filtered(words, compiled(condition))
         found = generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
         assert found.hits, "these filters leave nothing to find"
         return found

@@ -22,8 +22,7 @@ _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory
 _IDEOGRAPH = re.compile(r"[\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
-def schema() -> Schema:
-    """The fields of every generation. A change of it is a new BUILDER."""
+def _schema() -> Schema:
     builder = SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     builder.add_bytes_field("memory_id", stored=True)
@@ -34,6 +33,10 @@ def schema() -> Schema:
     builder.add_float_field("confidence", fast=True)
     builder.add_boolean_field("tombstone", fast=True)
     return builder.build()
+
+
+FIELDS = _schema()
+"""Of every generation. A change of them is a new BUILDER."""
 
 
 def english() -> TextAnalyzer:
@@ -68,13 +71,13 @@ def name_key(key: str) -> str:
     return keyword("name_key", key)
 
 
-def documents(entry: TextEntry | Tombstone, fields: Schema, name_keys: Iterable[str] = ()) -> list[Document]:
+def documents(entry: TextEntry | Tombstone, name_keys: Iterable[str] = ()) -> list[Document]:
     """The entry and its passages. `ValueError` where a number is out of range or a string is not text."""
     values = values_of(entry)
     if isinstance(entry, TextEntry):
         values["keyword"] += map(name_key, name_keys)
     parts = _passages(entry, values) if isinstance(entry, TextEntry) else ()
-    return [Document.from_dict(item, fields) for item in (values, *parts)]
+    return [Document.from_dict(item, FIELDS) for item in (values, *parts)]
 
 
 def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

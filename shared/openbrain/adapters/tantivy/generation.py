@@ -5,7 +5,7 @@ import fcntl
 import shutil
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -16,14 +16,14 @@ from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
-from openbrain.adapters.tantivy.documents import documents, english, memory_id, name_key, passage_of, schema
+from openbrain.adapters.tantivy.documents import FIELDS, documents, english, memory_id, name_key, passage_of
 from openbrain.adapters.tantivy.names import name_keys, question_keys
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
 from openbrain.adapters.tantivy.scoring import Scoring
 from openbrain.adapters.tantivy.search import Reader
 from openbrain.domain.errors import Invalid, SetupError, TryLater
-from openbrain.ports.index import EntryMarks, Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
+from openbrain.ports.index import Hit, Standing, TextEntry, TextSearch, Tombstone
 
 _HEAP = 15_000_000
 """The least that tantivy takes. With one thread a commit is one segment, which costs a fraction of one a core."""
@@ -38,7 +38,6 @@ class Generation:
     def __init__(self, path: Path) -> None:
         """`SetupError` where another process has it, or another builder made it."""
         self._path = path
-        self._fields = schema()
         self._english = english()
         # An analyzer serves one thread at a time.
         self._writing_english = english()
@@ -61,7 +60,7 @@ class Generation:
         elif seal is Seal.MISSING and (wrong := first_damaged(self._path)):
             raise DamagedError(f"{wrong} is not as it was written")
         try:
-            index = Index(self._fields, str(self._path))
+            index = Index(FIELDS, str(self._path))
             index.register_tokenizer("english", self._english)
             index.config_reader("manual", 0)
             index.reload()
@@ -135,7 +134,7 @@ class Generation:
                 if entry.revision < revisions.get(entry.id, entry.revision):
                     continue
                 try:
-                    pending[entry.id] = documents(entry, self._fields, self._keys(entry))
+                    pending[entry.id] = documents(entry, self._keys(entry))
                 except (ValueError, TypeError):
                     failed[entry.id] = Invalid("", "the entry can't be indexed: a number or string is out of range")
                 else:
@@ -157,16 +156,16 @@ class Generation:
         return dict(zip(revisions, reconciliation.numbers(searcher, "revision", list(revisions.values())), strict=True))
 
     def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
-        hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
+        hits = searcher.search(Query.term_query(FIELDS, "id", entry_id, "basic"), limit=1, count=False).hits
         return hits[0][1] if hits else None
 
     def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
         """Best first, for each. A tombstone has no text, so that none is ever found."""
-        scoring = Scoring(self._index.searcher(), self._fields)
-        within = {item: compiled(item, self._fields) for item in {search.condition for search in searches}}
+        scoring = Scoring(self._index.searcher())
+        within = {item: compiled(item) for item in {search.condition for search in searches}}
         hits: list[list[Hit]] = []
         for item in searches:
-            question = any_word(item.query, self._english, self._fields)
+            question = any_word(item.query, self._english)
             if question is None or item.limit < 1:
                 hits.append([])
             else:
@@ -181,13 +180,13 @@ class Generation:
         keys = [key for key in question_terms if searcher.doc_freq("keyword", key)]
         if not keys or search.limit < 1:
             return []
-        some = Query.const_score_query(Query.term_set_query(self._fields, "keyword", keys), 0.0)
-        query = filtered(some, compiled(search.condition, self._fields))
+        some = Query.const_score_query(Query.term_set_query(FIELDS, "keyword", keys), 0.0)
+        query = filtered(some, compiled(search.condition))
         return [memory_id(searcher.doc(place)) for _, place in searcher.search(query, search.limit, count=False).hits]
 
     def reader(self) -> Reader:
         """For searches page by page and for counts."""
-        return Reader(self._index.searcher(), self._fields, self._english)
+        return Reader(self._index.searcher(), self._english)
 
     def read(self, ids: Sequence[str]) -> dict[str, Standing]:
         """The stored states of these ids."""
@@ -197,26 +196,14 @@ class Generation:
         entries = reconciliation.standings(searcher, list(addresses.values()))
         return dict(zip(addresses, entries, strict=True))
 
-    def sums(self) -> Mapping[int, Sum]:
-        """By bucket."""
-        return reconciliation.sums(self._index.searcher())
-
-    def highest(self) -> int:
-        """Of all revisions."""
-        return reconciliation.highest(self._index.searcher())
-
-    def in_buckets(self, buckets: Collection[int]) -> Iterator[list[Standing]]:
-        """Everything in these buckets, some at a time, over one state."""
-        return reconciliation.in_buckets(self._index.searcher(), self._fields, buckets)
-
-    def entry_marks(self) -> Iterator[EntryMarks]:
-        """Of every entry, some at a time, over one state."""
-        return reconciliation.entry_marks(self._index.searcher(), self._fields)
+    def searcher(self) -> Searcher:
+        """A look at what stands now."""
+        return self._index.searcher()
 
     def drop_tombstones(self, before: int) -> int:
         """Remove tombstones from before this time; nothing is written in between."""
         with self._writing:
-            ids = reconciliation.old_tombstones(self._index.searcher(), self._fields, before)
+            ids = reconciliation.old_tombstones(self._index.searcher(), before)
             if ids:
                 self._commit(ids, ())
             return len(ids)
@@ -255,7 +242,7 @@ def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
-        Index(schema(), str(beside))
+        Index(FIELDS, str(beside))
         beside.rename(path)
     except OSError:
         if not path.exists():

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from openbrain.adapters.indexes.generation_folders import remove_folder
+from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.documents import BUILDER
 from openbrain.adapters.tantivy.generation import Generation
 from openbrain.adapters.tantivy.group_commit import GroupCommit
@@ -131,11 +132,11 @@ class TantivyText:
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
         """One aggregation."""
-        return await asyncio.to_thread(self._prepared(name).generation.sums)
+        return await asyncio.to_thread(reconciliation.sums, self._prepared(name).generation.searcher())
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """A search for each part, over one state."""
-        parts = self._prepared(name).generation.in_buckets(buckets)
+        parts = reconciliation.in_buckets(self._prepared(name).generation.searcher(), buckets)
         while (some := await asyncio.to_thread(next, parts, None)) is not None:
             if some:
                 yield some
@@ -143,14 +144,14 @@ class TantivyText:
 
     async def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
         """A search for each part, over one state."""
-        parts = self._prepared(name).generation.entry_marks()
+        parts = reconciliation.entry_marks(self._prepared(name).generation.searcher())
         while (some := await asyncio.to_thread(next, parts, None)) is not None:
             yield some
             await self._gives_way()
 
     async def highest(self, name: str) -> int:
         """One aggregation."""
-        return await asyncio.to_thread(self._prepared(name).generation.highest)
+        return await asyncio.to_thread(reconciliation.highest, self._prepared(name).generation.searcher())
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """In one commit."""

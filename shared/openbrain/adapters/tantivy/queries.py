@@ -2,18 +2,18 @@
 
 import math
 
-from tantivy import FieldType, Occur, Query, Schema, TextAnalyzer
+from tantivy import FieldType, Occur, Query, TextAnalyzer
 
-from openbrain.adapters.tantivy.documents import INTEGERS, keyword, spaced
+from openbrain.adapters.tantivy.documents import FIELDS, INTEGERS, keyword, spaced
 from openbrain.domain.access.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
 
 _LONG = 2**62
 
 
-def any_word(query: str, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
+def any_word(query: str, analyzer: TextAnalyzer) -> Query | None:
     """Entries with any of the words, scored by BM25; None where there is no word."""
     words = dict.fromkeys(analyzer.analyze(spaced(query.encode(errors="replace").decode())))
-    return _any([Query.term_query(fields, "text", word, "freq") for word in words]) if words else None
+    return _any([Query.term_query(FIELDS, "text", word, "freq") for word in words]) if words else None
 
 
 def filtered(question: Query, within: Query) -> Query:
@@ -21,37 +21,37 @@ def filtered(question: Query, within: Query) -> Query:
     return Query.boolean_query([(Occur.Must, question), (Occur.Must, Query.const_score_query(within, 0.0))])
 
 
-def without(within: Query, mark: str, fields: Schema) -> Query:
+def without(within: Query, mark: str) -> Query:
     """A query without entries that have this keyword."""
-    marked = Query.term_query(fields, "keyword", mark, "basic")
+    marked = Query.term_query(FIELDS, "keyword", mark, "basic")
     return Query.boolean_query([(Occur.Must, within), (Occur.MustNot, marked)])
 
 
-def compiled(condition: Condition, fields: Schema) -> Query:
+def compiled(condition: Condition) -> Query:
     """One node of a condition and what is below it."""
     match condition:
         case Equals(field, value):
-            return _term(fields, field, value)
+            return _term(field, value)
         case OneOf(field, values):
-            return _any([_term(fields, field, value) for value in values])
+            return _any([_term(field, value) for value in values])
         case Says():
             raise KeyError("an index is not asked what a memory says letter by letter")
         case AtLeast(field, bound):
             kind, edge = _edge(field, bound)
-            return Query.range_query(fields, field, kind, lower_bound=edge)
+            return Query.range_query(FIELDS, field, kind, lower_bound=edge)
         case LessThan(field, bound):
             kind, edge = _edge(field, bound)
-            return Query.range_query(fields, field, kind, upper_bound=edge, include_upper=False)
+            return Query.range_query(FIELDS, field, kind, upper_bound=edge, include_upper=False)
         case AllOf(()):
             return Query.all_query()
         case AllOf(conditions):
-            return Query.boolean_query([(Occur.Must, compiled(item, fields)) for item in conditions])
+            return Query.boolean_query([(Occur.Must, compiled(item)) for item in conditions])
         case AnyOf(conditions):
-            return _any([compiled(item, fields) for item in conditions])
+            return _any([compiled(item) for item in conditions])
 
 
-def _term(fields: Schema, field: str, value: str) -> Query:
-    return Query.term_query(fields, "keyword", keyword(field, value), "basic")
+def _term(field: str, value: str) -> Query:
+    return Query.term_query(FIELDS, "keyword", keyword(field, value), "basic")
 
 
 def _any(queries: list[Query]) -> Query:

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tantivy import DocAddress, FieldType, Query, Schema, Searcher
+from tantivy import DocAddress, FieldType, Query, Searcher
 
-from openbrain.adapters.tantivy.documents import memory_id
+from openbrain.adapters.tantivy.documents import FIELDS, memory_id
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import EntryMarks, Standing, Sum
 
@@ -33,19 +33,19 @@ def highest(searcher: Searcher) -> int:
     return int(result["highest"]["value"] or 0)
 
 
-def in_buckets(searcher: Searcher, fields: Schema, buckets: Collection[int]) -> Iterator[list[Standing]]:
+def in_buckets(searcher: Searcher, buckets: Collection[int]) -> Iterator[list[Standing]]:
     """Everything in these buckets, some at a time. The column of buckets is walked through once for each span of them,
     which is quick; each document is unpacked once."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(buckets, wide):
-        yield standings(searcher, _places(searcher, _between(fields, "bucket", first, last)))
+        yield standings(searcher, _places(searcher, "bucket", first, last))
 
 
-def entry_marks(searcher: Searcher, fields: Schema) -> Iterator[EntryMarks]:
+def entry_marks(searcher: Searcher) -> Iterator[EntryMarks]:
     """Every entry, some at a time, of columns alone but for tombstones."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(range(BUCKETS), wide):
-        places = _places(searcher, _between(fields, "bucket", first, last))
+        places = _places(searcher, "bucket", first, last)
         columns = [numbers(searcher, name, places) for name in ("bucket", "digest", "tombstone")]
         living = [mark(bucket, digest) for bucket, digest, removed in zip(*columns, strict=True) if not removed]
         tombstones = [place for place, removed in zip(places, columns[2], strict=True) if removed]
@@ -64,9 +64,9 @@ def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def old_tombstones(searcher: Searcher, fields: Schema, before: int) -> list[str]:
+def old_tombstones(searcher: Searcher, before: int) -> list[str]:
     """The ids of those that stand since before this time."""
-    places = _places(searcher, _between(fields, "removed_at", 1, before - 1)) if before > 1 else []
+    places = _places(searcher, "removed_at", 1, before - 1) if before > 1 else []
     # In a text index an entry's id is its memory's.
     return [memory_id(searcher.doc(place)) for place in places]
 
@@ -79,12 +79,7 @@ def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing
         owner = memory_id(searcher.doc(place))
         states.append(
             Standing(
-                id=owner,
-                memory_id=owner,
-                revision=revision,
-                bucket=bucket,
-                digest=digest,
-                tombstone=bool(tombstone),
+                id=owner, memory_id=owner, revision=revision, bucket=bucket, digest=digest, tombstone=bool(tombstone)
             )
         )
     return states
@@ -95,9 +90,7 @@ def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[in
     return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
 
 
-def _places(searcher: Searcher, query: Query) -> list[DocAddress]:
+def _places(searcher: Searcher, field: str, first: int, last: int) -> list[DocAddress]:
+    """Of what has a number from the first to the last in this field."""
+    query = Query.range_query(FIELDS, field, FieldType.Integer, lower_bound=first, upper_bound=last)
     return [place for _, place in searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits]
-
-
-def _between(fields: Schema, name: str, first: int, last: int) -> Query:
-    return Query.range_query(fields, name, FieldType.Integer, lower_bound=first, upper_bound=last)

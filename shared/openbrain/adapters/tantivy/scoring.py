@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from tantivy import DocAddress, Occur, Query, Schema, Searcher
+from tantivy import DocAddress, Occur, Query, Searcher
 
-from openbrain.adapters.tantivy.documents import PASSAGE, memory_id, passage_of
+from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, memory_id, passage_of
 from openbrain.adapters.tantivy.queries import filtered, without
 from openbrain.ports.index import Hit
 
@@ -17,13 +17,12 @@ class Scoring:
     """Of searches over one state."""
 
     searcher: Searcher
-    fields: Schema
     _owners: dict[tuple[int, int], str] = field(default_factory=dict)
     """Searches of one workspace find the same ones, and a stored document is unpacked once."""
 
     def best(self, question: Query, within: Query, limit: int) -> list[Hit]:
         """The best memories, best first."""
-        whole = self._scores(filtered(question, without(within, PASSAGE, self.fields)), limit)
+        whole = self._scores(filtered(question, without(within, PASSAGE)), limit)
         if self.searcher.doc_freq("keyword", PASSAGE):
             whole = self._with_passages(whole, question, within, limit)
         return [Hit(owner, score) for owner, score in whole.items()]
@@ -59,7 +58,7 @@ class Scoring:
         return self._owners[place]
 
     def _term(self, name: str, value: str) -> Query:
-        return Query.term_query(self.fields, name, value, "basic")
+        return Query.term_query(FIELDS, name, value, "basic")
 
     @staticmethod
     def _both(*queries: Query) -> Query:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tantivy import DocAddress, Occur, Query, Schema, Searcher, TextAnalyzer
+from tantivy import DocAddress, Occur, Query, Searcher, TextAnalyzer
 
 from openbrain.adapters.indexes.edit_distance import allowed
-from openbrain.adapters.tantivy.documents import PASSAGE, keyword, memory_id
+from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, keyword, memory_id
 from openbrain.adapters.tantivy.highlights import Phrase, phrase_of, words_of
 from openbrain.adapters.tantivy.queries import compiled, filtered, without
 from openbrain.domain.access.visibility import AllOf
@@ -21,14 +21,13 @@ class Reader:
     """A snapshot of a generation."""
 
     searcher: Searcher
-    fields: Schema
     analyzer: TextAnalyzer
 
     def find(
         self, query: TextQuery, condition: AllOf, limit: int, after: Place | None, facets: Sequence[str], values: int
     ) -> Found:
         """Find the hits of a query."""
-        parsed = question(query, self.analyzer, self.fields)
+        parsed = question(query, self.analyzer)
         if parsed is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
         within = filtered(parsed, self._whole(condition))
@@ -41,7 +40,7 @@ class Reader:
         return self._counted(tuple(names), self._whole(condition), limit)
 
     def _whole(self, condition: AllOf) -> Query:
-        return without(compiled(condition, self.fields), PASSAGE, self.fields)
+        return without(compiled(condition), PASSAGE)
 
     def _counted(self, names: tuple[str, ...], within: Query, limit: int) -> tuple[Count, ...]:
         prefix = keyword(names[0], "")
@@ -49,7 +48,7 @@ class Reader:
         for term, count in self.searcher.terms_with_prefix("keyword", prefix, within, limit):
             parts: tuple[Count, ...] = ()
             if len(names) > 1:
-                this = Query.term_query(self.fields, "keyword", term, "basic")
+                this = Query.term_query(FIELDS, "keyword", term, "basic")
                 both = Query.boolean_query([(Occur.Must, within), (Occur.Must, this)])
                 parts = self._counted(names[1:], both, limit)
             counts.append(Count(term.removeprefix(prefix), count, parts))
@@ -86,24 +85,24 @@ class Reader:
         return hits[:limit]
 
 
-def question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
+def question(query: TextQuery, analyzer: TextAnalyzer) -> Query | None:
     """None where nothing is asked that the index could hold."""
-    words = [(Occur.Should, word) for word in _words(query, analyzer, fields)]
+    words = [(Occur.Should, word) for word in _words(query, analyzer)]
     known = [analyzed for phrase in query.phrases if (analyzed := phrase_of(phrase, analyzer)) is not None]
-    phrases = [(Occur.Must, _phrase(item, fields)) for item in known]
+    phrases = [(Occur.Must, _phrase(item)) for item in known]
     return Query.boolean_query([*phrases, *words]) if phrases or words else None
 
 
-def _words(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Iterator[Query]:
+def _words(query: TextQuery, analyzer: TextAnalyzer) -> Iterator[Query]:
     stems = list(dict.fromkeys(item.stem for item in words_of(query.words, analyzer)))
     for number, stem in enumerate(stems):
-        yield Query.term_query(fields, "text", stem, "freq")
+        yield Query.term_query(FIELDS, "text", stem, "freq")
         if query.fuzzy and number < FUZZY_WORDS and (most := allowed(stem)):
             # Scores 1, also beside the exact word's own score: so that the exact one comes first.
-            yield Query.fuzzy_term_query(fields, "text", stem, most)
+            yield Query.fuzzy_term_query(FIELDS, "text", stem, most)
 
 
-def _phrase(phrase: Phrase, fields: Schema) -> Query:
+def _phrase(phrase: Phrase) -> Query:
     if len(phrase.parts) == 1:
-        return Query.term_query(fields, "text", phrase.parts[0][1], "freq")
-    return Query.phrase_query(fields, "text", list(phrase.parts))
+        return Query.term_query(FIELDS, "text", phrase.parts[0][1], "freq")
+    return Query.phrase_query(FIELDS, "text", list(phrase.parts))
