@@ -15,7 +15,7 @@ from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.publishing.broadcast_writer import believable
 from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect, is_gone
-from openbrain.streams.redis.entry_ids import after_number
+from openbrain.streams.redis.entry_ids import after_number, first_part
 
 _log = structlog.get_logger(__name__)
 _FIELD = FIELD.encode()
@@ -53,9 +53,9 @@ class BroadcastStream:
             return ()
         ((_, entries),) = response.items() if isinstance(response, dict) else response
         heard = [
-            (_number(entry), self._broadcast(entry, fields))
+            (first_part(entry), self._broadcast(entry, fields))
             for entry, fields in entries
-            if believable(_number(entry), seq)
+            if believable(first_part(entry), seq)
         ]
         if not heard:  # what is passed over comes at once again
             await asyncio.sleep(min(wait_s, AGAIN_S))
@@ -71,7 +71,7 @@ class BroadcastStream:
                     return 0
                 raise
         info = response if isinstance(response, dict) else dict(zip(response[::2], response[1::2], strict=True))
-        return _number(info.get("last-generated-id") or info[b"last-generated-id"])
+        return first_part(info.get("last-generated-id") or info[b"last-generated-id"])
 
     async def close(self) -> None:
         """Give the connection back."""
@@ -82,7 +82,7 @@ class BroadcastStream:
         try:
             event = self._decode(given.get(_FIELD, b""))
         except (Invalid, UnknownVersion) as error:
-            _log.warning("subscriber.entry_refused", entry=_number(entry), error=type(error).__name__)
+            _log.warning("subscriber.entry_refused", entry=first_part(entry), error=type(error).__name__)
             return None
         said: Broadcast = event.data
         return said
@@ -94,7 +94,3 @@ def _reachable() -> Iterator[None]:
         yield
     except AWAY as error:
         raise TryLater("the stream server does not answer") from error
-
-
-def _number(entry: bytes) -> int:
-    return int(entry.partition(b"-")[0])

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from openbrain.domain.events.streams import StreamSpec, dead_letters, every_stream, replays
+from openbrain.domain.events.streams import dead_letters, every_stream, replays
 from openbrain.ports.streams import DeadFilter, DeadLetter, Revival
+from openbrain.settings import Streams
 from openbrain.streams.redis.connection import ask
-from openbrain.streams.redis.entry_ids import LAST, behind
+from openbrain.streams.redis.entry_ids import LAST, behind, first_part
 from openbrain.streams.redis.keys import DEAD_FIELDS, retry_states
 from openbrain.streams.redis.scripts import REVIVE
 
@@ -17,7 +18,7 @@ PAGE = 200
 LOOKED_AT = 5000
 """Dead letters that one page of a list looks at, at most."""
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
-_HIGHEST = int(LAST.partition("-")[0])
+_HIGHEST = first_part(LAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,13 @@ class Box:
         return f"{self.stream}.{self.group}"
 
 
-def boxes(prefix: str, bound_workspaces: Sequence[str], wanted: DeadFilter | None = None) -> list[Box]:
+def boxes(settings: Streams, wanted: DeadFilter = DeadFilter()) -> list[Box]:  # noqa: B008 - frozen
     """The streams in which dead letters can lie, narrowed to a stream and a group."""
-    filter_ = wanted or DeadFilter()
-    known: Mapping[str, StreamSpec] = every_stream(bound_workspaces)
     return [
-        Box(stream, group, prefix)
-        for stream, spec in known.items()
+        Box(stream, group, settings.prefix)
+        for stream, spec in every_stream(settings.bound_workspaces).items()
         for group in spec.groups
-        if filter_.stream in ("", stream) and filter_.group in ("", group)
+        if wanted.stream in ("", stream) and wanted.group in ("", group)
     ]
 
 
@@ -144,7 +143,7 @@ def letter(box: Box, entry: str, pairs: Mapping[bytes, bytes]) -> DeadLetter:
         attempts=_number(about["attempts"]),
         abandonments=_number(about["abandonments"]),
         first_at=_number(about["first_at"]),
-        last_at=_number(about["last_at"]) or int(entry.partition("-")[0]),
+        last_at=_number(about["last_at"]) or first_part(entry),
         bytes=sum(len(name) + len(value) for name, value in pairs.items()),
         fields={
             _own(name): value.decode(errors="backslashreplace")

@@ -50,21 +50,12 @@ class Runtime:
 
     async def sleep(self, seconds: float) -> None:
         """Wait; raise `Closing` as soon as the service closes."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self.closing.wait()
-        except TimeoutError:
-            return
-        raise Closing
+        if await _comes(self.closing, seconds):
+            raise Closing
 
     async def until_closed(self, timeout: float | None = None) -> bool:
         """Wait for the end, at most so long; whether it came."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self.closed.wait()
-        except TimeoutError:
-            return False
-        return True
+        return await _comes(self.closed, timeout)
 
     async def until_dependencies_answer(self) -> None:
         """Wait while the breaker is open."""
@@ -79,3 +70,12 @@ class Runtime:
         """The loops that were not heard of in time."""
         now = self.clock()
         return [loop for loop, deadline in self.deadlines.items() if deadline < now]
+
+
+async def _comes(event: asyncio.Event, timeout: float | None) -> bool:
+    try:
+        async with asyncio.timeout(timeout):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

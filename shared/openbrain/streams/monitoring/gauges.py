@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 from openbrain.domain.events.streams import dead_letters
 from openbrain.observability import metrics
 from openbrain.streams.redis import entry_ids
-from openbrain.streams.redis.connection import AWAY, errors_as_try_later, is_gone
+from openbrain.streams.redis.connection import AWAY, ask, errors_as_try_later, is_gone
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -47,7 +47,7 @@ class Gauges:
             return
         lag = await lag_of(client, stream, group)
         metrics.STREAM_LAG.labels(*labels).set(lag)
-        waits = await _first_undelivered(client, stream, group) if lag else None
+        waits = await first_undelivered(client, stream, group) if lag else None
         metrics.STREAM_UNDELIVERED_SECONDS.labels(*labels).set(await _age_s(client, waits) if waits else 0)
         metrics.STREAM_PENDING.labels(*labels).set(group["pending"])
         metrics.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
@@ -72,7 +72,7 @@ async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
     """Entries that a group (of `groups_of`) was not given yet; 0 exactly. Raises what redis-py raises."""
     if group["lag"] is not None:
         # A Redis that was restarted, or has taken over, may still count what was read before as unread.
-        waits = group["lag"] and await _first_undelivered(client, stream, group)
+        waits = group["lag"] and await first_undelivered(client, stream, group)
         return int(group["lag"]) if waits else 0
     # Redis can't tell after entries were deleted in the middle.
     return await counted(client, stream, entry_ids.behind(group["last-delivered-id"].decode()), "+")
@@ -87,12 +87,13 @@ async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
         return max([await lag_of(client, stream, states[name]) + int(states[name]["pending"]) for name in groups])
 
 
-async def _first_undelivered(client: Redis, stream: str, group: Mapping[str, Any]) -> bytes | None:
-    after = entry_ids.behind(group["last-delivered-id"].decode())
-    entries = await client.xrange(stream, after, "+", 1) if after else []
-    return cast("bytes", entries[0][0]) if entries else None
+async def first_undelivered(client: Redis, stream: str, group: Mapping[str, Any] | None) -> bytes | None:
+    """The id of the first entry that a group (of `groups_of`) was not given yet; of all for one that never came."""
+    after = "-" if group is None else entry_ids.behind(group["last-delivered-id"].decode())
+    entries = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1) if after else []
+    return entries[0][0] if entries else None
 
 
 async def _age_s(client: Redis, entry: bytes) -> float:
     seconds, micros = await client.time()
-    return max(0.0, seconds + micros / 1e6 - int(entry.split(b"-")[0]) / 1000)
+    return max(0.0, seconds + micros / 1e6 - entry_ids.first_part(entry) / 1000)

@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 from openbrain.domain.events.streams import dead_letters, replays
 from openbrain.ports.streams import ConsumerState, GroupState, Parked, Readers, Span, StreamState
 from openbrain.settings import Streams
-from openbrain.streams.monitoring.gauges import groups_of, lag_of
+from openbrain.streams.monitoring.gauges import first_undelivered, groups_of, lag_of
 from openbrain.streams.redis.connection import ask
-from openbrain.streams.redis.entry_ids import behind
+from openbrain.streams.redis.entry_ids import behind, first_part
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -33,7 +33,7 @@ class Look:
         """One stream, by its name without the prefix. Raises what redis-py raises."""
         full = self.settings.prefix + name
         existing = await groups_of(self.client, full)
-        first, last = await self._edge(full, "XRANGE", "-", "+"), await self._edge(full, "XREVRANGE", "+", "-")
+        first, last = await _first(self.client, full), await _last(self.client, full)
         length = int(await self.client.xlen(full))
         known = dict.fromkeys(groups, Readers.SERVICE) | dict.fromkeys(outside, Readers.OUTSIDE)
         known |= {group: Readers.UNREGISTERED for group in sorted(existing) if group not in known}
@@ -44,20 +44,18 @@ class Look:
         self, stream: str, name: str, readers: Readers, info: Mapping[str, Any] | None, length: int
     ) -> GroupState:
         dead = int(await self.client.xlen(dead_letters(stream, name)))
+        undelivered = self._age(await first_undelivered(self.client, stream, info))
         if info is None:
-            first = await self._edge(stream, "XRANGE", "-", "+")
             return GroupState(
                 name=name,
                 readers=readers,
                 exists=False,
                 lag=length,
                 pending=0,
-                oldest_undelivered_s=self._age(first),
+                oldest_undelivered_s=undelivered,
                 dead_letters=dead,
             )
         pending = await self.client.xpending(stream, name)
-        after = behind(info["last-delivered-id"].decode())
-        undelivered = await self._edge(stream, "XRANGE", after, "+") if after else None
         parked = await self._parked(stream, name)
         return GroupState(
             name=name,
@@ -67,19 +65,15 @@ class Look:
             pending=int(pending["pending"]),
             parked=len(parked),
             due=sorted(parked, key=lambda item: item.due_in_s)[:SHOWN],
-            oldest_undelivered_s=self._age(undelivered),
-            oldest_pending_s=self._age(pending["min"].decode() if pending["min"] else None),
+            oldest_undelivered_s=undelivered,
+            oldest_pending_s=self._age(pending["min"]),
             consumers=await self._consumers(stream, name),
             dead_letters=dead,
             replaying=await self._replaying(stream, name),
         )
 
-    async def _edge(self, stream: str, command: str, start: str, end: str) -> str | None:
-        entries = await ask(self.client, command, stream, start, end, "COUNT", 1)
-        return entries[0][0].decode() if entries else None
-
-    def _age(self, entry: str | None) -> float | None:
-        return None if entry is None else max(0.0, round(self.now - int(entry.partition("-")[0]) / 1000, 3))
+    def _age(self, entry: bytes | None) -> float | None:
+        return None if entry is None else max(0.0, round(self.now - first_part(entry) / 1000, 3))
 
     async def _parked(self, stream: str, group: str) -> list[Parked]:
         """All that wait for an attempt: parked entries are due at one idle time, whatever their pause."""
@@ -122,10 +116,19 @@ async def look(
 
 async def span(client: Redis, stream: str, from_id: str, to_id: str) -> Span:
     """Entries that a stream (full name) keeps between two ids; '+' becomes the id of what is last now."""
-    first = await ask(client, "XRANGE", stream, "-", "+", "COUNT", 1)
-    last = await ask(client, "XREVRANGE", stream, "+", "-", "COUNT", 1)
-    if not first or not last:
+    first, last = await _first(client, stream), await _last(client, stream)
+    if first is None or last is None:
         return Span(begins_id=None, from_id=from_id, to_id=to_id, entries=0)
-    to_id = last[0][0].decode() if to_id == "+" else to_id
+    to_id = last if to_id == "+" else to_id
     entries = await counted(client, stream, from_id, to_id)
-    return Span(begins_id=first[0][0].decode(), from_id=from_id, to_id=to_id, entries=entries)
+    return Span(begins_id=first, from_id=from_id, to_id=to_id, entries=entries)
+
+
+async def _first(client: Redis, stream: str) -> str | None:
+    entries = await ask(client, "XRANGE", stream, "-", "+", "COUNT", 1)
+    return entries[0][0].decode() if entries else None
+
+
+async def _last(client: Redis, stream: str) -> str | None:
+    entries = await ask(client, "XREVRANGE", stream, "+", "-", "COUNT", 1)
+    return entries[0][0].decode() if entries else None

@@ -6,9 +6,9 @@ from redis.asyncio import Redis
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.streams.monitoring.gauges import groups_of
+from openbrain.streams.monitoring.gauges import first_undelivered, groups_of
 from openbrain.streams.redis.connection import ask, errors_as_try_later
-from openbrain.streams.redis.entry_ids import behind
+from openbrain.streams.redis.entry_ids import first_part
 
 _MICROSECONDS = 1000
 """Of a millisecond, in which the ids of entries count."""
@@ -36,11 +36,7 @@ async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock
 
 async def _oldest(client: Redis, stream: str, group: str) -> int | None:
     known = (await groups_of(client, stream)).get(group)
-    # A group that never came has everything before it.
-    after = "-" if known is None else behind(known["last-delivered-id"].decode())
-    unread = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1) if after else ()
-    waiting = [entry[0] for entry in unread]
+    waiting = [await first_undelivered(client, stream, known)]
     if known is not None and known["pending"]:
-        first = (await client.xpending(stream, group))["min"]
-        waiting += [first] if first else []
-    return min((int(entry.split(b"-")[0]) * _MICROSECONDS for entry in waiting), default=None)
+        waiting.append((await client.xpending(stream, group))["min"])
+    return min((first_part(entry) * _MICROSECONDS for entry in waiting if entry), default=None)

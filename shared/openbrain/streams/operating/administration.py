@@ -32,10 +32,10 @@ class RedisStreams(Connecting):
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
         with errors_as_try_later("the list of dead letters waits for it"):
-            return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
+            return await listing.listed(self._client, listing.boxes(self._settings, wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
-        box = listing.box_of(letter, self._boxes())
+        box = listing.box_of(letter, listing.boxes(self._settings))
         if box is None:
             return None
         with errors_as_try_later("the dead letter waits for it"):
@@ -43,7 +43,7 @@ class RedisStreams(Connecting):
 
     async def count_dead(self, wanted: DeadFilter) -> int:
         with errors_as_try_later("counting dead letters waits for it"):
-            return await listing.count(self._client, self._boxes(wanted), wanted)
+            return await listing.count(self._client, listing.boxes(self._settings, wanted), wanted)
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
         full = self._settings.prefix + stream
@@ -72,9 +72,6 @@ class RedisStreams(Connecting):
                 raise NotFound("the stream has no such group")
             await ask(self._client, "XGROUP", "DESTROY", full, group)
             return int(info["pending"])
-
-    def _boxes(self, wanted: DeadFilter | None = None) -> list[listing.Box]:
-        return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)
 
 
 async def make_service_groups(client: Redis, settings: Streams) -> Sequence[tuple[str, str]]:

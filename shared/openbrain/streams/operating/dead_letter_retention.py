@@ -13,6 +13,7 @@ from openbrain.streams.dead_letters.listing import Box, boxes
 from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import first_part
 from openbrain.streams.redis.memory import memory_of
 
 ALARM_AT = 0.8
@@ -41,7 +42,7 @@ class Filled:
 
 async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
     """Every box that holds something. Raises what redis-py raises."""
-    known = {box.key: box for box in boxes(settings.prefix, settings.bound_workspaces)}
+    known = {box.key: box for box in boxes(settings)}
     used = await sizes(client, known)
     budget = settings.tuning.dead_share * (await memory_of(client, settings)).limit
     seconds, micros = await client.time()
@@ -50,7 +51,7 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
         first = await ask(client, "XRANGE", key, "-", "+", "COUNT", 1)
         if not first:
             continue
-        age = max(0.0, seconds + micros / 1e6 - int(first[0][0].partition(b"-")[0]) / 1000)
+        age = max(0.0, seconds + micros / 1e6 - first_part(first[0][0]) / 1000)
         filled.append(
             Filled(
                 box=known[key],
@@ -83,7 +84,7 @@ class DeadKeeping:
         return sum(removed.values())
 
     def _tell(self, filled: Sequence[Filled]) -> None:
-        for box in boxes(self._settings.prefix, self._settings.bound_workspaces):
+        for box in boxes(self._settings):
             metrics.STREAM_DEAD_LETTERS_FILLED.labels(self._settings.prefix + box.stream, box.group).set(0)
         near = {item.box.key: item for item in filled if item.share >= ALARM_AT}
         for dead_letters in filled:
@@ -111,12 +112,8 @@ class DeadKeeping:
         seconds, _ = await client.time()
         oldest = (round((seconds - self._settings.dead_retention_s) * 1000), 0)
         removed = {item.box.key: await remove(client, item.box.key, oldest) for item in ripe}
-        others = sum((await sizes(client, self._others(ripe))).values())
+        others = [box.key for box in boxes(self._settings) if box.key not in removed]
+        used = sum((await sizes(client, others)).values())
         budget = self._settings.tuning.dead_share * (await memory_of(client, self._settings)).limit
-        more = await shrink(client, {item.box.key: () for item in ripe}, max(0, round(budget) - others))
+        more = await shrink(client, {item.box.key: () for item in ripe}, max(0, round(budget) - used))
         return {key: total for key in removed if (total := removed[key] + more.get(key, 0))}
-
-    def _others(self, ripe: Sequence[Filled]) -> list[str]:
-        theirs = {item.box.key for item in ripe}
-        every = boxes(self._settings.prefix, self._settings.bound_workspaces)
-        return [box.key for box in every if box.key not in theirs]

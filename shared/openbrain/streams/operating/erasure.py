@@ -22,7 +22,7 @@ from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
 from openbrain.streams.redis.connection import ask, errors_as_try_later
-from openbrain.streams.redis.entry_ids import behind, in_order
+from openbrain.streams.redis.entry_ids import behind, first_part, in_order
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import Script
 
@@ -47,15 +47,12 @@ class StreamEraser:
         self._first = settings.prefix + SUBMITTED.name
         self._prefix = settings.prefix
 
-    async def sweep(self, doomed: Doomed) -> Swept:
-        """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
-        return await self._swept(doomed, taken_only=False)
-
     async def sweep_taken(self, doomed: Doomed) -> Swept:
         """Delete what is doomed, but for entries that a group has yet to take, or to try again."""
-        return await self._swept(doomed, taken_only=True)
+        return await self.sweep(doomed, taken_only=True)
 
-    async def _swept(self, doomed: Doomed, *, taken_only: bool) -> Swept:
+    async def sweep(self, doomed: Doomed, *, taken_only: bool = False) -> Swept:
+        """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
         deleted: dict[str, int] = {}
         too_long: list[str] = []
         looked_at = unjudged = 0
@@ -151,7 +148,7 @@ class StreamEraser:
 
     def _added(self, entry_id: str, ahead: int) -> int | None:
         """None for an id that somebody chose: its time is yet to come."""
-        added = int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
+        added = first_part(entry_id) * MICROSECONDS // 1000 - ahead
         return added if added <= self._clock.now() + MICROSECONDS else None
 
     async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> tuple[list[str], int, int]:

@@ -50,7 +50,7 @@ class Redelivery:
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """List dead letters like `ports.streams.StreamAdmin.dead`, with the entries' fields."""
         with errors_as_try_later("the work on dead letters waits for it"):
-            return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
+            return await listing.listed(self._client, listing.boxes(self._settings, wanted), wanted, limit, after)
 
     async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
         """The existing letters of these ids."""
@@ -94,14 +94,11 @@ class Redelivery:
         return entries[0][1].get(FIELD.encode()) if entries else None
 
     def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:
-        among, by_box = self._boxes(), defaultdict(list)
+        among, by_box = listing.boxes(self._settings), defaultdict(list)
         for name in names:
             if (box := listing.box_of(name, among)) is not None:
                 by_box[box[0]].append(box[1])
         return by_box
-
-    def _boxes(self, wanted: DeadFilter | None = None) -> list[Box]:
-        return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)
 
     def _full(self, stream: str) -> str:
         return self._settings.prefix + stream

@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from redis.asyncio import Redis
-
 from openbrain.domain.events.envelope import FIELD
 from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
 from openbrain.streams.redis.connection import AWAY, Connecting, ask, errors_as_try_later
-from openbrain.streams.redis.entry_ids import after_number
+from openbrain.streams.redis.entry_ids import after_number, first_part
 from openbrain.streams.redis.outage import Link, absence
 
 ENTRIES = 200
@@ -23,8 +21,8 @@ _FIELD = FIELD.encode()
 class RedisBroadcastStream(Connecting):
     """Each blocking read has a connection of its own."""
 
-    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
-        super().__init__(settings, client)
+    def __init__(self, settings: Streams) -> None:
+        super().__init__(settings)
         self._failing: dict[str, Link] = {}
         """Of the workspaces whose last read had no answer."""
 
@@ -36,7 +34,7 @@ class RedisBroadcastStream(Connecting):
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
             )
         entries = response[0][1] if response else ()
-        numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]
+        numbered = [(first_part(entry), fields) for entry, fields in entries]
         heard = [
             StreamedBroadcast(number, fields[_FIELD])
             for number, fields in numbered

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 
-from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from openbrain.settings import Streams
@@ -16,9 +15,9 @@ _DEAF_S = 0.05
 class RedisWake(Connected):
     """`openbrain.ports.streams.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
 
-    def __init__(self, settings: Streams, channel: str = "openbrain.wake", client: Redis | None = None) -> None:
-        super().__init__(settings, client)
-        self._channel = settings.prefix + channel
+    def __init__(self, settings: Streams) -> None:
+        super().__init__(settings)
+        self._channel = f"{settings.prefix}openbrain.wake"
         self._pubsub: PubSub | None = None
 
     async def notify(self) -> None:

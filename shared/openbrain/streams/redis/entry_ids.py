@@ -10,6 +10,12 @@ def behind(entry: str) -> str | None:
     return None if entry == LAST else f"({entry}"
 
 
+def first_part(entry: bytes | str) -> int:
+    """The time at which the server added it, milliseconds since 1970; of a broadcast its number."""
+    text = entry.decode() if isinstance(entry, bytes) else entry
+    return int(text.partition("-")[0])
+
+
 def in_order(entry: str) -> tuple[int, int]:
     """To compare two ids by."""
     milliseconds, _, sequence = entry.partition("-")
