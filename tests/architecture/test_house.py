@@ -25,7 +25,6 @@ CROWDED = {
 }
 SMALL = {
     "shared/openbrain/domain/version.py": "read by the build",
-    "shared/openbrain/adapters/sql/schema/metadata.py": "imported by every table",
     "shared/openbrain/adapters/local": "one file an adapter",
     "shared/openbrain/adapters/indexes": "what engines have in common, each part used by some of them",
     "shared/openbrain/adapters/embedding/unit_vectors.py": "used by every embedder",

@@ -31,14 +31,14 @@ class NotThere(TryLater):
 class OllamaHttp:
     """One server. Connects at the first request."""
 
-    def __init__(self, url: str, *, timeout_s: float, verify_tls: bool = True) -> None:
+    def __init__(self, url: str, *, timeout_s: float) -> None:
         try:
             self.place = str(httpx.URL(url).copy_with(userinfo=b""))
         except httpx.InvalidURL as error:
             raise SetupError(f"OPENBRAIN_EMBEDDING__URL is no URL: {error}") from None
         timeout = httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s))
         self._timeout_s = timeout_s
-        self._client = httpx.AsyncClient(base_url=url, timeout=timeout, verify=verify_tls)
+        self._client = httpx.AsyncClient(base_url=url, timeout=timeout)
 
     async def version(self) -> str:
         """Ask for the server's version, like `0.11.4`."""

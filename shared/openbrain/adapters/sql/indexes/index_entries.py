@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.engine.statements import along
+from openbrain.adapters.sql.engine.statements import along, newer_than
 from openbrain.adapters.sql.indexes import expected_entries
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories
@@ -69,11 +69,8 @@ def listed(connection: Connection, extent: Extent, after: str, limit: int) -> li
 def _made_after(connection: Connection, after: str) -> ColumnElement[bool]:
     rows = memories.c
     at = connection.scalar(select(rows.created_at).where(rows.id == after)) if after else None
-    if at is None:
-        # At the beginning; or the row has gone, which it does only with its whole workspace.
-        return true()
-    # The first bound is implied by the second; it lets a database start in the middle of the index.
-    return and_(rows.created_at >= at, or_(rows.created_at > at, rows.id > after))
+    # Else at the beginning; or the row has gone, which it does only with its whole workspace.
+    return newer_than(None if at is None else (at, after), rows.created_at, rows.id)
 
 
 def failed(kind: IndexKind) -> ColumnElement[bool]:

@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, and_, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name
-from openbrain.adapters.sql.schema.metadata import metadata
+from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, metadata, name
 
 mailboxes = Table(
     "mailboxes",

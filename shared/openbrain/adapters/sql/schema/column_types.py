@@ -7,7 +7,7 @@ import sys
 from array import array
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, String, Text, literal, text
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Text, literal, text
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -19,6 +19,10 @@ from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
 from openbrain.domain.limits import METADATA_VALUE_CHARS
 
 BYTEWISE = "utf8mb4_nopad_bin"
+metadata = MetaData(
+    naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s"}
+)
+"""The one set that all tables of the truth belong to, and how their indexes are named."""
 
 
 def name(length: int) -> TypeEngine[str]:

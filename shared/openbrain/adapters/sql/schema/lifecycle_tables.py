@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, ColumnElement, Index, Integer, Table, select
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name, serial
-from openbrain.adapters.sql.schema.metadata import metadata
+from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, metadata, name, serial
 
 operation_changes = Table(
     "operation_changes",

@@ -16,7 +16,7 @@ MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
 WHOLE = [memories.c[name] for name in MEMORY_COLUMNS]
 """The same, to select."""
 
-INSERT_COLUMNS: tuple[str, ...] = tuple(column.name for column in memories.columns if column.computed is None)
+INSERT_COLUMNS: tuple[str, ...] = tuple(str(column.name) for column in memories.columns if column.computed is None)
 """All columns that are written, in the table's order; audience and dedupe_key are derived, and never read back."""
 
 _TYPES = {item.value: item for item in MemoryType}
@@ -53,6 +53,11 @@ def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
     values[_TAGS_GIVEN] = json_text(memory.tags) if memory.tags else "[]"
     values[_METADATA_GIVEN] = json_text(memory.metadata) if memory.metadata else "{}"
     return tuple(values)
+
+
+def columns_of(memory: Memory, dedupe_key: str | None = None) -> dict[str, Any]:
+    """The same by column."""
+    return dict(zip(INSERT_COLUMNS, row_from_memory(memory, dedupe_key), strict=True))
 
 
 def json_text(value: object) -> str:

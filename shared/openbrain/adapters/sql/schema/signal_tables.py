@@ -5,8 +5,16 @@ As in `tables`: microseconds, and '' for absent strings. Severities are ranks, 0
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name, serial
-from openbrain.adapters.sql.schema.metadata import metadata
+from openbrain.adapters.sql.schema.column_types import (
+    ascii_name,
+    count,
+    empty,
+    long_bytes,
+    long_text,
+    metadata,
+    name,
+    serial,
+)
 
 signals = Table(
     "signals",

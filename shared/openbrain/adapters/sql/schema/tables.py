@@ -17,7 +17,9 @@ from openbrain.adapters.sql.schema.column_types import (
     name,
     serial,
 )
-from openbrain.adapters.sql.schema.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
+from openbrain.adapters.sql.schema.column_types import (
+    metadata as metadata,  # noqa: PLC0414 - whoever asks here has all tables
+)
 from openbrain.domain.limits import METADATA_VALUE_CHARS
 
 _MODULES = (signal_tables, vault_tables, agent_tables, lifecycle_tables)

@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name
-from openbrain.adapters.sql.schema.metadata import metadata
+from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, metadata, name
 
 ticks = Table(
     "ticks",

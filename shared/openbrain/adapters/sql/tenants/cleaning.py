@@ -15,7 +15,7 @@ from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memori
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
-from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
+from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
 from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import other_texts
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
@@ -169,7 +169,7 @@ def _store(connection: Connection, operation: Operation, journal: Journal, said:
         # What has ended is in no index: its tombstones stand.
         revision=row.revision if row.ended else row.revision + 1,
     )
-    values = dict(zip(INSERT_COLUMNS, row_from_memory(after, _key(connection, after)), strict=True))
+    values = columns_of(after, _key(connection, after))
     if not row.ended:
         recount(connection, row, after)
     blank = {"text_error": "", "vector_error": ""}

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from openbrain.adapters.sql.outbox.journal import Journal
-from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
+from openbrain.adapters.sql.schema.memory_rows import columns_of
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key, release
@@ -130,9 +130,8 @@ def store_edit(connection: Connection, journal: Journal, before: Memory, after: 
     if key is not None:
         key = dedupe_key(after)
         make_way(connection, journal, after, key)
-    row = dict(zip(INSERT_COLUMNS, row_from_memory(after, key), strict=True))
-    was = dict(zip(INSERT_COLUMNS, row_from_memory(before, None), strict=True))
-    changed = {name: value for name, value in row.items() if value != was[name]}
+    was = columns_of(before)
+    changed = {name: value for name, value in columns_of(after, key).items() if value != was[name]}
     connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
 
 

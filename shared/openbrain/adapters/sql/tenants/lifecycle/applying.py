@@ -10,7 +10,7 @@ from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
-from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, json_text, row_from_memory
+from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memory_usage
 from openbrain.adapters.sql.schema.tables import operations as operations_table
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible
@@ -155,5 +155,5 @@ def rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
 
 def _differing(before: Memory, after: Memory) -> dict[str, Any]:
     """The columns that a rewriting changed, as they were."""
-    was, now = (dict(zip(INSERT_COLUMNS, row_from_memory(memory, None), strict=True)) for memory in (before, after))
-    return {str(name): was[name] for name in was if was[name] != now[name] and name not in _BOOKKEEPING}
+    was, now = columns_of(before), columns_of(after)
+    return {name: was[name] for name in was if was[name] != now[name] and name not in _BOOKKEEPING}

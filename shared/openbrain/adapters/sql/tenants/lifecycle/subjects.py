@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
 
-from openbrain.adapters.sql.engine.statements import along, is_sqlite
+from openbrain.adapters.sql.engine.statements import along, is_sqlite, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
@@ -81,13 +81,10 @@ def selected(selection: Selection) -> ColumnElement[bool]:
 
 
 def following(connection: Connection, after: Place | None) -> ColumnElement[bool]:
-    if after is None:
-        return true()
-    if is_sqlite(connection):
-        return tuple_(*PLACE) > tuple_(*after)
-    created, (at, memory_id) = memories.c.created_at, after
-    # MariaDB finds no place by a tuple. The first bound is implied by the second; it begins in the middle of the index.
-    return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
+    # MariaDB finds no place by a tuple.
+    if after is None or not is_sqlite(connection):
+        return newer_than(after, *PLACE)
+    return tuple_(*PLACE) > tuple_(*after)
 
 
 def held(connection: Connection, workspace_id: str) -> Condition:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
-from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row, row_from_memory
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, note_of, origin_of, runs, set_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
@@ -103,7 +103,7 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     if row.ended or row.version != change.version:
         return Undone.CHANGED
     kept: dict[str, Any] = orjson.loads(change.before)
-    values = dict(zip(INSERT_COLUMNS, row_from_memory(row, None), strict=True)) | kept["columns"]
+    values = columns_of(row) | kept["columns"]
     was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
     after = replace(was, version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
     admit_more(connection, row, after, journal.now)
