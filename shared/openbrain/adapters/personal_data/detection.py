@@ -34,18 +34,10 @@ _SIX = re.compile(
 )
 """Routed addresses begin with 2 or 3."""
 _NOBODYS: Final = tuple(
-    map(
-        ip_network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "127.0.0.0/8",
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "224.0.0.0/3",
-        ),
+    ip_network(net)
+    for net in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"),
     )
 )
 """Of a machine or a network of its own. What is kept for documentation is treated as anybody's."""

@@ -76,12 +76,9 @@ def _deliver(
 def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:
     """Ids of memories that are still so. Their rows stay as they are until this transaction ends."""
     unexpired = or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
-    current: set[str] = set()
-    for some in chunks(sorted(revisions)):
-        query = select(memories.c.id, memories.c.revision).where(memories.c.id.in_(some), LIVING, unexpired)
-        rows = connection.execute(query.order_by(memories.c.id).with_for_update(read=True))
-        current |= {row.id for row in rows if row.revision == revisions[row.id]}
-    return current
+    query = select(memories.c.id, memories.c.revision).where(LIVING, unexpired).order_by(memories.c.id)
+    rows = among(connection, query.with_for_update(read=True), memories.c.id, revisions)
+    return {row.id for row in rows if row.revision == revisions[row.id]}
 
 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:

@@ -5,7 +5,7 @@ Plain functions that connect, do one thing and let go; they block, and know noth
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -38,17 +38,19 @@ def upgrade(url: str, revision: str = HEAD) -> None:
 
     `TryLater` where the database can't be reached, `SetupError` where its schema is newer than this program.
     """
-    with _connection(url, _UPGRADE_S) as connection, _alone(connection):
-        _refuse_newer(_revision(connection))
-        command.upgrade(_config(connection), revision)
-        connection.commit()
+    _migrate(url, command.upgrade, revision)
 
 
 def downgrade(url: str, revision: str) -> None:
     """Take the schema back to `revision` ('base' for none at all). What the older one can't hold is lost."""
+    _migrate(url, command.downgrade, revision)
+
+
+def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> None:
     with _connection(url, _UPGRADE_S) as connection, _alone(connection):
-        _refuse_newer(_revision(connection))
-        command.downgrade(_config(connection), revision)
+        if (standing := _revision(connection)) not in _known():
+            raise SetupError(_newer(standing))
+        step(_config(connection), revision)
         connection.commit()
 
 
@@ -148,11 +150,6 @@ def _known() -> list[str | None]:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
-
-
-def _refuse_newer(revision: str | None) -> None:
-    if revision not in _known():
-        raise SetupError(_newer(revision))
 
 
 def _newer(revision: str | None) -> str:

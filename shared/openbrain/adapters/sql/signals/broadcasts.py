@@ -1,6 +1,7 @@
 """Broadcasts and their listeners."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from sqlalchemy import Connection, func, select, true
 from sqlalchemy.dialects import mysql, sqlite
@@ -89,15 +90,9 @@ def _upsert(connection: Connection) -> Insert:
 
 
 def _row(subscriber: Subscriber) -> dict[str, object]:
-    return {
-        "workspace_id": subscriber.workspace_id,
-        "agent_id": subscriber.agent_id,
-        "cursor_seq": subscriber.cursor,
-        "via": subscriber.via,
-        "org": subscriber.org,
-        "project": subscriber.project,
-        "seen_at": subscriber.seen_at,
-    }
+    row = asdict(subscriber)
+    row["cursor_seq"] = row.pop("cursor")
+    return row
 
 
 def _subscriber(row: dict[str, object]) -> Subscriber:

@@ -1,7 +1,7 @@
 """Credentials of tenants."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -114,39 +114,22 @@ def _lasting(now: int) -> ColumnElement[bool]:
 
 def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:
     return {
-        "id": key.id,
-        "workspace_id": key.workspace_id,
-        "name": key.name,
+        **asdict(key),
         "secret_hash": secret_hash,
-        "agent_id": key.agent_id,
         "permissions": json_text(sorted(key.permissions)),
         "orgs": None if key.orgs is None else json_text(key.orgs),
-        "without_org": key.without_org,
         "act_as": json_text(key.act_as),
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "rate_limit": key.rate_limit,
-        "replaces_id": key.replaces_id,
         "toolsets": json_text(key.toolsets) if key.toolsets else None,
     }
 
 
 def _key(row: RowMapping) -> ApiKey:
-    return ApiKey(
-        id=row["id"],
-        workspace_id=row["workspace_id"],
-        name=row["name"],
-        agent_id=row["agent_id"],
-        permissions=frozenset(orjson.loads(row["permissions"])),
-        orgs=None if row["orgs"] is None else tuple(orjson.loads(row["orgs"])),
-        without_org=row["without_org"],
-        act_as=tuple(orjson.loads(row["act_as"])),
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        revoked_at=row["revoked_at"],
-        rate_limit=row["rate_limit"],
-        replaces_id=row["replaces_id"],
+    values: dict[str, Any] = {
+        **row,
+        "permissions": frozenset(orjson.loads(row["permissions"])),
+        "orgs": None if row["orgs"] is None else tuple(orjson.loads(row["orgs"])),
+        "act_as": tuple(orjson.loads(row["act_as"])),
         # An earlier version must not stumble over what a later one lists.
-        toolsets=tuple(Toolset(name) for name in orjson.loads(row["toolsets"] or "[]") if name in set(Toolset)),
-    )
+        "toolsets": tuple(Toolset(name) for name in orjson.loads(row["toolsets"] or "[]") if name in set(Toolset)),
+    }
+    return ApiKey(**values)
