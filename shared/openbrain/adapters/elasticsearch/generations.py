@@ -27,7 +27,7 @@ from openbrain.adapters.indexes.entry_marks import marks_of
 from openbrain.adapters.indexes.revision_fence import Entry, highest_per_id
 from openbrain.domain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.ids import BUCKETS
-from openbrain.ports.index import Checked, EntryMarks, Failed, Scrubbed, Standing, Sum, Tombstone
+from openbrain.ports.index import Checked, EntryMarks, Scrubbed, Standing, Sum, Tombstone
 
 OLDEST = (8, 19)
 _IDS_ALONE = {
@@ -150,7 +150,9 @@ class Generations(Generic[Entry]):
                 own.append(name)
         return own
 
-    async def write(self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True) -> Failed:
+    async def write(
+        self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
+    ) -> dict[str, Exception]:
         """Write fenced, in one bulk request for most batches, and wait until a refresh has made it visible, if it is to
         be; the entries that failed, by id."""
         failed: dict[str, Exception] = {}

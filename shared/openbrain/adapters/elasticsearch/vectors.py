@@ -8,7 +8,7 @@ from openbrain.adapters.elasticsearch.connection import common_document, compile
 from openbrain.adapters.elasticsearch.generations import Generations
 from openbrain.adapters.indexes.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
 from openbrain.domain.access.visibility import AllOf
-from openbrain.ports.index import Failed, Hit, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
 
 BUILDER = "elasticsearch-knn-2"
 CANDIDATES = 2
@@ -30,10 +30,12 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         existing = await self._prepare(name, {"vector": _vector(dimensions)})
         same_dimensions(dimensions, int(existing["vector"]["dims"]), self.index(name))
 
-    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
+    async def write(
+        self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
+    ) -> dict[str, Exception]:
         """One bulk request for most batches; returns when a refresh has made it visible."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
-        return {**failed, **await super().write(name, fit, visible=visible)}
+        return failed | await super().write(name, fit, visible=visible)
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
