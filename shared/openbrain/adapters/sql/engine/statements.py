@@ -1,4 +1,5 @@
-"""SQL that differs between the two databases, for statements that run too often to be compiled each time."""
+"""Parts of statements: ids in chunks, places in a list, and what differs between the two databases in statements that
+run too often to be compiled each time."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
