@@ -1,6 +1,7 @@
-"""An index that can't be made yet is tried again in silence, and told once it is made."""
+"""An index that is missing: made and told, tried again in silence while it can't be made, left when it was dropped."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from structlog.testing import capture_logs
@@ -36,19 +37,28 @@ class Missing:
 
 
 class Generations:
-    async def generations(self) -> Sequence[Generation]:
-        return [BUILDING]
+    def __init__(self, dropped: bool) -> None:
+        self._dropped = dropped
+
+    async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
+        """All at first; with a kind, as they are once the index was found missing."""
+        return [replace(BUILDING, status=GenerationStatus.RETIRED) if kind and self._dropped else BUILDING]
 
 
 class Store:
-    generations = Generations()
+    def __init__(self, dropped: bool) -> None:
+        self.generations = Generations(dropped)
+
+
+def refilling(index: Missing, *, dropped: bool = False) -> IndexRefill:
+    nothing, store = cast("Any", None), cast("Any", Store(dropped))
+    own = Verifier(store, {IndexKind.VECTOR: lambda: cast("Any", index)}, nothing, nothing, nothing)
+    return IndexRefill(own, index.prepare)
 
 
 async def test_a_missing_index_is_told_when_it_is_made() -> None:
     index = Missing()
-    nothing = cast("Any", None)
-    own = Verifier(cast("Any", Store()), {IndexKind.VECTOR: lambda: cast("Any", index)}, nothing, nothing, nothing)
-    refill = IndexRefill(own, index.prepare)
+    refill = refilling(index)
     with capture_logs() as logs:
         for _ in range(3):
             await refill.round()
@@ -57,3 +67,10 @@ async def test_a_missing_index_is_told_when_it_is_made() -> None:
         for _ in range(3):
             await refill.round()
     assert [(line["event"], line["index"]) for line in logs] == [("index.missing", "v-1")]
+
+
+async def test_an_index_that_was_dropped_meanwhile_is_not_made_anew() -> None:
+    index = Missing()
+    index.full = False
+    await refilling(index, dropped=True).round()
+    assert not index.made

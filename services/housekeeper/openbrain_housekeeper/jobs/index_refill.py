@@ -76,6 +76,9 @@ class IndexRefill:
         try:
             epoch = await epoch_of(index, name)
         except IndexMissing:
+            standing = await self._own.store.generations.generations(generation.kind)
+            if not any(item.name == name and item.status != GenerationStatus.RETIRED for item in standing):
+                return False  # it was retired and dropped meanwhile
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
             await self._prepare(generation)
