@@ -65,7 +65,7 @@ def _service(
     writers: WritableIndexes,
     project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
 ) -> Service:
-    """What the service of either index does with a batch. `check`: the index's name in /ready."""
+    """The service that writes one index. `check`: the index's name in /ready."""
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
         await generation()

@@ -33,5 +33,5 @@ class Marker:
 
     @property
     def said(self) -> tuple[str, Mapping[str, str], str]:
-        """What it says, wherever it stands."""
+        """Type, attributes and content, without its place in the page."""
         return self.type, self.attrs, self.content

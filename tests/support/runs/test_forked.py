@@ -1,4 +1,4 @@
-"""What a fork keeps open of the process that it was forked from."""
+"""Files of the fork server that a forked command keeps open."""
 
 import os
 import sys

@@ -16,7 +16,7 @@ _BACK_MS = (500, 1500)
 
 
 class Numbered(Protocol):
-    """What a stream tells, by its number."""
+    """An item of a numbered stream."""
 
     @property
     def seq(self) -> int: ...
@@ -35,9 +35,11 @@ async def following(
     heartbeat_s: float,
     note: Callable[[int], None] = lambda _: None,
 ) -> AsyncGenerator[bytes, None]:
-    """What was missed behind the number `cursor`, then what comes, and heartbeats meanwhile; ends after `seconds`, None
-    for never. `read`: the next behind a number, none where there are none. `written`: how they are sent. `note` is
-    called with the number reached, at the beginning and with every heartbeat."""
+    """Server-sent events: items numbered above `cursor`, new ones as they come, and heartbeats in between.
+
+    `read` returns the items after a number, or none; `written` encodes them. Ends after `seconds` (None: never), or
+    when `gone` has ended. `note` is called with the number reached, at the beginning and with every heartbeat.
+    """
     with closing(Clock(gone, seconds, heartbeat_s)) as clock:
         while not gone.ended:
             if clock.beats():

@@ -16,7 +16,7 @@ LISTED_BOOST = 1.5
 
 
 class Match(StrEnum):
-    """What a memory is found by."""
+    """Ways of matching: by meaning, or by names alone."""
 
     MEANING = "meaning"
     NAMES = "names"

@@ -50,7 +50,7 @@ LEFT = "left"
 MOST_LEFT = 200
 """Of these, as many as are told from what is lacking now."""
 GRACE = 10 * MICROSECONDS
-"""What changed so lately is on its way by itself."""
+"""Changes younger than this (microseconds) are left to the stream that announced them."""
 PATIENCE = 600 * MICROSECONDS
 """So long a busy stream is waited for before both are compared all the same."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}

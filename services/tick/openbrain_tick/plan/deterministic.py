@@ -22,7 +22,7 @@ from openbrain_tick.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What stands in the database around a vault, and what probes say."""
+    """Signals, halts and incidents of a vault's workspace in the database, and the results of probes."""
 
     ended: Mapping[str, str]
     """Identity of a mark -> why its signal is over."""

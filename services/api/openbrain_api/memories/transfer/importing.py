@@ -29,7 +29,7 @@ _COUNTED: Mapping[type[AnyLine], str] = {
     LineageLine: "lineage",
     BesideLine: "beside",
 }
-"""What the footer counts lines of a kind as."""
+"""Names of the footer's counters, by kind of line."""
 
 
 class Import:

@@ -56,7 +56,7 @@ def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
 
 
 def columns_of(memory: Memory, dedupe_key: str | None = None) -> dict[str, Any]:
-    """The same by column."""
+    """The values of a memory's row, by column name."""
     return dict(zip(INSERT_COLUMNS, row_from_memory(memory, dedupe_key), strict=True))
 
 
