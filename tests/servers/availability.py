@@ -11,8 +11,8 @@ TOOLS = (
     *("kubernetes", "keda"),
 )
 NAMES = (*SERVERS, *TOOLS)
-LARGE = ("inspector", "kubernetes", "keda")
-"""Gigabytes that only `make test-clients` and `make test-k8s` ask for."""
+LARGE = ("kubernetes", "keda")
+"""Gigabytes that only `make test-k8s` asks for."""
 USUAL = tuple(name for name in NAMES if name not in LARGE)
 """What `make servers` installs, and `all` means."""
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"

@@ -25,8 +25,6 @@ class NpmClient:
     inside: str
     beside: tuple[str, ...] = ()
     """Packages that it works with."""
-    large: bool = False
-    """Only `make test-clients` installs it."""
 
     @property
     def folder(self) -> Path:
@@ -39,8 +37,7 @@ class NpmClient:
 
     def state(self) -> State:
         if not self.program:
-            command = "make test-clients" if self.large else "make servers"
-            return Missing(f"it isn't installed here yet: run `{command}`")
+            return Missing("it isn't installed here yet: run `make servers`")
         return Available(self.version)
 
 
@@ -54,7 +51,6 @@ INSPECTOR = NpmClient(
     "@modelcontextprotocol/inspector",
     "2.12.0",
     "@modelcontextprotocol/inspector/clients/mcpdo/build/mcp-bin.js",
-    large=True,
 )
 OPENCLAW = NpmClient("openclaw", "2026.9.6", "openclaw/openclaw.mjs")
 
