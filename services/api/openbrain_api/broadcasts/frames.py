@@ -33,11 +33,11 @@ class EncodedBroadcast:
 
     def to(self, viewer: Viewer) -> bytes:
         """The event as these eyes may see it; empty where they may not."""
-        return self.event if may_hear(viewer, self.org) else self.veiled
+        return self.event if viewer.sees_org(self.org) else self.veiled
 
     def frame_to(self, viewer: Viewer) -> bytes:
         """The event for a viewer as a server-sent event."""
-        if may_hear(viewer, self.org):
+        if viewer.sees_org(self.org):
             return self.frame
         return frame(BROADCAST, self.veiled, self.seq) if self.veiled else b""
 
@@ -77,11 +77,6 @@ def frame(name: str, data: bytes, seq: int | None = None) -> bytes:
 def retry(milliseconds: int) -> bytes:
     """The client's pause before it comes back."""
     return b"retry: %d\n\n" % milliseconds
-
-
-def may_hear(viewer: Viewer, org: str) -> bool:
-    """Whether a broadcast of this org ('' for none) is for these eyes."""
-    return viewer.orgs is None or org in viewer.orgs or (not org and viewer.without_org)
 
 
 def frames(viewer: Viewer, broadcasts: Iterable[EncodedBroadcast]) -> bytes:

@@ -91,6 +91,10 @@ class Viewer:
     """The agents of that session where this one is of it, as the database has them: they see each other's memories of
     it."""
 
+    def sees_org(self, org: str) -> bool:
+        """Whether what belongs to this org is for these eyes; '' is what belongs to none."""
+        return self.orgs is None or org in self.orgs or (not org and self.without_org)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:

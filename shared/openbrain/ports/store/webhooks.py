@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.signals.values import Severity
 
 
@@ -35,7 +36,7 @@ class Webhook:
     """Of the last attempt; '' where it succeeded."""
 
     def hears(self, org: str) -> bool:
-        return self.orgs is None or org in self.orgs or (not org and self.without_org)
+        return Viewer(self.workspace_id, "", self.orgs, self.without_org).sees_org(org)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def test_nothing_is_near_where_nothing_is() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20))
 def test_components_are_what_links_lead_to(links: list[tuple[int, int]]) -> None:
-    components = Components()
+    components = Components[int]()
     groups = [{number} for number in range(13)]
     for one, other in links:
         components.join(one, other)

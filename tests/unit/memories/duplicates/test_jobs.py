@@ -10,7 +10,7 @@ from openbrain.domain.memory import DAY, Memory
 from openbrain.ports.lifecycle import Action, Change, Subject, Use
 from openbrain.usecases.indexes.neighbours import place_of
 from openbrain_housekeeper.handlers.lifecycle import consolidate, dedupe
-from openbrain_housekeeper.handlers.lifecycle.clustering.large import connected_components
+from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
 from tests.support.indexes.entries import memory
 
 NOW = 100 * DAY
@@ -127,6 +127,8 @@ def test_what_is_merged_takes_in_what_is_newer_alone() -> None:
 
 
 def test_what_is_linked_by_others_hangs_together() -> None:
-    links = {"a": {"b"}, "b": {"a", "c"}, "c": {"b"}, "d": {"e"}, "e": {"d"}}
+    components = Components[str]()
+    for one, other in ("b", "a"), ("e", "d"), ("b", "c"):
+        components.join(one, other)
 
-    assert [*connected_components(links)] == [["a", "b", "c"], ["d", "e"]]
+    assert components.all() == [["a", "b", "c"], ["d", "e"]]

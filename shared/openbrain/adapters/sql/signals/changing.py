@@ -11,7 +11,6 @@ from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import (
     halt_of,
     halts_of,
-    knows,
     no_halt,
     no_signal,
     of_viewer,
@@ -35,7 +34,7 @@ def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
 
 
 def veil(halt: Halt, viewer: Viewer) -> Halt:
-    return halt if knows(viewer, halt.org) else replace(halt, title="", raised_by="", org="", project="", note="")
+    return halt if viewer.sees_org(halt.org) else replace(halt, title="", raised_by="", org="", project="", note="")
 
 
 def change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:

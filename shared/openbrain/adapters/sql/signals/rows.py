@@ -98,11 +98,6 @@ def remove_rows(connection: Connection, table: Table, past: ColumnElement[bool],
     return len(keys)
 
 
-def knows(viewer: Viewer, org: str) -> bool:
-    """Whether the viewer sees an org."""
-    return viewer.orgs is None or org in viewer.orgs or (not org and viewer.without_org)
-
-
 def of_viewer(viewer: Viewer) -> ColumnElement[bool]:
     """Signals that the viewer sees."""
     return and_(signals.c.workspace_id == viewer.workspace_id, of_orgs(viewer, signals.c.org))

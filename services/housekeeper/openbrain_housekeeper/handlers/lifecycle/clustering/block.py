@@ -33,7 +33,7 @@ class Block:
         """Whether all were read, and compared."""
         self.steps = 0
         """Pages read, and pairs compared some at a time."""
-        self.linked = Components()
+        self.linked = Components[int]()
         """Row numbers of those that belong together."""
         self._rows = Rows()
         self._members: list[tuple[int, str, int]] = []

@@ -21,7 +21,6 @@ from openbrain_housekeeper.handlers.lifecycle.clustering.cursor import Cursor
 from openbrain_housekeeper.handlers.lifecycle.clustering.large import (
     AT_A_TIME,
     Linked,
-    connected_components,
     linked_around,
 )
 from openbrain_housekeeper.handlers.lifecycle.clustering.step_cache import StepCache
@@ -146,9 +145,9 @@ class Clusters:
         """Clusters whose oldest is on the next page of a large partition."""
         page = await self._lifecycle.members(selection, partition, partition, WALKED, at.place)
         around = (selection, _within(selection), page, linked, least, MOST)
-        placed, links = await linked_around(self._neighbours, *around)
+        placed, groups_of_ids = await linked_around(self._neighbours, *around)
         on_page = {memory.id for memory in page}
-        clusters = [sorted(ids, key=lambda item: _age(placed[item].memory)) for ids in connected_components(links)]
+        clusters = [sorted(ids, key=lambda item: _age(placed[item].memory)) for ids in groups_of_ids]
         groups = [cluster[:MOST] for cluster in clusters if cluster[0] in on_page]
         self._vectors[operation_id] = {item: placed[item] for group in groups for item in group}
         ended = len(page) < WALKED

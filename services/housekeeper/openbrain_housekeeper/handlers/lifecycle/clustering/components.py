@@ -2,33 +2,36 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T", int, str)
 
 
-class Components:
+class Components(Generic[T]):
     """Connected components that grow with every link."""
 
     def __init__(self) -> None:
-        self._parents: dict[int, int] = {}
+        self._parents: dict[T, T] = {}
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, one: T, other: T) -> None:
         self._parents[self._root(one)] = self._root(other)
 
-    def together(self, one: int, other: int) -> bool:
+    def together(self, one: T, other: T) -> bool:
         """Whether links lead from one to the other."""
         return self._root(one) == self._root(other)
 
-    def all(self) -> Sequence[Sequence[int]]:
+    def all(self) -> Sequence[Sequence[T]]:
         """Those of two or more, each in order, by their first ones."""
-        groups: defaultdict[int, list[int]] = defaultdict(list)
-        for parent in sorted(self._parents):
-            groups[self._root(parent)].append(parent)
+        groups: defaultdict[T, list[T]] = defaultdict(list)
+        for member in sorted(self._parents):
+            groups[self._root(member)].append(member)
         return sorted(members for members in groups.values() if len(members) > 1)
 
-    def _root(self, number: int) -> int:
+    def _root(self, member: T) -> T:
         path = []
-        while (parent := self._parents.setdefault(number, number)) != number:
-            path.append(number)
-            number = parent
+        while (parent := self._parents.setdefault(member, member)) != member:
+            path.append(member)
+            member = parent
         for one in path:
-            self._parents[one] = number
-        return number
+            self._parents[one] = member
+        return member
