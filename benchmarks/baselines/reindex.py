@@ -26,7 +26,8 @@ from openbrain.ports.index import TextEntry, VectorEntry
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Extent
 from openbrain.runtime.container import Container
-from openbrain_indexer.handlers.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.text import text_entry
+from openbrain_indexer.handlers.vectors import vector_entries
 
 BATCH = 512
 """Entries that a service takes at once."""

@@ -40,7 +40,8 @@ from openbrain.ports.store.index_entries import PassageSet
 from openbrain_housekeeper.reconciliation.comparison import Asked
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Indexes, Verification, Verifier
-from openbrain_indexer.handlers.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.text import text_entry
+from openbrain_indexer.handlers.vectors import vector_entries
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
 from tests.servers.catalogue import available

@@ -20,10 +20,9 @@ from openbrain.ports.index import (
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Embedded
 from openbrain.ports.store.writes import Edit
-from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from openbrain_indexer.handlers.projection import Writable
-from openbrain_indexer.handlers.text import project_text
-from openbrain_indexer.handlers.vectors import project_vector
+from openbrain_indexer.handlers.text import project_text, text_entry
+from openbrain_indexer.handlers.vectors import project_vector, vector_entries
 from tests.support.store.fixtures import FakeClock, origin, viewer, write
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S

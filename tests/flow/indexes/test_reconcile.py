@@ -19,7 +19,8 @@ from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.indexes.index_loss import epoch_of
-from openbrain_indexer.handlers.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.text import text_entry
+from openbrain_indexer.handlers.vectors import vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
 from tests.support.processes.settings import group_of
 from tests.support.waiting import until

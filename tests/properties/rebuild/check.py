@@ -12,7 +12,7 @@ from openbrain.adapters.embedding.models import model
 from openbrain.adapters.embedding.passages import passages
 from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.passage_header import header
+from openbrain.domain.text.passages import header
 from tests.faults.verifying import index_reading
 from tests.integration.conftest import Servers
 from tests.properties.rebuild.model_double import vector

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from qdrant_edge import Filter, UpdateOperation
 
+from openbrain.adapters.indexes.entries import same_dimensions
 from openbrain.adapters.indexes.generation_folders import remove_folder
-from openbrain.adapters.indexes.vector_entries import same_dimensions
 from openbrain.adapters.qdrant_edge.shard import Shard
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 

@@ -24,7 +24,7 @@ from openbrain_housekeeper.jobs.operations import Worker
 from openbrain_housekeeper.reconciliation.comparison import Asked
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
-from openbrain_indexer.handlers.entries import text_entry
+from openbrain_indexer.handlers.text import text_entry
 from tests.support.embedder.handler import database, store
 from tests.support.indexes.entries import direction, tombstone, vector_entry
 from tests.support.indexes.entries import memory as row

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY
-from openbrain.domain.text.passage_header import header
+from openbrain.domain.text.passages import header
 from openbrain.domain.times import from_iso, to_datetime
 from tests.support.store.fixtures import memory
 

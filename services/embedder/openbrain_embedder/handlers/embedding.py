@@ -16,7 +16,7 @@ from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import content_hash, given_input
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
-from openbrain.domain.text.passage_header import header
+from openbrain.domain.text.passages import header
 from openbrain.observability.metrics import EMBEDDER_CHARACTERS, EMBEDDER_INPUTS
 from openbrain.ports.clock import Clock
 from openbrain.ports.models import Embedder, Encoding, TokenEncoder

@@ -11,9 +11,12 @@ from typing import Protocol, TypeVar
 
 import structlog
 
+from openbrain.domain.access.metadata_pairs import metadata_pairs
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import bucket, point_id
 from openbrain.domain.memory import Memory
-from openbrain.ports.index import Tombstone
+from openbrain.ports.index import Fields, Tombstone
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import Mark
 from openbrain.ports.store.memories import Memories
@@ -126,3 +129,43 @@ async def _until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store,
             return failures
     busy = TryLater("these memories change faster than they are indexed; they are tried again")
     return failures | dict.fromkeys(pending, busy)
+
+
+def fields(memory: Memory) -> Fields:
+    """What an entry is filtered by. Pure, as all entries: the same row always gives the same."""
+    return Fields(
+        workspace_id=memory.workspace_id,
+        org=memory.org,
+        project=memory.project,
+        agent_id=memory.agent_id,
+        session_id=memory.session_id,
+        memory_scope=memory.memory_scope,
+        audience=memory.audience,
+        type=memory.type,
+        tags=memory.tags,
+        metadata_pairs=metadata_pairs(memory.metadata) if memory.metadata else (),
+        source=memory.source,
+        confidence=memory.confidence,
+        occurred_at=memory.occurred_at,
+        expires_at=NEVER if memory.expires_at is None else memory.expires_at,
+        created_at=memory.created_at,
+    )
+
+
+def tombstones(memory: Memory, *, first: int, end: int) -> list[Tombstone]:
+    """Removals of the passages first..end-1. Ids are computed, never searched for."""
+    return [
+        Tombstone(
+            id=point_id(memory.id, number),
+            memory_id=memory.id,
+            revision=memory.revision,
+            bucket=bucket(memory.id),
+            at=_changed_at(memory),
+        )
+        for number in range(first, end)
+    ]
+
+
+def _changed_at(memory: Memory) -> int:
+    """Since when nobody can have read the row as it was before."""
+    return max(memory.updated_at, memory.deleted_at or memory.archived_at or memory.expires_at or 0)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from openbrain.domain.memory import Memory
+from openbrain.domain.ids import bucket, digest
+from openbrain.domain.memory import Memory, names_of
+from openbrain.domain.text.passages import header, passages
 from openbrain.ports.index import TextEntry, Tombstone
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
-from openbrain_indexer.handlers.entries import text_entry, tombstones
-from openbrain_indexer.handlers.projection import Failures, Writable, in_turns, project, write_all
+from openbrain_indexer.handlers.projection import Failures, Writable, fields, in_turns, project, tombstones, write_all
 
 
 async def project_text(
@@ -26,4 +27,23 @@ async def project_text(
 
     return await project(
         memory_ids, IndexKind.TEXT, store=store, generations=generations, write=write, at_once=index.at_once
+    )
+
+
+def text_entry(memory: Memory, builder: str) -> TextEntry:
+    """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
+    texts = (memory.content, *passages(memory.content))
+    before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
+    whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in texts)
+    return TextEntry(
+        id=memory.id,
+        memory_id=memory.id,
+        revision=memory.revision,
+        bucket=bucket(memory.id),
+        digest=digest(memory.id, 0, memory.revision, memory.updated_at, memory.content_hash, builder),
+        fields=fields(memory),
+        text=whole,
+        metadata=memory.metadata,
+        passages=tuple(parts),
+        names=names_of(memory),
     )

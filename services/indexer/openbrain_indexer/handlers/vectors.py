@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from openbrain.domain.ids import bucket, digest, point_id
 from openbrain.domain.memory import Memory
 from openbrain.ports.index import Tombstone, VectorEntry
 from openbrain.ports.store.generations import Generation, IndexKind
-from openbrain.ports.store.index_entries import Vectors
+from openbrain.ports.store.index_entries import PassageSet, Vectors
 from openbrain.ports.store.store import Store
-from openbrain_indexer.handlers.entries import tombstones, vector_entries
-from openbrain_indexer.handlers.projection import Failures, Writable, in_turns, project, write_all
+from openbrain_indexer.handlers.projection import Failures, Writable, fields, in_turns, project, tombstones, write_all
 
 
 async def project_vector(
@@ -50,6 +50,27 @@ async def _vector_entries(
             continue
         written.append(row)
     return entries, written
+
+
+def vector_entries(memory: Memory, embedded: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:
+    """One point a passage, and a tombstone for each passage that an earlier revision had and this one lacks."""
+    shared = fields(memory)
+    entries: list[VectorEntry | Tombstone] = []
+    for number, vector in enumerate(embedded.vectors):
+        entry_id = point_id(memory.id, number)
+        entries.append(
+            VectorEntry(
+                id=entry_id,
+                memory_id=memory.id,
+                revision=memory.revision,
+                bucket=bucket(memory.id),
+                digest=digest(memory.id, number, memory.revision, memory.updated_at, memory.content_hash, builder),
+                fields=shared,
+                vector=vector,
+            )
+        )
+    entries.extend(tombstones(memory, first=len(embedded.vectors), end=memory.passages_high))
+    return entries
 
 
 def _by_memory(entries: Sequence[VectorEntry | Tombstone], failed: Failures) -> Failures:

@@ -23,8 +23,8 @@ from openbrain.adapters.elasticsearch.connection import (
     translated,
 )
 from openbrain.adapters.elasticsearch.removed_documents import scrub
+from openbrain.adapters.indexes.entries import Entry, highest_per_id
 from openbrain.adapters.indexes.entry_marks import marks_of
-from openbrain.adapters.indexes.revision_fence import Entry, highest_per_id
 from openbrain.domain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.ids import BUCKETS
 from openbrain.ports.index import Checked, EntryMarks, Scrubbed, Standing, Sum, Tombstone

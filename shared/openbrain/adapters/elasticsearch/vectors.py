@@ -6,7 +6,7 @@ from typing import Any
 
 from openbrain.adapters.elasticsearch.connection import common_document, compiled, translated
 from openbrain.adapters.elasticsearch.generations import Generations
-from openbrain.adapters.indexes.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
+from openbrain.adapters.indexes.entries import MOST, Passages, best_passages, same_dimensions, writable
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
-from openbrain.adapters.indexes.vector_entries import same_dimensions
+from openbrain.adapters.indexes.entries import same_dimensions
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR
 from openbrain.adapters.qdrant.reconciliation import clear_tombstones

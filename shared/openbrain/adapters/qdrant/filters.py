@@ -5,7 +5,7 @@ from typing import Any
 
 from qdrant_client import models
 
-from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.adapters.indexes.entries import plain_bound
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import (
     KEYWORD_FIELDS,

@@ -9,8 +9,8 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
+from openbrain.adapters.indexes.entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.indexes.entry_marks import marks_of
-from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.qdrant import reconciliation
 from openbrain.adapters.qdrant.collections import Collections
 from openbrain.adapters.qdrant.errors import translated

@@ -22,7 +22,7 @@ from qdrant_edge import (
     TokenizerType,
 )
 
-from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.adapters.indexes.entries import plain_bound
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
 from openbrain.ports.index import Fields

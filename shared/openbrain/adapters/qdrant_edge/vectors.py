@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from qdrant_edge import Filter
 
+from openbrain.adapters.indexes.entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.indexes.generation_folders import DamagedError, remove_folder, set_aside_index
-from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.qdrant_edge.shard import BUILDER, MADE, Nearest, Shard, parts
 from openbrain.adapters.qdrant_edge.terms import compiled
 from openbrain.domain.access.visibility import NEVER, AllOf, AtLeast, Condition

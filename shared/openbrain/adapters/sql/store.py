@@ -21,7 +21,7 @@ from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.indexes.writers import SqlIndexWriters
 from openbrain.adapters.sql.memories.feedback import SqlUsage
 from openbrain.adapters.sql.memories.reading import DEGRADED_SCAN, SqlMemories
-from openbrain.adapters.sql.memories.recent_rows import RecentRows
+from openbrain.adapters.sql.memories.rows import RecentRows
 from openbrain.adapters.sql.outbox.relay import SqlOutbox
 from openbrain.adapters.sql.signals.broadcasts import SqlBroadcasts
 from openbrain.adapters.sql.signals.reading import SqlHalts, SqlSignals

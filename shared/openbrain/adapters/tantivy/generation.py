@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
+from openbrain.adapters.indexes.entries import highest_per_id
 from openbrain.adapters.indexes.generation_folders import DamagedError, damaged, same_folder, set_aside_index
-from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged

@@ -17,7 +17,6 @@ from openbrain.streams.redis.scripts import Script
 _FIRST = BROADCAST.name + "."
 _TOPS = Script("tops", common="")
 _WHAT = "looking at broadcasts waits for it"
-ANY = "*"
 FARTHEST = 2**32
 """So much further than the truth, or than a reader, a stream can be after the database was put back."""
 
@@ -36,11 +35,6 @@ def stream_of(workspace_id: str) -> str:
 def workspace_of(stream: str) -> str:
     """The workspace of a stream (named without the prefix); '' for one that is no broadcast's."""
     return stream.removeprefix(_FIRST) if stream.startswith(_FIRST) else ""
-
-
-def entry_id(stream: str, event: bytes) -> str:
-    """The id that an event has on its stream; `*` where the server gives one."""
-    return f"{number_of(event)}-0" if stream.startswith(_FIRST) else ANY
 
 
 def number_of(event: bytes) -> int:

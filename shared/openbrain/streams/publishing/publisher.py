@@ -7,12 +7,13 @@ from redis.exceptions import ResponseError
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.events.envelope import FIELD
 from openbrain.ports.store.signals import StaleSequence
-from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
+from openbrain.streams.publishing.broadcast_writer import number_of, workspace_of
 from openbrain.streams.redis import scripts
 from openbrain.streams.redis.connection import AWAY, Connected, words
 
 _UNWILLING = {"READONLY", "MISCONF", "OOM", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
 _SMALL = "equal or smaller than the target stream top item"
+_ANY = "*"
 
 
 class Publisher(Connected):
@@ -28,8 +29,8 @@ class Publisher(Connected):
         if not entries:
             return []
         streams = [self._settings.prefix + stream for stream, _ in entries]
-        ids = [entry_id(stream, event) for stream, event in entries]
-        if all(id_ == ANY for id_ in ids):
+        ids = [_entry_id(stream, event) for stream, event in entries]
+        if all(id_ == _ANY for id_ in ids):
             ids = []
         try:
             # A pipeline of commands costs redis-py six times as much.
@@ -42,6 +43,11 @@ class Publisher(Connected):
         if all(isinstance(result, TryLater) for result in results):
             raise results[0] or TryLater("Redis takes no events")
         return results
+
+
+def _entry_id(stream: str, event: bytes) -> str:
+    """A broadcast's number; `*` where the server gives one."""
+    return f"{number_of(event)}-0" if workspace_of(stream) else _ANY
 
 
 def _result(refusal: bytes | None) -> OpenBrainError | None:

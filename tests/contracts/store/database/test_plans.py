@@ -12,7 +12,7 @@ from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import newer_than
 from openbrain.adapters.sql.indexes import expected_entries, index_entries, index_marks, unused_vectors, vectors
-from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
+from openbrain.adapters.sql.memories import reading, recalls, rows, session_turns
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
 from openbrain.adapters.sql.schema.tables import BY_AGE, BY_PROJECT, CONVERSATION, SESSION_TURN
@@ -135,7 +135,7 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
 
     for work in (
-        lambda connection: whole_rows.read_rows(connection, IDS),
+        lambda connection: rows.read_rows(connection, IDS),
         lambda connection: index_marks._mark(connection, IndexKind.TEXT, marked, START),
         lambda connection: vectors._lock_current(connection, embedded),
     ):

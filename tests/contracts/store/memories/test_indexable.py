@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.reading import SqlMemories
-from openbrain.adapters.sql.memories.recent_rows import _LONG_CHARS, _MOST, RecentRows
+from openbrain.adapters.sql.memories.rows import _LONG_CHARS, _MOST, RecentRows
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Scope

@@ -8,7 +8,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.ids import given_input, transfer_id
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.passage_header import header
+from openbrain.domain.text.passages import header
 from openbrain.ports.models import Embedder
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.index_entries import Embedded

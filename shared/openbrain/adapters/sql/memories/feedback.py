@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, case, exists, func, insert, select, upd
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from openbrain.adapters.sql.engine.statements import among
 from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope

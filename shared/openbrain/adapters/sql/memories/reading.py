@@ -12,10 +12,9 @@ from openbrain.adapters.sql.engine.statements import along, older_than
 from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
 from openbrain.adapters.sql.memories.past_rows import read_past
 from openbrain.adapters.sql.memories.recalls import purge, record
-from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
+from openbrain.adapters.sql.memories.rows import RecentRows, indexable, memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.memories.scans import counted, keyword_hits
 from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import AllOf, Condition

@@ -6,7 +6,7 @@ from itertools import islice
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.whole_rows import read_rows
+from openbrain.adapters.sql.memories.rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.access.visibility import Condition, matcher
 from openbrain.domain.memory import Memory

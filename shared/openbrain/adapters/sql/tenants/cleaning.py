@@ -11,7 +11,7 @@ from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, among
 from openbrain.adapters.sql.memories.conditions import compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes

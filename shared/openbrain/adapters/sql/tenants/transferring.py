@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, insert_missing, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage, operations
 from openbrain.adapters.sql.tenants.landing import land

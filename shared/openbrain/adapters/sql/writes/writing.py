@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database, TimedPart
-from openbrain.adapters.sql.memories.recent_rows import RecentRows
+from openbrain.adapters.sql.memories.rows import RecentRows
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
 from openbrain.adapters.sql.writes.erasing import end_living, erase_memory, measure_living, newest

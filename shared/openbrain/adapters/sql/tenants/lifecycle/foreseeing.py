@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql.memories.whole_rows import read_rows
+from openbrain.adapters.sql.memories.rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.tenants.lifecycle.applying import possible, rewritten
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible

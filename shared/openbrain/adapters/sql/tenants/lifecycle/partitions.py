@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, true, tuple_
 
 from openbrain.adapters.sql.engine.statements import along
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import BY_PROJECT, memories
 from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following, selected
 from openbrain.domain.memory import Memory

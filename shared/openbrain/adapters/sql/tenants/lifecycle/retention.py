@@ -6,7 +6,7 @@ from sqlalchemy import Connection, and_, func, not_, or_, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.memories.conditions import compiled
-from openbrain.adapters.sql.memories.whole_rows import read_rows
+from openbrain.adapters.sql.memories.rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.adapters.sql.tenants.lifecycle.subjects import held
 from openbrain.adapters.sql.writes.erasing import erase_rows, locked

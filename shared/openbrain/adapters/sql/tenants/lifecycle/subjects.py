@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
 
 from openbrain.adapters.sql.engine.statements import along, is_sqlite, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage
 from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher

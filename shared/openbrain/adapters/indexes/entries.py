@@ -1,18 +1,30 @@
-"""Preparation of entries for every vector index, and grouping of the passages found."""
+"""Entries as every index takes them: the highest revision of each, vectors that can be compared; and grouping of the
+passages found."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice, starmap
+from typing import TypeVar
 
 import numpy as np
 
-from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.domain.errors import Invalid, SetupError
-from openbrain.ports.index import Hit, Tombstone, VectorEntry
+from openbrain.ports.index import Hit, TextEntry, Tombstone, VectorEntry
 
 MOST = 10_000
 """Passages that an index is asked for at most."""
 _LONG = 2.0**62
+Entry = TypeVar("Entry", bound=TextEntry | VectorEntry | Tombstone)
+
+
+def highest_per_id(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Each id once, with its highest revision; of equal ones the later."""
+    highest: dict[str, Entry] = {}
+    for entry in entries:
+        current = highest.get(entry.id)
+        if current is None or entry.revision >= current.revision:
+            highest[entry.id] = entry
+    return highest
 
 
 def writable(
