@@ -30,7 +30,6 @@ SMALL = {
     "shared/openbrain/adapters/embedding/unit_vectors.py": "used by every embedder",
     "shared/openbrain/domain/access/permissions.py": "the words of keys, asked for by every route",
     "shared/openbrain/streams/redis": "names and ids, which every part of the streams needs and none owns",
-    "shared/openbrain/streams/handling/results.py": "between handlers and the stream layer",
     "shared/openbrain/vault/limits.py": "the numbers of a whole package",
     "shared/openbrain/vault/markers/kinds.py": "between the tick and what is posted",
     "services/api/openbrain_api/recall/boost.py": "one rule of the order",

@@ -8,9 +8,8 @@ from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
 from openbrain.runtime.container import Container
-from openbrain.streams.group.delivery import Delivery, Handler, Results
+from openbrain.streams.group.delivery import Delivery, Handler, Results, per_delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Service
 from openbrain_embedder.handlers.embedding import Failures
 from openbrain_embedder.handlers.memory_stored import Embedding, Events

@@ -10,9 +10,8 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
 from openbrain.runtime.container import Container
-from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.delivery import Delivery, Results, per_delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Check, Service
 from openbrain.usecases.indexes import index_loss
 from openbrain.usecases.indexes.index_writers import WritableIndexes

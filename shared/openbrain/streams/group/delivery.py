@@ -1,6 +1,6 @@
 """Deliveries to a handler, and its results."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from openbrain.domain.events.data import EventData
@@ -68,3 +68,21 @@ be handled again alone, so that one bad delivery never harms its neighbours."""
 
 OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
 """Called before a parsed delivery becomes a dead letter, so that the database can keep the reason."""
+
+
+def per_delivery(
+    deliveries: Sequence[Delivery[Any]], failures: Mapping[str, Exception]
+) -> list[Exception | None] | None:
+    """Each delivery gets the failure of its memory."""
+    if not failures:
+        return None
+    return [failures.get(delivery.event.data.memory_id) for delivery in deliveries]
+
+
+def one_each(results: Results, expected: int) -> Sequence[Exception | None]:
+    """None for all that is done. Raises `TypeError` for an answer that fits no batch of so many deliveries."""
+    if results is None:
+        return [None] * expected
+    if len(results) != expected:
+        raise TypeError(f"the handler answered {len(results)} results for {expected} deliveries")
+    return results

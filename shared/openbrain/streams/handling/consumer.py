@@ -12,12 +12,11 @@ from openbrain.domain.errors import Invalid, NeverRetry, TryLater, error_kind, e
 from openbrain.domain.times import Backoff
 from openbrain.observability import metrics
 from openbrain.streams.group.consumer_group import ALONE_AFTER, ConsumerGroup
-from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.group.delivery import Delivery, Entry, one_each
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.adaptive_batch import AdaptiveBatch
 from openbrain.streams.handling.deferred import Deferred
 from openbrain.streams.handling.failure_limit import FailureLimit
-from openbrain.streams.handling.results import one_each
 from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.handling.settlement import Abandoned, Settlement
 
