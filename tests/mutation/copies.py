@@ -81,13 +81,14 @@ def copied(source: Path) -> Iterator[Copy]:
         shutil.copytree(source, copy.tree, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         if (source / ".servers").exists():
             (copy.tree / ".servers").symlink_to((source / ".servers").resolve())
-        _environment(Path(sys.prefix), copy.tree)
+        own = source / ".venv"
+        _environment(own if own.exists() else Path(sys.prefix), copy.tree)
         _verify(copy)
         yield copy
 
 
 def _environment(own: Path, tree: Path) -> None:
-    """The running .venv by symbolic links, but with the editable install and the scripts of the copy.
+    """A .venv by symbolic links, but with the editable install and the scripts of the copy.
 
     PYTHONPATH would not do: many tests start `openbrain` with an empty environment.
     """
