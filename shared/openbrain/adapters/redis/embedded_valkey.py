@@ -62,10 +62,11 @@ class EmbeddedValkey:
 
     async def stop(self) -> None:
         """End it; what was appended is on disk before it goes."""
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
-            self._watch = None
+        watch, self._watch = self._watch, None
+        # A cancellation can be lost on the way through a client that connects or closes just then: asked again.
+        while watch is not None and not watch.done():
+            watch.cancel()
+            await asyncio.wait([watch], timeout=_LOOK_S)
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(self._process.wait)

@@ -1,5 +1,7 @@
 """The embedded stream server after kills and with damaged files."""
 
+import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -42,6 +44,27 @@ async def test_a_killed_server_is_started_again_and_has_lost_nothing(tmp_path: P
     assert "streams.server_ended" in {each["event"] for each in said}
     await server.stop()
     assert not Path(f"/proc/{after}").exists(), "what was started again is ended too"
+
+
+async def test_a_cancellation_that_is_lost_keeps_it_from_stopping_no_longer_than_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when it is stopped while it is being started again: no real client loses one at a chosen moment."""
+    server = EmbeddedValkey(tmp_path / "streams", 64)
+    async with Redis.from_url(await server.start()) as client:
+        first = await pid_of(client)
+    begun = asyncio.Event()
+
+    async def begin() -> None:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(server, "_begin", begin)
+    os.kill(first, signal.SIGKILL)
+    await begun.wait()
+    async with asyncio.timeout(30):
+        await server.stop()
 
 
 def _zeros_behind(file: Path) -> None:
