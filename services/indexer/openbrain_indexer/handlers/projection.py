@@ -132,7 +132,7 @@ async def _until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store,
 
 
 def fields(memory: Memory) -> Fields:
-    """What an entry is filtered by. Pure, as all entries: the same row always gives the same."""
+    """The filter fields of an entry, from the row alone: the same row always gives the same fields."""
     return Fields(
         workspace_id=memory.workspace_id,
         org=memory.org,

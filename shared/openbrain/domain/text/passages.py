@@ -1,5 +1,5 @@
-"""What stands for a text in an index: a header of words, and where it is long its overlapping passages, so that what
-else stands in it does not drown the part that a question is about. Independent of any model."""
+"""Header and overlapping passages of a text, for an index. In a long text indexed whole, the part that a question is
+about would be drowned by the rest. Independent of any model."""
 
 import re
 from datetime import date
