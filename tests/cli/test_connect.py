@@ -86,7 +86,7 @@ def test_a_client_is_connected_twice_as_once_and_left_without_a_trace(
     for file in files:
         assert b"openbrain" in file.read_bytes() or client_name == "agentihooks"
         if began and file.suffix == ".json":
-            assert json.loads(file.read_bytes())["theme"] == "dark"
+            assert file.read_bytes().startswith(b'{\n    "theme": "dark",\n    ')
             assert file.stat().st_mode & 0o777 == 0o640
         else:
             assert file.stat().st_mode & 0o077 == 0

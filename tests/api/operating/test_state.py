@@ -1,5 +1,6 @@
 """How the process tells of itself, and of what goes wrong in it."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ class Neighbour:
 async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
     service = Neighbour()
     operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    begun = time.perf_counter()
     async with http(brain.app(services=(service,)), operator) as client:
         well = [(await client.get(path)).json() for path in ("/live", "/ready", "/v1/health")]
         service.loops, service.missing = ["memory.stored"], {"redis": "TryLater: down"}
@@ -65,6 +67,8 @@ async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
     assert (well[1]["ready"], well[1]["failing"], well[1]["paused"]) == (True, {}, [])
     assert sorted(well[1]["dependencies"]) == ["embedder", "text", "truth", "vectors"]
     assert well[1]["dependencies"]["embedder"]["product"] == "MiniLM int8"
+    elapsed_ms = (time.perf_counter() - begun) * 1000
+    assert all(0 <= part["ms"] <= elapsed_ms for part in well[1]["dependencies"].values())
     assert well[2]["status"] == "ok"
     assert well[2]["parts"] == dict.fromkeys(("truth", "text", "vectors", "embedder", "indexer-text"), "ok")
     assert [response.status_code for response in ill] == [503, 503, 200]

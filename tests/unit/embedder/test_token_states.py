@@ -9,6 +9,7 @@ import pytest
 
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.embedding.token_states import states as token_states
+from openbrain.adapters.embedding.token_states.learn_projection import main_directions
 from openbrain.adapters.embedding.token_states.states import DIMENSIONS, VERSION, content_tokens, pack, similarities
 from openbrain.adapters.embedding.wordpiece import ids
 from openbrain.domain.errors import SetupError
@@ -118,3 +119,12 @@ def test_a_projection_that_was_changed_is_not_used(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(SetupError, match="install openbrain-memory again"):
         token_states.projection.__wrapped__()
+
+
+def test_the_projection_keeps_the_main_directions_the_main_one_first() -> None:
+    """However long the states are: each counts once."""
+    number = 100
+    often = [axis for axis in range(number) for _ in range(number - axis)]
+    states = np.eye(number)[often] * np.linspace(0.1, 9, len(often))[:, None]
+
+    assert np.abs(main_directions(states)) == pytest.approx(np.eye(number)[:, :DIMENSIONS])

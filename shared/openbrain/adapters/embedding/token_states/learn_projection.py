@@ -34,9 +34,13 @@ def paragraphs() -> list[str]:
 
 
 def learn() -> NDArray[Any]:
-    """(dimensions of the model, 64), the main direction first."""
-    states = np.concatenate(list(_states()))
-    states /= np.linalg.norm(states, axis=1, keepdims=True)
+    """What the shipped file holds: (dimensions of the model, 64) in 16-bit floats."""
+    return main_directions(np.concatenate(list(_states())))
+
+
+def main_directions(states: NDArray[Any]) -> NDArray[Any]:
+    """Of (states, dimensions): (dimensions, 64), the main direction first."""
+    states = states / np.linalg.norm(states, axis=1, keepdims=True)
     _, directions = np.linalg.eigh(states.T @ states)
     return directions[:, ::-1][:, :DIMENSIONS].astype("<f2")
 
