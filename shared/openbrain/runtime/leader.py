@@ -79,6 +79,8 @@ class Leader:
         self._checks, self._close, self._measure, self._clock = checks, close, measure, clock
         self._holder = consumer_name()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+        """Python 3.11 can lose a cancellation that meets the end of an inner wait."""
         self._leads_until = 0.0
         self._heard: dict[str, float] = {}
         self._truth_down = ""
@@ -96,6 +98,7 @@ class Leader:
 
     async def stop(self) -> None:
         """End the rounds, give the lease back, close what was opened."""
+        self._stopping = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -125,7 +128,7 @@ class Leader:
             await self._measure()
 
     async def _run(self) -> None:
-        while True:
+        while not self._stopping:
             self._heard = {"lease": self._clock()}
             if await self._acquire():
                 await self._lead()
@@ -153,13 +156,12 @@ class Leader:
         self._failing.clear()
         tasks = [asyncio.create_task(self._repeat(duty, over), name=duty.name) for duty in self._duties]
         try:
-            while self.leading:
+            while self.leading and not self._stopping:
                 await asyncio.sleep(self._lease_s / 3)
                 self._heard["lease"] = self._clock()
                 await self._acquire()
         finally:
-            # Not by cancellation alone: Python 3.11 can lose one inside a wait for Redis.
-            over.set()
+            over.set()  # not by cancellation alone, as above
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

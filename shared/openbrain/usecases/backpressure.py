@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import Backlogged, OpenBrainError
+from openbrain.domain.tasks import cancel
 from openbrain.observability import metrics
 from openbrain.ports.store.outbox import Outbox
 
@@ -103,9 +104,7 @@ class Pressure:
 
     async def close(self) -> None:
         """End a look that is under way, and close what was opened for it."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await cancel(self._looking)
         if self._close is not None:
             await self._close()
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.domain.tasks import cancel
 from openbrain.ports.store.operations import Leases
 
 LEASE_S = 30.0
@@ -48,8 +49,7 @@ async def vault_writer(
     try:
         yield
     finally:
-        prolonging.cancel()
-        await asyncio.gather(prolonging, return_exceptions=True)
+        await cancel(prolonging)
         await asyncio.shield(leases.release(name, holder))
 
 

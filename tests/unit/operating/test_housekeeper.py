@@ -246,3 +246,24 @@ async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> Non
     await begun.wait()
 
     await asyncio.wait_for(leader.stop(), PATIENCE_S)
+
+
+async def test_it_stops_though_the_cancellation_was_lost_while_it_asked_for_the_lease() -> None:
+    """As Python 3.11 can lose one that meets the end of an inner wait."""
+    asked = asyncio.Event()
+
+    class Losing(Lease):
+        async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+            if not asked.is_set():
+                asked.set()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+            return await super().acquire(name, holder, seconds)
+
+    service = keeper(Losing(), Time(), Counted())
+    await service.start()
+    await asked.wait()
+    async with asyncio.timeout(10):
+        await service.stop()
+
+    assert service.stuck() == ["housekeeper ended"]

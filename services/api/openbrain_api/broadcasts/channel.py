@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, error_places
+from openbrain.domain.tasks import cancel
 from openbrain.ports.store.signals import Broadcasts
 from openbrain.ports.streams import BroadcastStream, StreamedBroadcast
 from openbrain_api.broadcasts.frames import EncodedBroadcast, Unreadable, encoded
@@ -89,8 +90,7 @@ class Channel:
 
     async def close(self) -> None:
         """Stop reading; whoever listens is ended."""
-        self._stop()
-        await asyncio.wait(self._tasks)
+        await cancel(*self._tasks)
 
     @property
     def open(self) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, error_places
+from openbrain.domain.tasks import cancel
 from openbrain.ports.agents import Messages
 from openbrain_api.broadcasts.channel import Listener
 
@@ -58,6 +59,4 @@ class Inboxes:
 
     async def close(self) -> None:
         """Look no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await cancel(self._looking)

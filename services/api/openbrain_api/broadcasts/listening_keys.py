@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, Unauthorised, error_places
+from openbrain.domain.tasks import cancel
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import ApiKeys
 from openbrain_api.broadcasts.channel import Listener
@@ -44,9 +45,7 @@ class ListeningKeys:
 
     async def close(self) -> None:
         """Ask no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+        await cancel(self._looking)
 
     async def _look(self) -> None:
         while self._listeners:

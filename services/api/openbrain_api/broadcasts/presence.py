@@ -5,6 +5,7 @@ import contextlib
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.signals.values import Subscriber
+from openbrain.domain.tasks import cancel
 from openbrain.ports.store.signals import Broadcasts
 
 
@@ -28,9 +29,7 @@ class Presence:
 
     async def close(self) -> None:
         """Write what is left."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.wait([self._writing])
+        await cancel(self._writing)
         await self.flush()
 
     async def _write(self) -> None:

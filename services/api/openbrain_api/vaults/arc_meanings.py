@@ -13,6 +13,7 @@ import structlog
 
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.tasks import cancel
 from openbrain.ports.models import TokenEncoder
 from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
 
@@ -57,10 +58,7 @@ class ArcMeanings:
 
     async def close(self) -> None:
         """Make no more."""
-        making = list(self._making.values())
-        for task in making:
-            task.cancel()
-        await asyncio.gather(*making, return_exceptions=True)
+        await cancel(*self._making.values())
 
     async def _known(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> States:
         before = self._states.recent(workspace_id) or {}

@@ -12,6 +12,7 @@ from dataclasses import replace
 import structlog
 
 from openbrain.domain.errors import TryLater, error_text
+from openbrain.domain.tasks import cancel
 from openbrain.ports.store.operations import Operation, Operations, OperationStatus, Progress
 
 Step = Callable[[Operation], Awaitable[Progress]]
@@ -101,8 +102,7 @@ class Worker:
         try:
             yield lost
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await cancel(task)
 
     async def _give_up(self, held: Operation, status: OperationStatus, error: str = "") -> int:
         clean_up = self._clean_up.get(held.kind)

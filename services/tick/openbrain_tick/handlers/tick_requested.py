@@ -14,6 +14,7 @@ from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.events.data import TickRequested
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.tasks import cancel
 from openbrain.observability.metrics import TICK_SECONDS, TICKS
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import TickJob, Ticks
@@ -126,5 +127,4 @@ async def _kept(ticks: Ticks, tick_id: str, holder: str, hold_s: float) -> Async
     try:
         yield
     finally:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+        await cancel(keeping)

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from openbrain.adapters.indexes.generation_folders import set_aside
 from openbrain.domain.errors import SetupError
+from openbrain.domain.tasks import cancel
 
 _PR_SET_PDEATHSIG = 1
 _LONGEST_SOCKET_PATH = 100
@@ -63,10 +64,7 @@ class EmbeddedValkey:
     async def stop(self) -> None:
         """End it; what was appended is on disk before it goes."""
         watch, self._watch = self._watch, None
-        # A cancellation can be lost on the way through a client that connects or closes just then: asked again.
-        while watch is not None and not watch.done():
-            watch.cancel()
-            await asyncio.wait([watch], timeout=_LOOK_S)
+        await cancel(watch)
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(self._process.wait)

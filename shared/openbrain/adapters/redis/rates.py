@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from openbrain.adapters.local.rates import Bucket, LocalRates
 from openbrain.domain.caches import Lru
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.tasks import cancel
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import Allowance, Rate
@@ -152,9 +153,7 @@ class RedisRates:
 
     async def close(self) -> None:
         """Leave what is being fetched, and close what was made here."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._link.leave()
         if self._owned:
             await disconnect(self._client)

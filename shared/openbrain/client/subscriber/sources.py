@@ -10,6 +10,7 @@ from openbrain.client import event_log
 from openbrain.client.subscriber.api import Api, Entry, Missed, News, Present, Stream
 from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.domain.errors import Conflict, NotFound, OpenBrainError, TryLater
+from openbrain.domain.tasks import cancel
 from openbrain.domain.times import Backoff
 
 _log = event_log.get_logger(__name__)
@@ -164,9 +165,7 @@ class Listening:
 
     async def close(self) -> None:
         """End what was begun beside the loops."""
-        if self._filling is not None:
-            self._filling.cancel()
-            await asyncio.wait({self._filling})
+        await cancel(self._filling)
 
     async def _acknowledge(self) -> NoReturn:
         backoff = Backoff(_PAUSE_S, _ACKNOWLEDGE_MAX_S)

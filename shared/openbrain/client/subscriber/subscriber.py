@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, Self
@@ -17,6 +17,7 @@ from openbrain.client.subscriber.sources import Listening, Loop, heeded
 from openbrain.domain.errors import Halted, SetupError, TryLater, error_places
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt
+from openbrain.domain.tasks import cancel
 from openbrain.domain.times import Backoff
 
 _log = event_log.get_logger(__name__)
@@ -108,14 +109,14 @@ class Subscriber:
         try:
             await self._begin()
         except BaseException:
-            await _cancel(self._running)
+            await cancel(*self._running)
             await self._disconnect()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._listening.close()
-        await _cancel(self._running)
+        await cancel(*self._running)
         await self._save()
         await self._disconnect()
 
@@ -164,17 +165,6 @@ class Subscriber:
             _log.error("subscriber.cursor_not_saved", seq=handled, reason=str(error))
         else:
             self._saved = handled
-
-
-async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask again, and don't wait for ever.
-    pending = set(tasks)
-    for _ in range(20):
-        for task in pending:
-            task.cancel()
-        if not pending:
-            return
-        _, pending = await asyncio.wait(pending, timeout=0.1)
 
 
 async def _for_ever(loop: Loop) -> NoReturn:

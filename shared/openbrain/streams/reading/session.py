@@ -11,6 +11,7 @@ import structlog
 
 from openbrain.domain.errors import error_kind, error_text
 from openbrain.domain.events.streams import replays
+from openbrain.domain.tasks import cancel
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Entry
@@ -24,7 +25,6 @@ from openbrain.streams.reading.reaper import Keeper, Reaper
 from openbrain.streams.redis.connection import AWAY, ask, connect_as, disconnect
 
 _log = structlog.get_logger(__name__)
-_CANCEL_S = 2.0
 _SHARED_S, _SHARE_S = 1.0, 0.3
 
 
@@ -123,13 +123,12 @@ class Session:
         self.runtime.closing.set()
         settlement = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
         _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.tuning.shutdown_s)
-        await _cancel(late)
+        await cancel(*late)
 
     async def finish(self) -> None:
         """After FastStream stopped: give back what is left in hand, and disconnect."""
         self.runtime.closed.set()
-        if self._keeping is not None:
-            await _cancel({self._keeping})
+        await cancel(self._keeping)
         for consumer in self.consumers.values():
             with contextlib.suppress(*AWAY):
                 released = await consumer.group.release()
@@ -155,15 +154,6 @@ class Session:
         """Raise `MostFail` where a consumer is stopped because most entries fail."""
         for consumer in self.consumers.values():
             consumer.limit.check()
-
-
-async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
-    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask twice, and don't wait for ever.
-    for _ in range(2):
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_S)
 
 
 def _never() -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
+from openbrain.domain.tasks import cancel
 from openbrain.ports.index import Checked
 from openbrain.ports.models import Embedder
 from openbrain.ports.store.generations import Generation, IndexKind
@@ -81,6 +82,5 @@ class ActiveModel:
     async def close(self) -> None:
         """Wait for no model any more."""
         if self._loading is not None:
-            self._loading[1].cancel()
-            await asyncio.gather(self._loading[1], return_exceptions=True)
+            await cancel(self._loading[1])
             self._loading = None
