@@ -1,6 +1,8 @@
-"""The end of background tasks."""
+"""Background tasks: the pauses between their tries, and their end."""
 
 import asyncio
+import random
+from collections.abc import Callable
 from typing import Any
 
 _REPEATED_S = 1.0
@@ -19,3 +21,20 @@ async def cancel(*tasks: asyncio.Task[Any] | None) -> None:
         if pending:
             ended, pending = await asyncio.wait(pending, timeout=_REPEATED_S)
             await asyncio.gather(*ended, return_exceptions=True)
+
+
+class Backoff:
+    """Pauses that double up to a limit, each spread over its second half."""
+
+    def __init__(self, first: float, limit: float, chance: Callable[[], float] = random.random) -> None:
+        self._first, self._limit, self._chance = first, limit, chance
+        self._next = min(first, limit)
+
+    def next(self) -> float:
+        """Seconds to wait now."""
+        pause, self._next = self._next, min(self._next * 2, self._limit)
+        return pause * (0.5 + self._chance() / 2)
+
+    def reset(self) -> None:
+        """Begin again with the first pause."""
+        self._next = min(self._first, self._limit)

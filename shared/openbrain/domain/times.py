@@ -1,7 +1,5 @@
-"""Microseconds since 1970 (UTC) inside, ISO-8601 outside; and pauses between tries."""
+"""Microseconds since 1970 (UTC) inside, ISO-8601 outside."""
 
-import random
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -34,20 +32,3 @@ def to_datetime(at: int) -> datetime:
 def from_datetime(at: datetime) -> int:
     """A moment with its zone as microseconds. A naive time is refused by the surfaces before it comes here."""
     return (at - _EPOCH) // _MICROSECOND
-
-
-class Backoff:
-    """Pauses that double up to a limit, each spread over its second half."""
-
-    def __init__(self, first: float, limit: float, chance: Callable[[], float] = random.random) -> None:
-        self._first, self._limit, self._chance = first, limit, chance
-        self._next = min(first, limit)
-
-    def next(self) -> float:
-        """Seconds to wait now."""
-        pause, self._next = self._next, min(self._next * 2, self._limit)
-        return pause * (0.5 + self._chance() / 2)
-
-    def reset(self) -> None:
-        """Begin again with the first pause."""
-        self._next = min(self._first, self._limit)

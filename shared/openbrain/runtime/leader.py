@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.ports.store.operations import Leases
 from openbrain.ports.streams import Wake
 from openbrain.streams.handling.runtime import consumer_name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain_api.recall.indexes.breaker import HUNG, LONGEST_S, Breaker
 
 

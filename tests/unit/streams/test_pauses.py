@@ -10,7 +10,7 @@ from redis.exceptions import TimeoutError as NoAnswer
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.settings import Streams
 from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.breaker import Breaker

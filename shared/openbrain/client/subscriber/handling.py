@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from openbrain.client import event_log
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 
 _log = event_log.get_logger(__name__)
 Item = TypeVar("Item")

@@ -10,7 +10,7 @@ from openbrain.client.subscriber.cursors import Cursor
 from openbrain.client.subscriber.handling import handle
 from openbrain.contract.messages import MessageAnswer
 from openbrain.domain.errors import OpenBrainError, SetupError
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 
 _log = event_log.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 5.0

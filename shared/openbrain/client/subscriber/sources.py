@@ -10,8 +10,7 @@ from openbrain.client import event_log
 from openbrain.client.subscriber.api import Api, Entry, Missed, News, Present, Stream
 from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.domain.errors import Conflict, NotFound, OpenBrainError, TryLater
-from openbrain.domain.tasks import cancel
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff, cancel
 
 _log = event_log.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0

@@ -17,8 +17,7 @@ from openbrain.client.subscriber.sources import Listening, Loop, heeded
 from openbrain.domain.errors import Halted, SetupError, TryLater, error_places
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import Halt
-from openbrain.domain.tasks import cancel
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff, cancel
 
 _log = event_log.get_logger(__name__)
 _SAVE_S = 1.0

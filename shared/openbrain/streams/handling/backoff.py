@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.streams.redis.outage import PROCESS, Link, Outage
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 
 _log = structlog.get_logger(__name__)
 

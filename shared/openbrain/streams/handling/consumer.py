@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from openbrain.domain.errors import Invalid, NeverRetry, TryLater, error_kind, error_text
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.observability import metrics
 from openbrain.streams.group.consumer_group import ALONE_AFTER, ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry, one_each

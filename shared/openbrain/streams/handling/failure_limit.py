@@ -7,7 +7,7 @@ from itertools import islice
 import structlog
 
 from openbrain.domain.errors import OpenBrainError, error_kind, error_text
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Entry
 

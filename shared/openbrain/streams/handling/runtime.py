@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 from openbrain.settings import Streams
 from openbrain.streams.handling.breaker import Breaker
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from openbrain.domain.times import Backoff
+from openbrain.domain.tasks import Backoff
 
 HUNG = 3
 """Times in a row after which it is left alone: one slow answer says little."""
