@@ -14,14 +14,14 @@ from openbrain_mcp.http.guard import Guard
 from openbrain_mcp.server import mcp_server
 
 PATH = "/mcp"
-# The key and the origin are what guards, whatever the server is called from outside.
+# Keys and origins are checked, whatever name the server has outside.
 _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
     """The app with the tools at /mcp. `origins`: browser origins allowed beside this machine's own."""
     callers = Callers(api)
-    server = mcp_server(callers.of)
+    server = mcp_server(callers.client)
     tools = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,

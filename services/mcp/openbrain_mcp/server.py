@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources, prompts, what it says of itself, errors in words that help."""
+"""The MCP server: tools, resources, prompts, instructions, and errors that say what to do."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -72,7 +72,7 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
 
 
 class BrainServer(MCPServer[Any]):
-    """Lists the chosen tools, and tells of arguments that a tool can't take in our words."""
+    """Lists and calls the chosen tools; invalid arguments get one sentence that says what is taken instead."""
 
     def __init__(self, clients: Clients, toolsets: frozenset[Toolset], name: str, **options: Any) -> None:
         super().__init__(name, **options)
@@ -80,7 +80,7 @@ class BrainServer(MCPServer[Any]):
         self._toolsets = toolsets
 
     async def list_tools(self) -> list[Tool]:
-        """The chosen ones."""
+        """Those of the chosen toolsets."""
         names = self._chosen()
         return [tool for tool in await super().list_tools() if tool.name in names]
 
@@ -150,7 +150,7 @@ def _made_tools() -> tuple[ServerTool, ...]:
         server_tool = ServerTool.from_function(
             _called(tool), tool.name, tool.title, tool.description, annotations=tool.hints
         )
-        server_tool.parameters = compact(server_tool.parameters, tool.untold)
+        server_tool.parameters = compact(server_tool.parameters, tool.unlisted)
         if server_tool.fn_metadata.output_schema is not None:
             server_tool.fn_metadata.output_schema = compact(server_tool.fn_metadata.output_schema)
         made.append(server_tool)
@@ -166,9 +166,9 @@ def _called(tool: ToolSpec) -> Callable[..., Awaitable[CallToolResult]]:
             raise TypeError(f"{tool.name} belongs to a BrainServer")
         return await outcome(tool, await server.clients(ctx.request_context.request), arguments)
 
-    said = inspect.signature(tool.function)
+    own = inspect.signature(tool.function)
     context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
-    signature = said.replace(parameters=[context, *list(said.parameters.values())[1:]])
+    signature = own.replace(parameters=[context, *list(own.parameters.values())[1:]])
     vars(called)["__signature__"] = signature
     called.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     called.__annotations__["return"] = signature.return_annotation

@@ -20,8 +20,8 @@ class Callers:
         self._wire, self._transport = partial(InProcessWire, api), httpx.ASGITransport(api)
         self._clients: Lru[str, OpenBrain] = Lru(CLIENTS)
 
-    async def of(self, request: Request) -> OpenBrain:
-        """The client of whoever sent the request."""
+    async def client(self, request: Request) -> OpenBrain:
+        """The client with the key of the request."""
         authorization = request.headers.get("authorization", "")
         client = self._clients.recent(authorization)
         if client is None:
@@ -41,7 +41,7 @@ class Callers:
 
 
 def bearer(authorization: str) -> str:
-    """The header as the client sends it: the key, whatever the scheme's word was."""
+    """The header as the API takes it, whatever the scheme was."""
     key = _key(authorization)
     return f"Bearer {key}" if key else ""
 

@@ -40,7 +40,7 @@ from openbrain_mcp.server import BrainServer, outcome
 from openbrain_mcp.tools.spec import ToolSpec
 
 JSON = "application/json"
-_OF_LATER_REVISIONS = {"result_type"}
+_LATER_FIELDS = {"result_type"}
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 _log = structlog.get_logger(__name__)
 
@@ -63,7 +63,7 @@ class Exchange:
         try:
             message = JSONRPCRequest.model_validate_json(body, by_name=False)
         except ValidationError:
-            await self._sdk(scope, _again(body, receive), send)
+            await self._sdk(scope, _replayed(body, receive), send)
             return
         content = await self._content(message, version, request)
         await Response(content, HTTPStatus.OK, media_type=JSON)(scope, receive, send)
@@ -73,8 +73,8 @@ class Exchange:
         if message.method != "tools/call" or (call := self._brain.parsed_call(message.params or {})) is None:
             answer = await self._answer(message, version, request)
             return answer.model_dump_json(by_alias=True, exclude_unset=True)
-        result = await self._called(*call, request)
-        shown = result.model_dump_json(by_alias=True, exclude_none=True, exclude=_OF_LATER_REVISIONS)
+        result = await self._call(*call, request)
+        shown = result.model_dump_json(by_alias=True, exclude_none=True, exclude=_LATER_FIELDS)
         return f'{{"jsonrpc":"2.0","id":{to_json(message.id).decode()},"result":{shown}}}'
 
     def _readable(self, request: Request) -> bool:
@@ -86,16 +86,16 @@ class Exchange:
             and int(length) <= self._body_bytes
         )
 
-    async def _called(self, tool: ToolSpec, arguments: Mapping[str, Any], request: Request) -> CallToolResult:
+    async def _call(self, tool: ToolSpec, arguments: Mapping[str, Any], request: Request) -> CallToolResult:
         """Result of the tool, called past the SDK, whose checks cost more than a write; failures in the SDK's words."""
-        said = f"Error executing tool {tool.name}"
+        message = f"Error executing tool {tool.name}"
         try:
             return await outcome(tool, await self._brain.clients(request), arguments)
         except ToolError as error:
-            said = f"{said}: {error}"
+            message = f"{message}: {error}"
         except Exception as error:  # noqa: BLE001 - every failure gets its answer
             _log.error("mcp.request_failed", error=type(error).__name__, where=error_places(error))
-        return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+        return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
 
     async def _answer(self, message: JSONRPCRequest, version: str, request: Request) -> Result | JSONRPCError:
         asking = _Asking(message.id, ServerMessageMetadata(request_context=request, can_send_request=False))
@@ -133,8 +133,8 @@ class _Asking:
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None: ...
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, for who reads next."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then the rest."""
     unread = [body]
 
     async def received() -> Message:

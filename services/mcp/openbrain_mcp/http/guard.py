@@ -15,20 +15,21 @@ from openbrain_mcp.http.clients import Callers, bearer
 from openbrain_mcp.http.in_process import PEER
 from openbrain_mcp.server import CHOSEN
 
-_ONCE = (b"authorization", b"origin")
+_SINGLE_HEADERS = (b"authorization", b"origin")
 _NO_STREAM = "post a request: this server keeps no session, so there is nothing to listen to"
 _TOOLSETS = "openbrain-toolsets"
-_UNKNOWN = f"OpenBrain-Toolsets names a toolset that there is not: name {choice()}"
-_TWICE = "send the headers Authorization and Origin once each"
-_FOREIGN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+_UNKNOWN_TOOLSET = f"OpenBrain-Toolsets names a toolset that there is not: name {choice()}"
+_DUPLICATE_HEADER = "send the headers Authorization and Origin once each"
+_FOREIGN_ORIGIN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER__ORIGINS"
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Admit = Callable[[str, tuple[str, int] | None], Awaitable[Actor]]
-"""The API's own look at a key, and at its limits: of an authorization header and who sent it."""
+"""Authenticates an authorization header, and counts the request of its sender against the key's limits, as the API
+does; raises what the API answers."""
 
 
 class Guard:
-    """No request without a valid key goes further; the tools ask the API with that same key."""
+    """Refuses requests without a valid key; the tools ask the API with that same key."""
 
     def __init__(self, tools: ASGIApp, admit: Admit, callers: Callers, origins: Sequence[str]) -> None:
         self._tools = tools
@@ -46,7 +47,7 @@ class Guard:
         try:
             toolsets = chosen(named)
         except ValueError:
-            await _answer(400, "unknown_toolset", _UNKNOWN)(scope, receive, send)
+            await _answer(400, "unknown_toolset", _UNKNOWN_TOOLSET)(scope, receive, send)
             return
         try:
             actor = await self._admit(bearer(authorization), scope.get("client"))
@@ -55,23 +56,23 @@ class Guard:
             await _refused(error)(scope, receive, send)
             return
         CHOSEN.set(toolsets if named else chosen(",".join(actor.toolsets)))
-        await self._tools(scope, receive, _kept_by_nobody(send))
+        await self._tools(scope, receive, _uncached(send))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         """Refusals that need no authentication."""
         names = [name for name, _ in scope["headers"]]
-        if any(names.count(name) > 1 for name in _ONCE):
-            return _answer(400, "duplicate_header", _TWICE)
-        if not _may_ask(Request(scope).headers.get("origin"), self._origins):
-            return _answer(403, "forbidden", _FOREIGN)
+        if any(names.count(name) > 1 for name in _SINGLE_HEADERS):
+            return _answer(400, "duplicate_header", _DUPLICATE_HEADER)
+        if not _origin_allowed(Request(scope).headers.get("origin"), self._origins):
+            return _answer(403, "forbidden", _FOREIGN_ORIGIN)
         if scope["method"] != "POST":  # a GET would be a stream on which nothing ever comes
             return _answer(405, "method_not_allowed", _NO_STREAM, {"allow": "POST"})
         return None
 
 
-def _may_ask(origin: str | None, allowed: Collection[str]) -> bool:
-    """Programs send none. Pages of this machine may, and those that the settings name; one that reaches this host by
-    DNS rebinding has another origin."""
+def _origin_allowed(origin: str | None, allowed: Collection[str]) -> bool:
+    """Whether a page of this origin may call. Programs send none; pages of this machine may, and those that the
+    settings name. A page that reaches this host by DNS rebinding has another origin."""
     if origin is None:
         return True
     given = origin.strip().lower()
@@ -79,14 +80,14 @@ def _may_ask(origin: str | None, allowed: Collection[str]) -> bool:
         return True
     try:
         parts = urlsplit(given)
-        of_here = parts.hostname in _THIS_MACHINE and (parts.port is None or parts.port > 0)
+        local = parts.hostname in _LOCAL_HOSTS and (parts.port is None or parts.port > 0)
     except ValueError:
         return False
-    bare = not (parts.path or parts.query or parts.fragment or parts.username is not None)
-    return of_here and bare and parts.scheme in {"http", "https"}
+    origin_only = not (parts.path or parts.query or parts.fragment or parts.username is not None)
+    return local and origin_only and parts.scheme in {"http", "https"}
 
 
-def _kept_by_nobody(send: Send) -> Send:
+def _uncached(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [item for item in message.get("headers", ()) if item[0].lower() != b"cache-control"]

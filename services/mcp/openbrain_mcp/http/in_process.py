@@ -14,17 +14,17 @@ from openbrain.domain.errors import ServerFailed
 
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
 """The address that sent the request at hand: the API counts wrong keys by address."""
-_OF_CONNECTIONS = frozenset({b"connection", b"user-agent"})
+_CONNECTION_HEADERS = frozenset({b"connection", b"user-agent"})
 
 
 class InProcessWire(Wire):
-    """One key's questions to an API in this process, each asked once."""
+    """One key's requests to an API in this process. None is repeated."""
 
     def __init__(self, api: ASGIApp, url: str, key: str, **options: Any) -> None:
         super().__init__(url, key, **options)
         self._api = api
         fields = ((name.lower(), value) for name, value in self._http.headers.raw)
-        self._headers = [(name, value) for name, value in fields if name not in _OF_CONNECTIONS]
+        self._headers = [(name, value) for name, value in fields if name not in _CONNECTION_HEADERS]
 
     async def _exchange(
         self,
@@ -62,7 +62,7 @@ class InProcessWire(Wire):
 
 
 class _Exchange:
-    """One request as an application reads it, and what it answers."""
+    """One request and its answer, as an ASGI application receives and sends them."""
 
     def __init__(self, body: bytes) -> None:
         self._unread: bytes | None = body

@@ -147,16 +147,16 @@ def _block(query: "SubscriptionAnswer") -> fence.Block:
         "channel": query.channel,
         "created_at": query.created_at,
     }
-    said = "\n".join(f"{name}: {value}" for name, value in narrowed.items())
-    return fence.Block(labels, "\n".join(filter(None, (query.query, said))), "subscription")
+    conditions = "\n".join(f"{name}: {value}" for name, value in narrowed.items())
+    return fence.Block(labels, "\n".join(filter(None, (query.query, conditions))), "subscription")
 
 
 TOOLS = (
-    ToolSpec(brain_context, "What to know", READS, untold=("agent_id",)),
-    ToolSpec(agent_send, "Send a message", WRITES, untold=("agent_id",)),
-    ToolSpec(agent_inbox, "Inbox", READS, untold=("agent_id",)),
-    ToolSpec(agent_conversation, "Conversation", READS, untold=("agent_id",)),
-    ToolSpec(brain_subscribe, "Wait for memories", REPEATS, Toolset.SIGNALS, untold=("agent_id",)),
-    ToolSpec(brain_subscriptions, "What you wait for", READS, Toolset.SIGNALS, untold=("cursor", "agent_id")),
-    ToolSpec(brain_unsubscribe, "Wait no more", ENDS, Toolset.SIGNALS, untold=("agent_id",)),
+    ToolSpec(brain_context, "What to know", READS, unlisted=("agent_id",)),
+    ToolSpec(agent_send, "Send a message", WRITES, unlisted=("agent_id",)),
+    ToolSpec(agent_inbox, "Inbox", READS, unlisted=("agent_id",)),
+    ToolSpec(agent_conversation, "Conversation", READS, unlisted=("agent_id",)),
+    ToolSpec(brain_subscribe, "Wait for memories", REPEATS, Toolset.SIGNALS, unlisted=("agent_id",)),
+    ToolSpec(brain_subscriptions, "What you wait for", READS, Toolset.SIGNALS, unlisted=("cursor", "agent_id")),
+    ToolSpec(brain_unsubscribe, "Wait no more", ENDS, Toolset.SIGNALS, unlisted=("agent_id",)),
 )

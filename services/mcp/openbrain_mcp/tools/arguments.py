@@ -10,7 +10,7 @@ from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.signals.values import Severity, SignalState
 
 
-def _said(advice: str) -> Callable[[str], str]:
+def _not_empty(advice: str) -> Callable[[str], str]:
     def checked(text: str) -> str:
         if not text.strip():
             raise ValueError(f"is empty: {advice}")
@@ -35,7 +35,7 @@ CHANNEL_S = 3600
 Content = Annotated[
     str,
     Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone."),
-    AfterValidator(_said("say what was learned, so that it stands alone")),
+    AfterValidator(_not_empty("say what was learned, so that it stands alone")),
 ]
 Kind = Annotated[MemoryType, _one_of(MemoryType)]
 Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Words to find it by.")]
@@ -65,7 +65,7 @@ Source = Annotated[str | None, Field(max_length=limits.SOURCE_CHARS, description
 Query = Annotated[
     str,
     Field(max_length=limits.QUERY_CHARS, description="What you want to know, in plain words."),
-    AfterValidator(_said("say what you want to know, in plain words")),
+    AfterValidator(_not_empty("say what you want to know, in plain words")),
 ]
 Match = Annotated[
     Literal["meaning", "names"] | None, Field(description="names: only what is called something in the question.")
@@ -78,7 +78,7 @@ Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
 SearchWords = Annotated[
     str,
     Field(max_length=limits.QUERY_CHARS, description='Any of these words; "quoted words" follow each other.'),
-    AfterValidator(_said("give the words to look for")),
+    AfterValidator(_not_empty("give the words to look for")),
 ]
 Fuzzy = Annotated[bool | None, Field(description="Forgive typos.")]
 Count = Annotated[int | None, Field(ge=1, le=limits.TOP_K)]
@@ -102,7 +102,7 @@ Other = Annotated[str, Field(max_length=limits.AGENT_CHARS, description="The oth
 Letter = Annotated[
     str,
     Field(max_length=limits.CONTENT_CHARS, description="What it should know, so that it stands alone."),
-    AfterValidator(_said("say what the other agent should know")),
+    AfterValidator(_not_empty("say what the other agent should know")),
 ]
 Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
 After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those behind this number.")]
@@ -115,7 +115,7 @@ SubscriptionId = Annotated[str, Field(description="The subscription's id.")]
 Thought = Annotated[
     str,
     Field(max_length=limits.THOUGHT_CHARS, description="What was said, as it was said."),
-    AfterValidator(_said("say what was said")),
+    AfterValidator(_not_empty("say what was said")),
 ]
 Metadata = Annotated[
     dict[str, Any] | None, Field(description="Free; sessionId and turn say which turn it is: it is stored once.")
@@ -133,7 +133,7 @@ SignalSource = Annotated[str, Field(max_length=limits.SOURCE_CHARS, description=
 SignalTitle = Annotated[
     str,
     Field(max_length=TITLE_CHARS, description="One line: what burns."),
-    AfterValidator(_said("say in one line what burns")),
+    AfterValidator(_not_empty("say in one line what burns")),
 ]
 SignalText = Annotated[str | None, Field(max_length=limits.CONTENT_CHARS, description="What is known, what to do.")]
 Seconds = Annotated[int | None, Field(ge=1, description="Seconds until it ends by itself.")]
@@ -143,7 +143,7 @@ Channel = Annotated[
 Message = Annotated[
     str,
     Field(max_length=limits.CONTENT_CHARS, description="What all agents should know."),
-    AfterValidator(_said("say what all agents should know")),
+    AfterValidator(_not_empty("say what all agents should know")),
 ]
 ChannelSeverity = Annotated[
     Literal["info", "warning", "alert", "critical", "nuclear"] | None,

@@ -62,7 +62,7 @@ def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> CallToolRes
 
 
 TOOLS = (
-    ToolSpec(brain_search, "Search words", READS, untold=("session_id", "cursor")),
+    ToolSpec(brain_search, "Search words", READS, unlisted=("session_id", "cursor")),
     ToolSpec(brain_tags, "Tags in use", READS),
     ToolSpec(brain_scopes, "Orgs and projects", READS),
 )

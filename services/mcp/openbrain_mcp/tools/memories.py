@@ -211,16 +211,16 @@ def _linked(links: "Related") -> CallToolResult:
 
 
 TOOLS = (
-    ToolSpec(brain_remember, "Remember", WRITES, untold=("agent_id", "source", "workspace_id")),
+    ToolSpec(brain_remember, "Remember", WRITES, unlisted=("agent_id", "source", "workspace_id")),
     ToolSpec(
         brain_recall,
         "Recall",
         READS,
-        untold=("limit", "filter", "boost_keywords", "fold", "around", "as_of", "agent_id", "workspace_id"),
+        unlisted=("limit", "filter", "boost_keywords", "fold", "around", "as_of", "agent_id", "workspace_id"),
     ),
-    ToolSpec(brain_forget, "Forget", ENDS, untold=("session_id",)),
-    ToolSpec(brain_list, "List memories", READS, untold=("workspace_id",)),
+    ToolSpec(brain_forget, "Forget", ENDS, unlisted=("session_id",)),
+    ToolSpec(brain_list, "List memories", READS, unlisted=("workspace_id",)),
     ToolSpec(brain_get, "Read a memory", READS),
-    ToolSpec(brain_feedback, "Judge a recall", WRITES, untold=("agent_id", "session_id")),
-    ToolSpec(brain_update, "Change a memory", WRITES, untold=("session_id",)),
+    ToolSpec(brain_feedback, "Judge a recall", WRITES, unlisted=("agent_id", "session_id")),
+    ToolSpec(brain_update, "Change a memory", WRITES, unlisted=("session_id",)),
 )

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 
-def compact(schema: Mapping[str, Any], untold: Collection[str] = ()) -> dict[str, Any]:
-    """Without titles, defaults, nulls, references, and arguments that are not told of."""
+def compact(schema: Mapping[str, Any], unlisted: Collection[str] = ()) -> dict[str, Any]:
+    """Without titles, defaults, nulls, references, and unlisted arguments."""
     definitions = schema.get("$defs", {})
-    properties = {name: part for name, part in schema.get("properties", {}).items() if name not in untold}
+    properties = {name: part for name, part in schema.get("properties", {}).items() if name not in unlisted}
     made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in properties.items()}}
     if required := [name for name in schema.get("required", ()) if name in properties]:
         made["required"] = required

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.amygdala.signals import SignalRaised
 
-LOUD = {"alert": "critical"}
-"""Names of severities in agents' clients that differ from ours."""
+SEVERITIES = {"alert": "critical"}
+"""Severities of agents' clients under other names."""
 _LABELS = {"id", "severity", "state", "source", "org", "project", "count", "last_raised_at", "title"}
 
 
@@ -69,8 +69,8 @@ async def brain_signal_raise(
 ) -> Annotated[CallToolResult, SignalState]:
     """Warn every agent of the workspace at once: something burns now that others would run into. Never for progress,
     never with secrets. `nuclear` halts the whole fleet."""
-    said = arguments.given(content=content, org=org, project=project, ttl_s=ttl_s)
-    return _raised(await brain.raise_signal(source=source, severity=severity, title=title, **said))
+    optional = arguments.given(content=content, org=org, project=project, ttl_s=ttl_s)
+    return _raised(await brain.raise_signal(source=source, severity=severity, title=title, **optional))
 
 
 async def channel_publish(
@@ -82,9 +82,9 @@ async def channel_publish(
 ) -> Annotated[CallToolResult, SignalState]:
     """Tell all agents something for a while, by the name that agents' hooks know. What burns is brain_signal_raise."""
     title = message.strip().partition("\n")[0][: arguments.TITLE_CHARS]
-    said = arguments.given(ttl_s=ttl_seconds or arguments.CHANNEL_S, content=message)
-    loud = LOUD.get(severity or "info", severity or "info")
-    return _raised(await brain.raise_signal(source=channel, severity=loud, title=title, **said))
+    optional = arguments.given(ttl_s=ttl_seconds or arguments.CHANNEL_S, content=message)
+    level = SEVERITIES.get(severity or "info", severity or "info")
+    return _raised(await brain.raise_signal(source=channel, severity=level, title=title, **optional))
 
 
 def _raised(raised: "SignalRaised") -> CallToolResult:

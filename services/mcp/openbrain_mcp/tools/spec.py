@@ -10,7 +10,7 @@ from openbrain.domain.access.toolsets import Toolset
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REPEATS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-"""Done twice, it is done two times."""
+"""Repeating one has an effect again."""
 ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Function = Callable[..., Awaitable[CallToolResult]]
@@ -25,8 +25,8 @@ class ToolSpec:
     title: str
     hints: ToolAnnotations
     toolset: Toolset = Toolset.CORE
-    untold: Collection[str] = ()
-    """Arguments that are taken from older clients and not told of."""
+    unlisted: Collection[str] = ()
+    """Arguments that are accepted from older clients, and not listed."""
 
     @property
     def name(self) -> str:

@@ -72,10 +72,10 @@ def _shown(hits: "Iterable[ThoughtAnswer]") -> CallToolResult:
 
 
 def _labels(thought: "ThoughtAnswer") -> dict[str, object]:
-    said = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
+    metadata = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
     own = {"id": thought.id, "source": thought.source, "created_at": f"{thought.created_at:%Y-%m-%dT%H:%M:%SZ}"}
     return {
-        **{f"metadata.{name}": value for name, value in said.items()},
+        **{f"metadata.{name}": value for name, value in metadata.items()},
         **own,
         "similarity": thought.similarity,
         "labels": ", ".join(thought.labels),
