@@ -1,6 +1,7 @@
 """What hooks answer to coding agents, on a real API; and that no session waits for a brain."""
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -37,7 +38,8 @@ def connected(folder: Path, data: Path, url: str, key: str, **options: bool) -> 
 
 def waiting(folder: Path) -> int:
     """Writes that are kept until the brain is reached."""
-    return Outbox(folder / "outbox.sqlite3").waiting()
+    with contextlib.closing(Outbox(folder / "outbox.sqlite3")) as outbox:
+        return outbox.waiting()
 
 
 async def told(event: str, folder: Path, name: str, **given: Any) -> Any:
@@ -178,7 +180,8 @@ async def test_a_memory_file_is_remembered_in_its_place_where_that_was_chosen(
     assert answer["permissionDecision"] == "deny"
     assert [memory["content"] for memory in listed] == ["Prices: cents"]
     assert kept["permissionDecision"] == "deny"
-    first = Outbox(folder / "outbox.sqlite3").first()
+    with contextlib.closing(Outbox(folder / "outbox.sqlite3")) as outbox:
+        first = outbox.first()
     assert first is not None
     assert first[1].body == {"content": "Prices: whole cents", "type": "observation", "project": "shop"}
 

@@ -46,6 +46,12 @@ async def cut_off(brain: Brain, path: Path, key: str) -> AsyncIterator[tuple[Ope
         yield client, cut
 
 
+def counts(path: Path) -> tuple[int, int]:
+    """Writes that wait, and refused ones."""
+    with contextlib.closing(Outbox(path)) as outbox:
+        return outbox.waiting(), outbox.refused()
+
+
 async def test_each_write_is_stored_once_however_it_was_cut_off(brain: Brain, tmp_path: Path) -> None:
     key, file = await brain.key(), tmp_path / "outbox" / "a.sqlite3"
     sent, stored = [f"fact {number}" for number in range(8)], []
@@ -63,13 +69,13 @@ async def test_each_write_is_stored_once_however_it_was_cut_off(brain: Brain, tm
     async with cut_off(brain, file, key) as (again, cut):
         delivering = asyncio.create_task(again.delivering())
         async with asyncio.timeout(PATIENCE_S):
-            while Outbox(file).waiting():
+            while counts(file)[0]:
                 await asyncio.sleep(0.01)
         delivering.cancel()
         listed = await again.memories(limit=50)
 
     assert sorted(memory.content for memory in listed.memories) == sent
-    assert Outbox(file).refused() == 1  # there was no such memory to change
+    assert counts(file) == (0, 1)  # there was no such memory to change
 
 
 async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_path: Path) -> None:
@@ -86,7 +92,7 @@ async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_pa
         cut.state = "open"
         await asyncio.wait([asyncio.create_task(stranger.delivering())], timeout=0.2)
     assert not isinstance(caught.value, Kept)
-    assert Outbox(file).waiting() == 1  # no key, no delivery: it waits for the right one
+    assert counts(file) == (1, 0)  # no key, no delivery: it waits for the right one
 
 
 async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: Brain, tmp_path: Path) -> None:
@@ -102,7 +108,7 @@ async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: 
         with pytest.raises(Kept, match=r"the key is not taken any more: put its successor in its place"):
             await client.remember({"content": "while the key was no more", "type": "fact"})
         assert not await wire.deliver()
-    kept = Outbox(file).waiting()
+    kept, _ = counts(file)
     async with cut_off(brain, file, await brain.key()) as (client, _):
         wire = client._wire
         assert isinstance(wire, OutboxWire)
@@ -127,7 +133,7 @@ async def test_a_key_of_another_workspace_is_never_sent_what_waits(brain: Brain,
         assert isinstance(wire, OutboxWire)
         assert await wire.deliver()
         assert (await stranger.memories()).count == 0
-    assert (Outbox(file).waiting(), Outbox(file).refused()) == (0, 1)
+    assert counts(file) == (0, 1)
 
 
 async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:
@@ -146,17 +152,18 @@ async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(bra
 
     assert delivered == [False] * (FAILURES - 1) + [True]
     assert [memory.content for memory in listed.memories] == ["good"]
-    assert Outbox(file).refused() == 1
+    assert counts(file) == (0, 1)
 
 
 def test_an_outbox_has_an_end_and_one_deliverer(tmp_path: Path) -> None:
-    boxes = [Outbox(tmp_path / "o.sqlite3", most=2) for _ in range(2)]
-    for number in range(2):
-        boxes[number].keep(Write("POST", "/v1/brain/remember", {"content": str(number)}))
-    with pytest.raises(TryLater, match="2 writes wait already"):
-        boxes[0].keep(Write("POST", "/v1/brain/remember"))
-    with boxes[0].delivering() as first, boxes[1].delivering() as second:
-        assert (first, second) == (True, False)
+    with contextlib.ExitStack() as stack:
+        boxes = [stack.enter_context(contextlib.closing(Outbox(tmp_path / "o.sqlite3", most=2))) for _ in range(2)]
+        for number in range(2):
+            boxes[number].keep(Write("POST", "/v1/brain/remember", {"content": str(number)}))
+        with pytest.raises(TryLater, match="2 writes wait already"):
+            boxes[0].keep(Write("POST", "/v1/brain/remember"))
+        with boxes[0].delivering() as first, boxes[1].delivering() as second:
+            assert (first, second) == (True, False)
     kept = Write("POST", "/v1/brain/remember").keyed()
     assert kept.headers["idempotency-key"] == kept.keyed().headers["idempotency-key"]
 

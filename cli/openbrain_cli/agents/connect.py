@@ -130,8 +130,8 @@ def _ask_for_transcripts(profile: "Profile") -> None:
         return
     if sys.stdin.isatty():
         question = "May OpenBrain read the transcripts of this machine's agents, for lessons, decisions and the vault?"
-        said = typer.confirm(question, default=False, err=True)
-        allow(profile.data_dir, profile.homes().claude / "projects", read=said)
+        consent = typer.confirm(question, default=False, err=True)
+        allow(profile.data_dir, profile.homes().claude / "projects", read=consent)
     else:
         say("transcripts of agents stay unread: `openbrain transcripts on` lets OpenBrain learn from them")
 

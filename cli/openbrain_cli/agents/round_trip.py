@@ -21,14 +21,14 @@ _HELLO = {
 
 def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[str, ...]:
     """The names of the tools, after one that reads was called with success. `SetupError` says what went wrong."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:
             raise SetupError(f"{command[0]} can't be started ({error.strerror})") from None
         deadline = threading.Timer(within_s, process.kill)
         deadline.start()
-        server = _Server(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout), said)
+        server = _Server(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout), errors)
         try:
             return server.asked()
         finally:
@@ -42,8 +42,8 @@ def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[st
 class _Server:
     """One that was started, by its streams."""
 
-    def __init__(self, requests: IO[bytes], answers: IO[bytes], said: IO[bytes]) -> None:
-        self.requests, self.answers, self._said = requests, answers, said
+    def __init__(self, requests: IO[bytes], answers: IO[bytes], errors: IO[bytes]) -> None:
+        self.requests, self.answers, self._errors = requests, answers, errors
 
     def asked(self) -> tuple[str, ...]:
         self._ask(1, "initialize", _HELLO)
@@ -65,8 +65,8 @@ class _Server:
                 raise SetupError(f"{method} failed: {answer['error'].get('message', '')}")
             result: dict[str, Any] = answer["result"]
             return result
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
         raise SetupError(f"the server of tools ended at {method}{': ' if lines else ''}{lines[-1] if lines else ''}")
 
     def _tell(self, message: Mapping[str, Any]) -> None:

@@ -16,11 +16,11 @@ class Choice(StrEnum):
     OFF = "off"
 
 
-Said = Annotated[Choice | None, typer.Argument(metavar="[on|off]", help="Left out: tell how it stands.")]
+Switch = Annotated[Choice | None, typer.Argument(metavar="[on|off]", help="Left out: tell how it stands.")]
 
 
 @command("openbrain transcripts", "openbrain transcripts on", "openbrain transcripts off")
-def transcripts(said: Said = None, data: Data = None) -> None:
+def transcripts(switch: Switch = None, data: Data = None) -> None:
     """Let OpenBrain read the transcripts of this machine's agents, or keep it from doing so.
 
     On, hooks take lessons, decisions, milestones and signals from what an agent marked in its session, and a tick makes
@@ -28,6 +28,6 @@ def transcripts(said: Said = None, data: Data = None) -> None:
     """
     chosen = profile(data=data)
     folder = chosen.data_dir
-    if said is not None:
-        allow(folder, chosen.homes().claude / "projects", read=said is Choice.ON)
+    if switch is not None:
+        allow(folder, chosen.homes().claude / "projects", read=switch is Choice.ON)
     print({True: "on", False: "off", None: "off (nobody was asked yet)"}[answer(folder)])

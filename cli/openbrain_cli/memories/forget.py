@@ -9,7 +9,7 @@ from openbrain.domain.errors import Forbidden, Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import Reason
-from openbrain_cli.memories.transfer.subject import Said, is_admin, shown
+from openbrain_cli.memories.transfer.subject import TextOptions, is_admin, shown
 from openbrain_cli.options import AsJson, Connection, Narrowed, Session, Speaking, Wait, confirmed, given
 from openbrain_cli.output import as_json, one_line, say
 
@@ -81,7 +81,7 @@ def erase(
     memory_id: OptionalId = None,
     *,
     to: Speaking,
-    said: Said,
+    texts: TextOptions,
     reason: Reason = "",
     session: Session = "",
     dry_run: DryRun = False,
@@ -94,7 +94,7 @@ def erase(
     Without an ID, of all that `--agent` wrote, `--speaker` said, or that says `--matching` or once said it: with an
     admin's key in the whole workspace and whatever became of it, else of what the key sees.
     """
-    filters = said.over(given(author=to.agent) if memory_id is None else {})
+    filters = texts.over(given(author=to.agent) if memory_id is None else {})
     if memory_id is None and filters:
         _erase_subject(to, filters, reason=reason, dry_run=dry_run, yes=yes, json=json)
         return

@@ -53,8 +53,8 @@ def raise_halt(
 
     It stands until it is resumed, or its time is over: quiet and resolving the signal do not end it.
     """
-    said = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
-    made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **said))
+    fields = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
+    made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
     if json:
         as_json(made)
     elif made.halt is not None:

@@ -9,7 +9,7 @@ import typer
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, given
 from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
-from openbrain_cli.signals.watch import heard
+from openbrain_cli.signals.watch import reconnecting
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -66,15 +66,15 @@ def raise_signal(
     Raised again while it burns it is the same signal, counted. nuclear halts the fleet: see `openbrain halt`.
     """
     text = content if file is None else file.read_text(encoding="utf-8")
-    said = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
-    said |= {"halt": True} if halt else {}
+    fields = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
+    fields |= {"halt": True} if halt else {}
     made = to.ask(
         lambda brain: brain.raise_signal(
             source=source,
             severity=severity,
             title=" ".join(title),
             idempotency_key=idempotency_key,
-            **said,
+            **fields,
         )
     )
     if json:
@@ -163,10 +163,10 @@ def watch(
     and misses nothing.
     """
     scope = given(org=org, project=project)
-    to.ask(lambda brain: _heard(brain, after, seconds, scope, json=json))
+    to.ask(lambda brain: _follow(brain, after, seconds, scope, json=json))
 
 
-async def _heard(
+async def _follow(
     brain: "OpenBrain", cursor: int | None, seconds: int | None, scope: dict[str, str], *, json: bool
 ) -> None:
     from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
@@ -174,7 +174,7 @@ async def _heard(
     def connect() -> "AsyncIterator[News]":
         return brain.hear(cursor, seconds=seconds, **scope)
 
-    async for news in heard(connect, once=seconds is not None):
+    async for news in reconnecting(connect, once=seconds is not None):
         match news:
             case None:
                 continue
@@ -184,25 +184,25 @@ async def _heard(
                 cursor = seq
             case _:
                 cursor = news.last
-        as_json_line(news) if json else _said(news)
+        as_json_line(news) if json else _print(news)
 
 
-def _said(news: "News") -> None:
+def _print(news: "News") -> None:
     from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
 
     match news:
         case AmygdalaState():
-            _stands(news)
+            _print_state(news)
         case BroadcastAnswer():
-            said = news.event["data"]
-            halt = f"  HALT {said['halt_state']}" if said.get("halt_state") else ""
+            data = news.event["data"]
+            halt = f"  HALT {data['halt_state']}" if data.get("halt_state") else ""
             about = (
-                f"{said['severity']:8}  {said['change']:12}  {one_line(said['title'])}  ({one_line(said['source'])})"
+                f"{data['severity']:8}  {data['change']:12}  {one_line(data['title'])}  ({one_line(data['source'])})"
             )
-            print(f"{news.seq:>6}  {about}{halt}  {said['signal_id']}")
+            print(f"{news.seq:>6}  {about}{halt}  {data['signal_id']}")
 
 
-def _stands(state: "AmygdalaState") -> None:
+def _print_state(state: "AmygdalaState") -> None:
     say(f"at {state.seq}: {len(state.signals)}{' or more' if state.more else ''} open, {len(state.halts)} halts")
     for signal in state.signals:
         stands = f"{signal.broadcast_severity.value:8}  {signal.state.value:12}"

@@ -49,7 +49,7 @@ def watch(
     filters = given(org=org, project=project, type=type, tags=tag)
     text = " ".join(query or ())
 
-    async def whole(brain: "OpenBrain") -> None:
+    async def watching(brain: "OpenBrain") -> None:
         last = (await brain.inbox(limit=1)).last
         same = await _same(brain, text, filters, min_similarity)
         made = same or await brain.subscribe_query(
@@ -60,13 +60,13 @@ def watch(
         )
         say(f"watching by {made.id}; Ctrl-C ends it")
         try:
-            await _heard(brain, made.id, last, seconds, json=json)
+            await _follow(brain, made.id, last, seconds, json=json)
         finally:
             if same is None:
                 with suppress(Exception):  # the way out: what is left of it is listed by the API
                     await asyncio.shield(brain.remove_subscription(made.id))
 
-    to.ask(whole)
+    to.ask(watching)
 
 
 async def _same(
@@ -83,19 +83,19 @@ async def _same(
     return None
 
 
-async def _heard(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:
+async def _follow(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:
     def connect() -> "AsyncIterator[MessageAnswer | None]":
         return brain.hear_messages(cursor, seconds=seconds)
 
-    async for message in heard(connect, once=seconds is not None):
+    async for message in reconnecting(connect, once=seconds is not None):
         if message is None:
             continue
         cursor = message.seq
         if message.match is not None and message.match.subscription_id == subscription_id:
-            as_json_line(message) if json else _said(message)
+            as_json_line(message) if json else _print(message)
 
 
-async def heard(connect: Callable[[], AsyncIterator[T]], *, once: bool) -> AsyncIterator[T]:
+async def reconnecting(connect: Callable[[], AsyncIterator[T]], *, once: bool) -> AsyncIterator[T]:
     """What comes over one connection; unless `once`, over one after the other, also after a broken one. `connect` goes
     on behind what was heard last, so that nothing is missed."""
     from openbrain.domain.errors import TryLater
@@ -113,7 +113,7 @@ async def heard(connect: Callable[[], AsyncIterator[T]], *, once: bool) -> Async
         await asyncio.sleep(AGAIN_S)
 
 
-def _said(message: "MessageAnswer") -> None:
+def _print(message: "MessageAnswer") -> None:
     match = message.match
     if match is None:
         return

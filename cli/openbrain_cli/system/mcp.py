@@ -95,9 +95,9 @@ def _server(client: "Clients", toolsets: frozenset[Toolset]) -> "MCPServer[Any]"
         from openbrain.observability import logs
         from openbrain_cli.system.up import max_level
 
-        said = settings_in_use().logs
+        log_settings = settings_in_use().logs
         # Before the SDK sets up its own, which quote what they were given.
-        logs.configure(said.model_copy(update={"level": max_level(said.level)}))
+        logs.configure(log_settings.model_copy(update={"level": max_level(log_settings.level)}))
         from openbrain_mcp.server import mcp_server
 
     return mcp_server(client, toolsets)

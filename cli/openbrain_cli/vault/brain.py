@@ -105,9 +105,9 @@ def post(
     json: AsJson = False,
 ) -> None:
     """Write a lesson, milestone, signal or decision into the vault, where its kind belongs."""
-    said = sys.stdin.read() if text == "-" else text
+    content = sys.stdin.read() if text == "-" else text
     attrs = given(source=source, severity=severity)
-    done = to.ask(lambda brain: brain.post_marker(kind, said, attrs, idempotency_key=idempotency_key))
+    done = to.ask(lambda brain: brain.post_marker(kind, content, attrs, idempotency_key=idempotency_key))
     if json:
         as_json(done)
     else:

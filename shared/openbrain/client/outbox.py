@@ -69,9 +69,9 @@ class Owner:
 
     def same_as(self, other: "Owner") -> bool:
         """By the key, or by what the server said of two."""
-        said = (self.workspace_id, self.agent_id)
+        owner = (self.workspace_id, self.agent_id)
         return self.key_hash == other.key_hash or (
-            bool(self.workspace_id) and said == (other.workspace_id, other.agent_id)
+            bool(self.workspace_id) and owner == (other.workspace_id, other.agent_id)
         )
 
 

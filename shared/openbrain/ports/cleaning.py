@@ -18,7 +18,7 @@ class HistoryText(NamedTuple):
     note: str
 
 
-class Said(NamedTuple):
+class MemoryTexts(NamedTuple):
     """A memory, dead or alive, with all that it ever said."""
 
     memory: Memory
@@ -28,12 +28,12 @@ class Said(NamedTuple):
 class Cleaned(NamedTuple):
     """The cleaned texts and the findings: for people, kinds and places and never a value."""
 
-    said: Said
+    texts: MemoryTexts
     found: Mapping[str, int]
     """By place and kind, as `content: email`."""
 
 
-Clean = Callable[[Said], Cleaned | None]
+Clean = Callable[[MemoryTexts], Cleaned | None]
 """A pure function; None where nothing is to change."""
 CleanText = Callable[[str], str]
 Spellings = Mapping[str, int]
@@ -64,7 +64,7 @@ class OtherText(NamedTuple):
 class Cleansing(Protocol):
     """Memories of a workspace, in every state but erased."""
 
-    async def said(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Said]:
+    async def texts(self, selection: Selection, limit: int, after: Place | None) -> Sequence[MemoryTexts]:
         """Oldest first; what a legal hold keeps is left out."""
 
     async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:

@@ -340,10 +340,10 @@ class Loaded:
     """Members of `Settings` that the file names."""
 
 
-def _over(said: Group, environment: Group, folded: Iterable[str]) -> Group:
+def _over(from_file: Group, environment: Group, folded: Iterable[str]) -> Group:
     """A group with what original names of the environment say in it, which wins over the file too."""
     names_set = [name for name in folded if name in environment.model_fields_set]
-    return said.model_copy(update={name: getattr(environment, name) for name in names_set})
+    return from_file.model_copy(update={name: getattr(environment, name) for name in names_set})
 
 
 @cache
@@ -354,11 +354,11 @@ def loaded() -> Loaded:
     if file is None:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())
     table = read_settings(file, Settings.model_fields.keys() - {"config"})
-    said = _FromFile(**table).with_aliases()
+    from_file = _FromFile(**table).with_aliases()
     aliases = environment.aliases().items()
-    groups = {name: _over(getattr(said, name), getattr(environment, name), folded) for name, folded in aliases}
-    said = said.model_copy(update={**groups, "data_dir": said.data_dir.expanduser()})
-    return Loaded(settings=said, environment=environment, file=file, in_file=frozenset(names(table)))
+    groups = {name: _over(getattr(from_file, name), getattr(environment, name), folded) for name, folded in aliases}
+    from_file = from_file.model_copy(update={**groups, "data_dir": from_file.data_dir.expanduser()})
+    return Loaded(settings=from_file, environment=environment, file=file, in_file=frozenset(names(table)))
 
 
 def load() -> Settings:

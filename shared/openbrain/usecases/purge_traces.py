@@ -26,9 +26,9 @@ def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[s
     """Submissions that said one of these contents by `at`, or that one of these idempotency keys is of."""
 
     def doomed(raw: bytes, bound: str, added: int | None) -> bool:
-        workspace, said = _said(raw, bound)
+        workspace, key = _content_key(raw, bound)
         # What was offered after the erasure is a new memory.
-        if workspace == workspace_id and said in contents and (added is None or added <= at + SKEW):
+        if workspace == workspace_id and key in contents and (added is None or added <= at + SKEW):
             return True
         return _key(raw, bound) in keys
 
@@ -54,7 +54,7 @@ def of_texts(workspace_id: str, holds: Callable[[Sequence[str]], bool]) -> Doome
     return doomed
 
 
-def _said(raw: bytes, bound: str) -> tuple[str, str]:
+def _content_key(raw: bytes, bound: str) -> tuple[str, str]:
     data = _data(raw)
     content, named = data.get("content"), data.get("workspace_id")
     workspace = bound or (named if isinstance(named, str) else "")

@@ -32,6 +32,6 @@ class Marker:
     end: int = 0
 
     @property
-    def said(self) -> tuple[str, Mapping[str, str], str]:
+    def identity(self) -> tuple[str, Mapping[str, str], str]:
         """Type, attributes and content, without its place in the page."""
         return self.type, self.attrs, self.content

@@ -1,6 +1,7 @@
 """The bridge between an agent and the server, cut off, killed and started again."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -61,9 +62,11 @@ async def test_each_write_is_stored_once(tmp_path: Path) -> None:
         async with proxy.open(), remembering(environment) as again, OpenBrain(url, key) as client:
             answers += [await again(number) for number in range(len(answers) - 1, WRITES)]
             (file,) = (away.data / "outbox").glob("*.sqlite3")
-            async with asyncio.timeout(PATIENCE_S):
-                while Outbox(file).waiting():
-                    await asyncio.sleep(0.05)
+            with contextlib.closing(Outbox(file)) as outbox:
+                async with asyncio.timeout(PATIENCE_S):
+                    while outbox.waiting():
+                        await asyncio.sleep(0.05)
+                refused = outbox.refused()
             found: list[str] = []
             cursor = None
             while True:
@@ -75,4 +78,4 @@ async def test_each_write_is_stored_once(tmp_path: Path) -> None:
     assert any(answer and answer.get("pending") for answer in answers)
     assert any(answer and answer.get("id") for answer in answers)
     assert sorted(found) == sorted(f"write {number}" for number in range(WRITES))
-    assert Outbox(file).refused() == 0
+    assert refused == 0

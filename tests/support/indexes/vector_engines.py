@@ -7,6 +7,7 @@ import uuid
 from array import array
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ async def engine(
         yield Engine(lambda: QdrantEdgeVectors(tmp_path / "vectors"), shared=False)
     elif request.param == "qdrant-local":
         folder = str(tmp_path / "qdrant")
-        yield Engine(lambda: QdrantVectors(lambda: AsyncQdrantClient(path=folder), first_part), shared=False)
+        # Without the last word the library looks at SQLite by a connection that it leaves open.
+        open_folder = partial(AsyncQdrantClient, path=folder, force_disable_check_same_thread=True)
+        yield Engine(lambda: QdrantVectors(open_folder, first_part), shared=False)
     else:
         server: Server = request.getfixturevalue("elasticsearch_server")
         yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)

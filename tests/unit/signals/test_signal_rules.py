@@ -25,9 +25,9 @@ from openbrain.domain.signals.rules import (
     opened,
     resolved,
     resumed,
-    said,
     storm_identity,
     swept,
+    text_hash,
 )
 from openbrain.domain.signals.values import (
     OPEN_STATES,
@@ -209,8 +209,8 @@ def test_identity_is_whose_it_is_and_what_it_says() -> None:
     assert identity(raised(dedup_key="k", content="a")) == identity(raised(dedup_key="k", content="b"))
     assert identity(raised(dedup_key="k", source="a")) != identity(raised(dedup_key="k", source="b"))
     assert storm_identity(raised()) not in {identity(each) for each in same}
-    assert said(" all ", "title") == content_hash("all")
-    assert said("", " title") == content_hash("title")
+    assert text_hash(" all ", "title") == content_hash("all")
+    assert text_hash("", " title") == content_hash("title")
 
 
 def test_a_halt_widens_and_lengthens_and_ends_once() -> None:

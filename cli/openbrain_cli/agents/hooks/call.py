@@ -40,7 +40,7 @@ class HookCall:
         return self._text("prompt")
 
     @property
-    def said(self) -> str:
+    def last_message(self) -> str:
         """The agent's last message, where the client hands it on."""
         names = ("last_assistant_message", "prompt_response", "text")
         return next((text for name in names if (text := self._text(name))), "")

@@ -1,7 +1,8 @@
 """Handlers of a client's events. Each takes the client's input, and gives the text for it."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -40,11 +41,13 @@ class Hook:
         """Of what could not be delivered; there once something had to be kept."""
         return self.folder / "outbox.sqlite3"
 
-    def outbox(self) -> "Outbox":
-        """Opened where it is needed: most hooks have nothing to keep."""
+    @contextmanager
+    def outbox(self) -> "Iterator[Outbox]":
+        """Open it where it is needed: most hooks have nothing to keep."""
         from openbrain.client.outbox import Outbox
 
-        return Outbox(self.outbox_file)
+        with closing(Outbox(self.outbox_file)) as outbox:
+            yield outbox
 
     def option(self, name: str) -> bool:
         """Whether it was chosen when the client was connected."""
@@ -96,7 +99,8 @@ def file(hook: Hook) -> str:
 def harvest(hook: Hook) -> str:
     """Markers that the agent wrote become memories and alarms. Nothing is said to the model."""
     for write in new_markers(hook.call, hook.known, hook.record):
-        hook.outbox().keep(write)
+        with hook.outbox() as outbox:
+            outbox.keep(write)
     if hook.outbox_file.exists():
         deliver(hook, hook.brain())
     return ""
@@ -106,8 +110,7 @@ def deliver(hook: Hook, brain: Brain) -> None:
     """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
     if not hook.outbox_file.exists():
         return
-    outbox = hook.outbox()
-    with outbox.delivering() as ours:
+    with hook.outbox() as outbox, outbox.delivering() as ours:
         while ours and (first := outbox.first()) is not None:
             number, write = first
             try:
@@ -159,7 +162,8 @@ def _redirected(hook: Hook) -> str:
     key = hashlib.sha256(f"{hook.call.project}\n{text}".encode()).hexdigest()[:32]
     body = {"content": text, "type": "observation", "project": hook.call.project}
     given = {name: value for name, value in body.items() if value}
-    hook.outbox().keep(Write("POST", REMEMBER, given, headers={KEY: key}))
+    with hook.outbox() as outbox:
+        outbox.keep(Write("POST", REMEMBER, given, headers={KEY: key}))
     try:
         deliver(hook, hook.brain())
     except TryLater:

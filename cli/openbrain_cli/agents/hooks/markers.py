@@ -25,13 +25,13 @@ def new_markers(call: HookCall, known: Session, record: Mapping[str, Any]) -> "I
     """Markers since the last hook of the session: in the message that the client hands on, and in the
     transcript."""
     part = _new_part(call, known) if transcripts_allowed(Path(str(record["data"]))) else b""
-    if not (_may_hold_marker(call.said.encode()) or _may_hold_marker(part)):
+    if not (_may_hold_marker(call.last_message.encode()) or _may_hold_marker(part)):
         return
     from openbrain.vault.markers.session_marks import MOST, harvest
     from openbrain.vault.markers.transcripts import Record, records
 
-    said = Record(kind="assistant", text=call.said, cwd=call.cwd)
-    harvested = harvest(call.session, (said, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
+    last = Record(kind="assistant", text=call.last_message, cwd=call.cwd)
+    harvested = harvest(call.session, (last, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
     for marker in harvested.markers:
         if marker.key not in known.markers and len(known.markers) < MOST:
             known.markers.append(marker.key)
@@ -69,12 +69,12 @@ def _item(marker: "Harvested", call: HookCall) -> "Write":
     project, headers = marker.project or call.project, {KEY: marker.key}
     source = f"session:{marker.session_id}"[:200]
     if marker.type not in MEMORY_TYPES:
-        said = marker.attrs.get("severity", "").lower()
+        severity = marker.attrs.get("severity", "").lower()
         title, _, rest = marker.content.partition("\n")
         body = {
             "source": marker.attrs.get("source") or project or "session",
             # What stands in a transcript does not halt a fleet.
-            "severity": said if said in _STRONGEST else "critical" if said == "nuclear" else "warning",
+            "severity": severity if severity in _STRONGEST else "critical" if severity == "nuclear" else "warning",
             "title": title[:200],
             "content": rest.strip(),
             "dedup_key": marker.key,

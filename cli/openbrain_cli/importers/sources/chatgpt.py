@@ -61,7 +61,7 @@ def _conversation(row: Mapping[str, Any]) -> Iterator[FoundMemory]:
     title = line(str(row.get("title") or ""))[: limits.SESSION_CHARS]
     chunker = Chunker(CLIENT, f"{_ROOT}{name}", when(row.get("update_time")) or when(row.get("create_time")))
     for turn, (node, message) in enumerate(_branch(row)):
-        author, text = _role(message), _said(message)
+        author, text = _role(message), _text(message)
         remembered = message.get("recipient") == _MEMORY_TOOL
         if text.strip() and (author in {"user", "assistant"}) and (remembered or _for_all(message)):
             yield from chunker.chunks(
@@ -103,7 +103,7 @@ def _for_all(message: Mapping[str, Any]) -> bool:
     return message.get("recipient", "all") in {"all", None} and not hidden
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _text(message: Mapping[str, Any]) -> str:
     """The text of a message; pictures and files are not in the export."""
     content = message.get("content")
     if not isinstance(content, dict):

@@ -22,7 +22,7 @@ Matching = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class TextOptions:
     """Options `--speaker` and `--matching`."""
 
     speaker: Speakers = None
@@ -33,13 +33,16 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject(Said):
+class Subject(TextOptions):
     """Options that name a person or text, and `--agent`."""
 
     agent: Agents = None
 
     def over(self, filters: Mapping[str, Any]) -> dict[str, Any]:
-        return {**Said.over(self, filters), **given(author=[*(filters.get("author") or ()), *(self.agent or ())])}
+        return {
+            **TextOptions.over(self, filters),
+            **given(author=[*(filters.get("author") or ()), *(self.agent or ())]),
+        }
 
 
 async def is_admin(brain: "OpenBrain") -> bool:

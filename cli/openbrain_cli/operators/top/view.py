@@ -41,12 +41,12 @@ def _head(look: Look, url: str) -> Iterable["RenderableType"]:
 
 
 def _recall(recall: Recalls) -> str:
-    said = [] if recall.a_second is None else [f"{recall.a_second:.1f}/s"]
+    figures = [] if recall.a_second is None else [f"{recall.a_second:.1f}/s"]
     quantiles = (("p50", recall.p50_s), ("p99", recall.p99_s))
-    said += [f"{name} {_ms(seconds)}" for name, seconds in quantiles if seconds is not None]
-    said += [f"{phase} {_ms(seconds)}" for phase, seconds in recall.phases_s.items()]
-    said += [f"{count} without {index}" for index, count in recall.without.items()]
-    return "  ".join(said) or "none yet"
+    figures += [f"{name} {_ms(seconds)}" for name, seconds in quantiles if seconds is not None]
+    figures += [f"{phase} {_ms(seconds)}" for phase, seconds in recall.phases_s.items()]
+    figures += [f"{count} without {index}" for index, count in recall.without.items()]
+    return "  ".join(figures) or "none yet"
 
 
 def _ms(seconds: float) -> str:

@@ -70,11 +70,11 @@ def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
     """The strongest that its fields, or its words where there are any, stand for."""
     meant = [values.get(fields.get(name, "").strip().lower()) for name, values in rules.severities.items()]
     if rules.words:
-        said = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))
-        meant += [rules.words.get(word) for word in _WORD.findall(said.lower())]
+        text = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))
+        meant += [rules.words.get(word) for word in _WORD.findall(text.lower())]
     return max((item for item in meant if item is not None), key=lambda item: item.rank, default=None)
 
 
 def _first(fields: Mapping[str, str], names: Sequence[str]) -> str:
-    said = (cleaned(fields.get(name, "")) for name in names)
-    return next((text for text in said if text.strip()), "")
+    texts = (cleaned(fields.get(name, "")) for name in names)
+    return next((text for text in texts if text.strip()), "")

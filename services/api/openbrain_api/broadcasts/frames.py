@@ -50,8 +50,8 @@ def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
     """A broadcast as it came from the stream or the truth. `Unreadable` for one that somebody else wrote."""
     try:
         event = orjson.loads(spoken.event)
-        said = event["data"]
-        seq, org = said["seq"], said.get("org") or ""
+        fields = event["data"]
+        seq, org = fields["seq"], fields.get("org") or ""
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Unreadable from None
     if seq != spoken.seq or not isinstance(org, str):
@@ -59,13 +59,13 @@ def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
     data = spoken.event
     if b"\n" in data or b"\r" in data:  # a line's end would end the field
         data = orjson.dumps(event)
-    return EncodedBroadcast(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(said) else b"")
+    return EncodedBroadcast(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(fields) else b"")
 
 
-def _for_everyone(said: Mapping[str, object]) -> bool:
+def _for_everyone(fields: Mapping[str, object]) -> bool:
     """Whether the event is for everyone, like `signals.broadcast_events.for_everyone`."""
-    whole = said.get("halt_scope") == HaltScope.WORKSPACE
-    return whole and (bool(said.get("halt")) or said.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
+    whole = fields.get("halt_scope") == HaltScope.WORKSPACE
+    return whole and (bool(fields.get("halt")) or fields.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
 
 
 def frame(name: str, data: bytes, seq: int | None = None) -> bytes:

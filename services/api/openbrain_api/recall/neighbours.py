@@ -50,13 +50,15 @@ def near(owners: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Turn]
 
 def added(scores: Scores, turns: Mapping[str, Turn]) -> Scores:
     """Scores to add, from the fused ones: the order of the turns makes no difference."""
-    said: defaultdict[tuple[str, int], float] = defaultdict(float)
+    by_turn: defaultdict[tuple[str, int], float] = defaultdict(float)
     for memory_id, turn in turns.items():
         place = turn.session_id, turn.number
-        said[place] = max(said[place], scores.get(memory_id, 0.0))
+        by_turn[place] = max(by_turn[place], scores.get(memory_id, 0.0))
     gains = {
         memory_id: min(1.0, FULL_CHARS / max(1, turn.chars))
-        * sum(weight * said.get((turn.session_id, turn.number + distance), 0.0) for distance, weight in WEIGHTS.items())
+        * sum(
+            weight * by_turn.get((turn.session_id, turn.number + distance), 0.0) for distance, weight in WEIGHTS.items()
+        )
         for memory_id, turn in turns.items()
     }
     return {memory_id: gain for memory_id, gain in gains.items() if gain > 0}

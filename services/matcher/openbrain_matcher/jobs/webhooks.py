@@ -61,14 +61,14 @@ class Posting:
         return replace(webhook, cursor=row.seq, attempts=0, next_attempt_at=0, delivered_at=self.clock.now(), error="")
 
     def _failed(self, webhook: QueryWebhook, seq: int, error: OpenBrainError) -> QueryWebhook:
-        attempts, said = webhook.attempts + 1, str(error)
+        attempts, reason = webhook.attempts + 1, str(error)
         if attempts <= len(self.backoff_s) and not isinstance(error, NeverRetry):
             metrics.WEBHOOK_POSTS.labels("failed").inc()
             due = self.clock.now() + round(self.backoff_s[attempts - 1] * MICROSECONDS)
-            return replace(webhook, attempts=attempts, next_attempt_at=due, error=said)
+            return replace(webhook, attempts=attempts, next_attempt_at=due, error=reason)
         metrics.WEBHOOK_POSTS.labels("dead").inc()
         given_up = webhook.given_up + 1
-        return replace(webhook, cursor=seq, attempts=0, next_attempt_at=0, given_up=given_up, error=said)
+        return replace(webhook, cursor=seq, attempts=0, next_attempt_at=0, given_up=given_up, error=reason)
 
 
 async def post_due(posting: Posting, at_once: int) -> int:

@@ -136,8 +136,8 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
 
 
 @lru_cache(maxsize=4096)
-def _project(said: str) -> str:
-    return quotable_line(said, limits.PROJECT_CHARS)
+def _project(name: str) -> str:
+    return quotable_line(name, limits.PROJECT_CHARS)
 
 
 def _plain(content: str) -> str:

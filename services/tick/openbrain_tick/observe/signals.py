@@ -61,15 +61,15 @@ async def raise_signals(
 
 def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
     mark = shown.mark
-    said = _said(workspace_id, mark.severity, mark.source, mark.content, mark.project or shown.arc.project)
-    if said is None:
+    parsed = _parsed(workspace_id, mark.severity, mark.source, mark.content, mark.project or shown.arc.project)
+    if parsed is None:
         return None
-    return replace(said, at=now_us, key=raise_key(shown.arc, mark), held_until=now_us + held_us)
+    return replace(parsed, at=now_us, key=raise_key(shown.arc, mark), held_until=now_us + held_us)
 
 
 # The same from tick to tick.
 @lru_cache(maxsize=4 * RAISES)
-def _said(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
+def _parsed(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
     """The raise of a mark, but for its time; None where it can't be one."""
     source = cleaned_line(source)[:255]
     content = redacted(cleaned(content).strip())

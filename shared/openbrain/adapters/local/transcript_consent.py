@@ -9,8 +9,8 @@ FILE: Final = "transcripts.json"
 
 def answer(data_dir: Path) -> bool | None:
     """The user's consent; None where they were not asked yet."""
-    said = _read(data_dir).get("read")
-    return said if isinstance(said, bool) else None
+    allowed = _read(data_dir).get("read")
+    return allowed if isinstance(allowed, bool) else None
 
 
 def transcripts_allowed(data_dir: Path) -> bool:

@@ -117,15 +117,15 @@ class ChatReasoner:
             return response.status_code, bytes(raw)
 
     def _refusal(self, status: int, reason: str) -> Exception:
-        said = f"the reasoner at {self._place} answered {status}" + (f" ({reason})" if reason else "")
+        message = f"the reasoner at {self._place} answered {status}" + (f" ({reason})" if reason else "")
         if status in {401, 403}:
-            return SetupError(f"{said}: check OPENBRAIN_REASONER__API_KEY")
+            return SetupError(f"{message}: check OPENBRAIN_REASONER__API_KEY")
         if status == 404:
-            return SetupError(f"{said}: check OPENBRAIN_REASONER__URL and that it has the model {self._model}")
+            return SetupError(f"{message}: check OPENBRAIN_REASONER__URL and that it has the model {self._model}")
         if status in {408, 409, 425, 429} or status >= 500:
-            return TryLater(said)
+            return TryLater(message)
         return NeverRetry(
-            f"{said}: set OPENBRAIN_REASONER__ANSWER=json or text if it knows no JSON schema, "
+            f"{message}: set OPENBRAIN_REASONER__ANSWER=json or text if it knows no JSON schema, "
             "or lower OPENBRAIN_REASONER__PROMPT_CHARS if the prompt is too long for it"
         )
 

@@ -84,8 +84,8 @@ class BroadcastStream:
         except (Invalid, UnknownVersion) as error:
             _log.warning("subscriber.entry_refused", entry=first_part(entry), error=type(error).__name__)
             return None
-        said: Broadcast = event.data
-        return said
+        broadcast: Broadcast = event.data
+        return broadcast
 
 
 @contextmanager

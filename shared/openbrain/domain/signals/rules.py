@@ -85,14 +85,14 @@ def checked(
     )
 
 
-def said(content: str, title: str = "") -> str:
+def text_hash(content: str, title: str = "") -> str:
     """The hash of what a signal says: of its content, or of its title where it has none."""
     return content_hash(content.strip() or title.strip())
 
 
 def identity(given: Raise) -> str:
     """Identity of a signal within its workspace. The org is part of it: no org merges another's."""
-    what = ("key", given.dedup_key) if given.dedup_key else ("says", said(given.content, given.title))
+    what = ("key", given.dedup_key) if given.dedup_key else ("says", text_hash(given.content, given.title))
     return joined_hash(*what, given.source, given.org, given.project)
 
 
@@ -110,7 +110,7 @@ def opened(given: Raise, now: int, *, storm: bool = False) -> Signal:
         source=given.source,
         title=given.title,
         content=given.content,
-        content_hash=said(given.content, given.title),
+        content_hash=text_hash(given.content, given.title),
         severity=given.severity,
         broadcast_severity=given.severity,
         state=SignalState.ACTIVE,
@@ -144,7 +144,7 @@ def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
     )
     shown = (signal.severity.rank, signal.text_at, signal.title, signal.content)
     if (given.severity.rank, given.at, given.title, given.content) > shown:
-        hashed = said(given.content, given.title)
+        hashed = text_hash(given.content, given.title)
         changed = replace(changed, title=given.title, content=given.content, content_hash=hashed, text_at=given.at)
     return step, changed
 

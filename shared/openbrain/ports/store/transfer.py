@@ -101,5 +101,5 @@ class Transfer(Protocol):
         remember of them. `QuotaExceeded` where they do not fit into the workspace together: then nothing is stored.
         """
 
-    async def said(self, memories: Sequence[Memory]) -> Sequence[bool]:
+    async def duplicates(self, memories: Sequence[Memory]) -> Sequence[bool]:
         """Of each, whether a living memory says the same for the same readers."""

@@ -9,7 +9,7 @@ import orjson
 
 from openbrain.domain.memory import Memory
 from openbrain.domain.text.spelling import normalised_text
-from openbrain.ports.cleaning import Cleaned, HistoryText, Said
+from openbrain.ports.cleaning import Cleaned, HistoryText, MemoryTexts
 from openbrain.ports.content import Admission, Detector
 from openbrain.usecases.content.admission import admitted_fields, texts_of
 
@@ -69,16 +69,16 @@ class Cleaner:
     stripping: Sequence[Stripping] = ()
     normalising: Normalising | None = None
 
-    def __call__(self, said: Said) -> Cleaned | None:
+    def __call__(self, before: MemoryTexts) -> Cleaned | None:
         counts: Counter[str] = Counter()
-        memory, history = said.memory, said.history
+        memory, history = before.memory, before.history
         for item in self.stripping:
             own = {name: getattr(memory, name) for name in TEXTS}
             memory = replace(memory, **item.fields(own, counts))
             history = [_line(item, line, counts) for line in history]
         if self.normalising is not None and not memory.ended:
             memory = self.normalising.memory(memory, counts)
-        return Cleaned(Said(memory, tuple(history)), counts) if counts else None
+        return Cleaned(MemoryTexts(memory, tuple(history)), counts) if counts else None
 
 
 def _line(stripping: Stripping, line: HistoryText, counts: Counter[str]) -> HistoryText:

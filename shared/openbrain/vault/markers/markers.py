@@ -115,14 +115,14 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
     opened: list[tuple[str, int]] = []
     line, counted = first_line, 0
     for mark in _MARK.finditer(body):
-        slash, name, said = mark.groups()
+        slash, name, attributes = mark.groups()
         start, end = mark.span()
         if not name or body.find("\n", start, end) >= 0:
             return None
         line += body.count("\n", counted, start)
         counted = start
         if not slash:
-            pairs = _PAIR.findall(said) if said else ()
+            pairs = _PAIR.findall(attributes) if attributes else ()
             attrs = {key: quoted or bare for key, quoted, bare in pairs}
             if len(attrs) != len(pairs) or len(marked) == limits.MARKERS:
                 return None
@@ -132,7 +132,7 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
         while opened and opened[-1][0] != name:
             if opened.pop()[0] in CLOSED_TYPES:
                 return None
-        if said or not opened or len(opened) > limits.MARKER_DEPTH:
+        if attributes or not opened or len(opened) > limits.MARKER_DEPTH:
             return None
         kept = marked[opened.pop()[1]]
         kept[2], kept[4], kept[5], kept[7] = body[kept[7] : start].strip(), line, True, end
@@ -144,9 +144,9 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
 def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:
     """The mark that begins here, whose name begins at `at`; None, with a report, where not even that can be read."""
     text, start = reading.text, opening.start()
-    slash, name, said = opening.groups()
+    slash, name, attributes = opening.groups()
     if name:
-        pairs = _PAIR.findall(said) if said else ()
+        pairs = _PAIR.findall(attributes) if attributes else ()
         given = {key: quoted or bare for key, quoted, bare in pairs}
         if len(given) == len(pairs) and not (slash and given):
             return _Tag(name, bool(slash), given, start, opening.end())
@@ -235,7 +235,7 @@ def render(marker: Marker) -> str:
     if marker.block:
         text += f"\n{marker.content}\n<!-- @/{marker.type} -->"
     again = parse(text, "").markers
-    if not again or (again[0].said, again[0].end) != (marker.said, len(text)):
+    if not again or (again[0].identity, again[0].end) != (marker.identity, len(text)):
         raise Invalid("marker", f"@{marker.type} can't be written so that it is read again: look for quotes and marks")
     return text
 
@@ -247,7 +247,7 @@ def _quoted(value: str) -> str:
 def replaced(text: str, marker: Marker, new: str) -> str:
     """The text that `marker` was parsed from, with `new` in its place. Conflict where the marker is not there."""
     here = parse(text[marker.start : marker.end], "").markers
-    if not here or (here[0].start, here[0].end, here[0].said) != (0, marker.end - marker.start, marker.said):
+    if not here or (here[0].start, here[0].end, here[0].identity) != (0, marker.end - marker.start, marker.identity):
         raise Conflict(f"@{marker.type} is no longer in line {marker.line_start}: read the page again")
     return text[: marker.start] + new + text[marker.end :]
 

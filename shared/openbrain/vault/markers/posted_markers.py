@@ -41,14 +41,14 @@ class Post:
     @property
     def session(self) -> str:
         """The session that it was said in."""
-        said = self.attrs.get("session_id", "") or self.attrs.get("session", "")
-        return quotable_line(said, 100).replace('"', "'")
+        session = self.attrs.get("session_id", "") or self.attrs.get("session", "")
+        return quotable_line(session, 100).replace('"', "'")
 
     @property
     def severity(self) -> str:
         """Of a signal; what is none counts as a warning."""
-        said = self.attrs.get("severity", "").strip().lower()
-        return said if said in {*SEVERITIES, RESOLVED} else "warning"
+        severity = self.attrs.get("severity", "").strip().lower()
+        return severity if severity in {*SEVERITIES, RESOLVED} else "warning"
 
     @property
     def text(self) -> str:
@@ -126,8 +126,8 @@ def _begun(post: Post, path: str) -> str:
 
 
 def _block(post: Post) -> str:
-    said = " — ".join(part for part in (to_iso(post.at)[:19] + "Z", post.source, post.session) if part)
-    return f"## {said}\n\n{markers.render(_marker(post))}\n"
+    origin = " — ".join(part for part in (to_iso(post.at)[:19] + "Z", post.source, post.session) if part)
+    return f"## {origin}\n\n{markers.render(_marker(post))}\n"
 
 
 def _marker(post: Post) -> Marker:
@@ -147,5 +147,5 @@ def _marker(post: Post) -> Marker:
 def _stands(text: str, path: str, post: Post) -> bool:
     """Whether it is read again from there: a page may leave a fence open that hides it."""
     page = read(text, path)
-    wanted = _marker(post).said
-    return any(marker.said == wanted for marker in markers.parse(page.body, path, page.body_line).markers)
+    wanted = _marker(post).identity
+    return any(marker.identity == wanted for marker in markers.parse(page.body, path, page.body_line).markers)

@@ -85,13 +85,13 @@ def _record(line: Mapping[str, Any]) -> Record:
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    said = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
+    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     return Record(
         kind=_text(line.get("type")),
         at=moment(line.get("timestamp")),
         cwd=_text(line.get("cwd")),
         branch=_text(line.get("gitBranch")),
-        text=content if isinstance(content, str) else "\n".join(said),
+        text=content if isinstance(content, str) else "\n".join(texts),
         tools=tuple(_tool(block) for block in blocks if block.get("type") == "tool_use"),
     )
 

@@ -37,8 +37,8 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     arc_id = stem
     while arc_id.endswith(".merged"):
         arc_id = arc_id.removesuffix(".merged")
-    said = front.texts()
-    created_us, dated = _created(said, arc_id, path, mtime_ns, problems)
+    fields = front.texts()
+    created_us, dated = _created(fields, arc_id, path, mtime_ns, problems)
     counts = front.get("signals")
     counted = counts if isinstance(counts, Mapping) else {}
     edges = _edges(front.get("edges"), marks.markers)
@@ -50,32 +50,32 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         "markers": [_plain(marker, page.body) for marker in marks.markers],
         "problems": [(problem.line, problem.reason) for problem in problems],
     }
-    named = "cluster_id" in said
-    heading = None if "title" in said else _HEADING.search(page.body)
+    named = "cluster_id" in fields
+    heading = None if "title" in fields else _HEADING.search(page.body)
     return Arc(
         path=path,
         id=arc_id,
-        title=said.get("title") or (heading[1].strip() if heading else arc_id),
-        region=said.get("region", ""),
-        status=said.get("status", "").lower(),
-        project=said.get("project", ""),
-        summary=said.get("summary", ""),
-        heat=whole_number(said.get("heat", "")),
+        title=fields.get("title") or (heading[1].strip() if heading else arc_id),
+        region=fields.get("region", ""),
+        status=fields.get("status", "").lower(),
+        project=fields.get("project", ""),
+        summary=fields.get("summary", ""),
+        heat=whole_number(fields.get("heat", "")),
         created_us=created_us,
         dated=dated,
         ranked=is_ranked(path, arc_id, named=named),
         named=named,
         merged=stem != arc_id,
-        last_activity_us=(from_iso(said["last_activity"]) if "last_activity" in said else None) or 0,
+        last_activity_us=(from_iso(fields["last_activity"]) if "last_activity" in fields else None) or 0,
         writable=not front.broken,
-        synthesized=said.get("synthesized", "").lower() == "true",
+        synthesized=fields.get("synthesized", "").lower() == "true",
         session_count=len(sessions),
         tools=_count(counted.get("tools")),
         joy=_count(counted.get("joy")),
         errors=_count(counted.get("errors")),
         lessons=sum([marker.type == "lesson" and marker.block for marker in marks.markers]),
         problem_count=len(problems),
-        reference=said.get("reference", "") if path.startswith(REFERENCES) else "",
+        reference=fields.get("reference", "") if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
         mitigates=front.strings("mitigates"),
         links=tuple(target for _, target in edges),
@@ -90,14 +90,14 @@ def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
 
 
 def _created(
-    said: Mapping[str, str], arc_id: str, path: str, mtime_ns: int, problems: list[Problem]
+    fields: Mapping[str, str], arc_id: str, path: str, mtime_ns: int, problems: list[Problem]
 ) -> tuple[int, bool]:
-    if "created" in said:
-        at = from_iso(said["created"])
+    if "created" in fields:
+        at = from_iso(fields["created"])
         if at is not None:
             return at, True
         problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
-    for name in (said.get("cluster_id", ""), arc_id):
+    for name in (fields.get("cluster_id", ""), arc_id):
         for match in _DATE.finditer(name):
             at = from_iso(match[0])
             if at is not None:
@@ -129,19 +129,19 @@ def _injects(marks: Sequence[Marker], path: str, problems: list[Problem]) -> lis
     for marker in marks:
         if marker.type != "inject" or not marker.block or not marker.content:
             continue
-        said = marker.attrs.get("ttl_days", "")
-        days = int(said) if said.isascii() and said.isdigit() and len(said) < 7 else None
-        if said and days is None:
+        days_text = marker.attrs.get("ttl_days", "")
+        days = int(days_text) if days_text.isascii() and days_text.isdigit() and len(days_text) < 7 else None
+        if days_text and days is None:
             problems.append(Problem(path, marker.line_start, "@inject: ttl_days is a whole number of days"))
         injects.append((marker.attrs.get("target", ""), marker.content, marker.line_start, days))
     return injects
 
 
-def _edges(said: Any, marks: Sequence[Marker]) -> list[tuple[str, str]]:
+def _edges(stored: Any, marks: Sequence[Marker]) -> list[tuple[str, str]]:
     """Of front matter such as [{"sibling": "<id>"}], then of the markers."""
     edges = [
         (str(kind), str(target))
-        for item in (said if isinstance(said, Sequence) and not isinstance(said, str) else ())
+        for item in (stored if isinstance(stored, Sequence) and not isinstance(stored, str) else ())
         if isinstance(item, Mapping)
         for kind, target in item.items()
         if isinstance(target, str) and target

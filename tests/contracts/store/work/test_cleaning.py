@@ -12,7 +12,7 @@ from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.tenants.other_texts import PAGE
 from openbrain.domain.text.spelling import one_spelling
-from openbrain.ports.cleaning import ERASED, Cleaned, Party, Said
+from openbrain.ports.cleaning import ERASED, Cleaned, MemoryTexts, Party
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.operations import TRACES
@@ -40,7 +40,7 @@ async def test_rows_history_and_traces_are_cleaned_and_nothing_else(
     )
     assert foreign.memory is not None
     operation, selection = await running(store, clock, CLEAN), selected(clock)
-    page = await store.cleansing.said(selection, 9, None)
+    page = await store.cleansing.texts(selection, 9, None)
     ids = [each.memory.id for each in page]
     dead_revision = (await row(database, gone.id)).revision
 
@@ -87,7 +87,7 @@ async def test_what_becomes_the_same_stays_two_and_a_hold_or_an_end_stops_it(
     assert texts == [f"ask {MASK}", f"ask {MASK}", f"held {MAIL}"]
     for limit in (1, 9):
         found, place = set[str](), None
-        while page := await store.cleansing.said(selection, limit, place):
+        while page := await store.cleansing.texts(selection, limit, place):
             found |= {each.memory.id for each in page}
             place = (page[-1].memory.created_at, page[-1].memory.id)
         assert found == {one.id, two.id}
@@ -118,7 +118,7 @@ async def test_a_killed_run_is_gone_on_with(store: SqlStore, database: Database,
     operation, selection = await running(store, clock, CLEAN), selected(clock)
     seen = Counter[str]()
 
-    def dies(said: Said) -> Cleaned | None:
+    def dies(said: MemoryTexts) -> Cleaned | None:
         if said.memory.id == ids[2]:
             raise RuntimeError("killed")
         return CLEANER(said)

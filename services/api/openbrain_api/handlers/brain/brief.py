@@ -100,12 +100,12 @@ def _arcs(arcs: Iterable[Seen]) -> Items:
     ]
 
 
-def _item(kind: str, name: str, said: str, state: str, at: int, org: str, project: str) -> BriefItem:
+def _item(kind: str, name: str, text: str, state: str, at: int, org: str, project: str) -> BriefItem:
     return BriefItem.model_validate(
         {
             "kind": kind,
             "id": name,
-            "title": clipped(first_line(said, TITLE_CHARS * 2), TITLE_CHARS),
+            "title": clipped(first_line(text, TITLE_CHARS * 2), TITLE_CHARS),
             "state": state,
             "org": org or None,
             "project": project or None,

@@ -228,7 +228,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
         if mark.severity not in set(Severity):
             continue
         source, content = cleaned_line(mark.source)[:255], cleaned(mark.content)
-        said = SignalRaised(
+        event = SignalRaised(
             workspace_id=call.actor.workspace_id,
             source=source,
             severity=Severity(mark.severity),
@@ -238,7 +238,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
         )
         key = raise_key(page, mark)
         now = call.api.clock.now()
-        made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=call.traceparent)
+        made = checked(event, actor=call.actor.label, at=now, key=key, traceparent=call.traceparent)
         # Until a tick has seen the mark, which then holds it.
         held_until = now + round(call.api.settings.tick.tuning.late_s * MICROSECONDS)
         (outcome,) = await call.api.store.signals.raise_signals([replace(made, held_until=held_until)])

@@ -200,13 +200,13 @@ def _memory(section: Section, row: Memory) -> ContextItem:
 
 
 def _signal(row: Signal) -> ContextItem:
-    said = f"{row.title}\n{row.content}" if row.content else row.title
+    text = f"{row.title}\n{row.content}" if row.content else row.title
     return _item(
         Section.ALARMS,
         "signal",
         row.id,
         f"{row.severity} {row.state}",
-        said,
+        text,
         source=row.source,
         org=row.org,
         project=row.project,
@@ -216,23 +216,23 @@ def _signal(row: Signal) -> ContextItem:
 
 def _halt(row: Halt) -> ContextItem:
     state = f"{row.state}, scope {row.scope}"
-    said = row.title or "Halt"
-    return _item(Section.ALARMS, "halt", row.id, state, said, org=row.org, project=row.project, at=row.raised_at)
+    text = row.title or "Halt"
+    return _item(Section.ALARMS, "halt", row.id, state, text, org=row.org, project=row.project, at=row.raised_at)
 
 
-def _item(section: Section, kind: str, name: str, state: str, said: str, **provenance: Any) -> ContextItem:
+def _item(section: Section, kind: str, name: str, state: str, text: str, **provenance: Any) -> ContextItem:
     at = provenance.pop("at", None)
     fields: dict[str, Any] = dict.fromkeys(("agent_id", "source", "org", "project", "confidence"))
     fields |= {key: value for key, value in provenance.items() if value not in (None, "")}
-    shown = clipped(said.strip(), CHARS)
+    shown = clipped(text.strip(), CHARS)
     return ContextItem(
         section=section,
         kind=kind,
         id=name,
         state=state,
         text=shown,
-        labels=text_labels(said),
-        clipped=shown != said.strip(),
+        labels=text_labels(text),
+        clipped=shown != text.strip(),
         at=None if at is None else to_datetime(at),
         **fields,
     )

@@ -241,8 +241,8 @@ class SubmissionImport(_Counting):
 
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> Sequence[tuple[int, Write]]:
         """Those that would be created."""
-        said = await self.api.store.transfer.said([write.memory for _, write in new])
-        created = [item for item, known in zip(new, said, strict=True) if item[1].allow_duplicate or not known]
+        duplicates = await self.api.store.transfer.duplicates([write.memory for _, write in new])
+        created = [item for item, known in zip(new, duplicates, strict=True) if item[1].allow_duplicate or not known]
         self.present += len(new) - len(created)
         self.created += len(created)
         return created

@@ -65,7 +65,7 @@ class Cleaning:
 
     async def _memories(self, operation: Operation, result: dict[str, Any]) -> Progress:
         selection, after = selection_of(operation), result.pop(CURSOR, None)
-        page = await self.cleansing.said(selection, PAGE, after and (int(after[0]), str(after[1])))
+        page = await self.cleansing.texts(selection, PAGE, after and (int(after[0]), str(after[1])))
         done = operation.done + len(page)
         if not page:
             report = await self._report(operation, result)
@@ -73,7 +73,7 @@ class Cleaning:
         cleaner = await self._cleaner(operation)
         if operation.request["dry_run"]:
             # In a thread: to look through much text takes a while.
-            cleaned = await asyncio.to_thread(lambda: [each for said in page if (each := cleaner(said)) is not None])
+            cleaned = await asyncio.to_thread(lambda: [each for texts in page if (each := cleaner(texts)) is not None])
             result = _with(result, cleaned)
         else:
             ids = [item.memory.id for item in page]
@@ -143,7 +143,7 @@ class Cleaning:
 def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
     """The report of a dry run so far, with these."""
     examples = list(result.get(EXAMPLE_LIST, ()))
-    examples += [_example(item.said.memory.id, summary(item.found)) for item in cleaned[: EXAMPLES - len(examples)]]
+    examples += [_example(item.texts.memory.id, summary(item.found)) for item in cleaned[: EXAMPLES - len(examples)]]
     counts = Counter(result.get("found", {})) + total(cleaned)
     number = result.get("cleaned", 0) + len(cleaned)
     return {**result, "cleaned": number, "found": dict(sorted(counts.items())), EXAMPLE_LIST: examples}

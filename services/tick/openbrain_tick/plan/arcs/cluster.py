@@ -131,8 +131,8 @@ class _Run:
 def _counted(page: Page, arc: Arc, known: Sequence[Session], new: Sequence[Session]) -> dict[str, float]:
     """Of all its sessions, where all are at hand; else what is new is added to what the page says. No count falls: a
     transcript may be gone, what happened is not."""
-    said = read_counts(page.body.splitlines())
-    old: dict[str, float] = {} if said is None else said[1]
+    page_counts = read_counts(page.body.splitlines())
+    old: dict[str, float] = {} if page_counts is None else page_counts[1]
     old |= {"errors": arc.errors, "joy": arc.joy, "tools": arc.tools, "sessions": len(arc.sessions)}
     everything, added = counts([*known, *new]), counts(new)
     whole = len(known) == len(arc.sessions)
@@ -153,8 +153,8 @@ def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Sess
     """The lines that count its sessions, as of now; lines that somebody worked on stay."""
     end = "\r\n" if "\r\n" in body else "\n"
     lines = body.split(end)
-    if (said := read_counts(lines)) is not None:
-        lines[said[0] : said[0] + 3] = counted_lines(count)
+    if (page_counts := read_counts(lines)) is not None:
+        lines[page_counts[0] : page_counts[0] + 3] = counted_lines(count)
     for at, line in enumerate(lines):
         if (match := BULLET.fullmatch(line)) and (session := known.get(match[1])) is not None:
             lines[at] = bullet(session)

@@ -55,6 +55,6 @@ def drain(plan: Plan) -> None:
         plan.settle()
 
 
-def _tags(said: object) -> list[str]:
-    words = said.replace(",", " ").split() if isinstance(said, str) else said
+def _tags(value: object) -> list[str]:
+    words = value.replace(",", " ").split() if isinstance(value, str) else value
     return [str(word).strip().lstrip("#").lower() for word in words] if isinstance(words, Sequence) else []

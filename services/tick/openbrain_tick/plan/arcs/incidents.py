@@ -71,13 +71,13 @@ def _page(signal: Signal, arc_id: str) -> str:
         "project": quotable_line(signal.project, 255),
         "created": raised,
     }
-    said = quotable(signal.content.strip()) or title
+    text = quotable(signal.content.strip()) or title
     lines = ["---", *(f"{key}: {spelt(value, inside=False)}" for key, value in front.items() if value != ""), "---"]
     blocks = [
         "\n".join(lines),
         f"# {title}",
         "## Ignition",
-        "\n".join(f"> {line}".rstrip() for line in said.splitlines()),
+        "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
         "## Timeline",
         f"- {raised} raised by {quotable_line(signal.source, 255)} as {signal.severity}",
         "## Resolution",

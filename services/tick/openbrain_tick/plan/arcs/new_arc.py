@@ -181,8 +181,8 @@ def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
     for at in range(len(lines) - len(_COUNTED) + 1):
         matches = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
         if all(matches):
-            said = {name: float(value) for item in matches if item for name, value in item.groupdict().items()}
-            return at, said
+            scores = {name: float(value) for item in matches if item for name, value in item.groupdict().items()}
+            return at, scores
     return None
 
 

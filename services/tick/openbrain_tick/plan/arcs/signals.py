@@ -106,7 +106,7 @@ def bury(plan: Plan) -> None:
                 plan.edit(arc, {"status": RESOLVED})
         elif arc.alarms and any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
             plan.counts["signals_removed"] += _change(
-                plan, arc, lambda marker: "" if _is_over(plan, *_said(marker)) else None, quiet=True
+                plan, arc, lambda marker: "" if _is_over(plan, *_state(marker)) else None, quiet=True
             )
 
 
@@ -133,7 +133,7 @@ def regrade(plan: Plan, severities: Mapping[str, str]) -> int:
 
 def _change_all(plan: Plan, identities: Collection[str], new: Callable[[Marker], str | None]) -> int:
     def stands(marker: Marker) -> bool:
-        return _said(marker)[0] != RESOLVED and _identity(marker) in identities
+        return _state(marker)[0] != RESOLVED and _identity(marker) in identities
 
     return sum(
         _change(plan, arc, lambda marker: new(marker) if stands(marker) else None)
@@ -153,7 +153,7 @@ def _resolved(marker: Marker, reason: str, now_us: int) -> str:
     return markers.render(replace(marker, attrs=attrs, content=f"{first} {CLEARED} {reason}){line_break}{rest}"))
 
 
-def _said(marker: Marker) -> tuple[str, str, str]:
+def _state(marker: Marker) -> tuple[str, str, str]:
     return marker.attrs.get("severity", "").lower(), marker.content, marker.attrs.get("cleared", "")
 
 

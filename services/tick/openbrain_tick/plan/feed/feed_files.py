@@ -54,8 +54,8 @@ def put(plan: Plan, file: FeedFile) -> None:
     if len(file.body) > BODY_CHARS:
         raise ValueError(f"{path}: a body holds at most {BODY_CHARS} characters")
     text = plan.text(path)
-    said = document.read(text, path).front.text("id") if text else ""
-    if _DAY.sub("", said) != _DAY.sub("", file.id) or replace(file, id=said).text() != text:
+    written_id = document.read(text, path).front.text("id") if text else ""
+    if _DAY.sub("", written_id) != _DAY.sub("", file.id) or replace(file, id=written_id).text() != text:
         plan.put(path, file.text())
 
 

@@ -35,7 +35,7 @@ def apply_answer(plan: Plan, answer: Answer, world: World) -> AppliedAnswer:
     outcome = apply_items(accepted, plan)
     tidy(plan, world.ended)
     kept = publish(plan, world.probes, world.alarm)
-    said = accepted.health
-    put_feed_report(plan, accepted, outcome, kept.health.score if said is None else said.score)
-    record(plan, kept.health, score=said.score if said else None, reason=said.reason if said else "")
+    health = accepted.health
+    put_feed_report(plan, accepted, outcome, kept.health.score if health is None else health.score)
+    record(plan, kept.health, score=health.score if health else None, reason=health.reason if health else "")
     return AppliedAnswer(accepted, outcome)

@@ -109,13 +109,13 @@ def _outline(plan: Plan, arc: Arc) -> str:
     wants = " and ".join(
         name for name, has in (("summary", bool(arc.summary)), ("synthesis", arc.synthesized)) if not has
     )
-    said: dict[str, list[str]] = {}
+    quotes: dict[str, list[str]] = {}
     for marker in arc.markers:
-        if marker.type in {"decision", "milestone", "lesson"} and len(said.setdefault(marker.type, [])) < 2:
-            said[marker.type].append(quotable_line(marker.content, 200))
+        if marker.type in {"decision", "milestone", "lesson"} and len(quotes.setdefault(marker.type, [])) < 2:
+            quotes[marker.type].append(quotable_line(marker.content, 200))
     fields = {"id": arc.id, "wants": wants, "project": _cell(arc.project, 100), "heat": arc.heat or 0}
     fields |= {"status": _cell(arc.status, 20), "opening": _opening(plan, arc), "sessions": list(arc.sessions[:20])}
-    return orjson.dumps(fields | said).decode()
+    return orjson.dumps(fields | quotes).decode()
 
 
 def _opening(plan: Plan, arc: Arc) -> str:

@@ -85,14 +85,14 @@ class OllamaHttp:
         raise self._refusal(response.status_code, str((answer or {}).get("error", ""))[:200])
 
     def _refusal(self, status: int, words: str) -> Exception:
-        said = f"Ollama at {self.place} answered {status}" + (f": {words}" if words else "")
+        message = f"Ollama at {self.place} answered {status}" + (f": {words}" if words else "")
         if status in {400, 500} and any(sign in words for sign in _DEAD_RUNNER):
-            return RunnerDied(said)
+            return RunnerDied(message)
         if status == 400 and _TOO_LONG in words:
-            return TooLong(said)
+            return TooLong(message)
         if status in {400, 413, 501} or _NOT_A_NUMBER in words:
-            return NeverRetry(said)
-        return NotThere(said) if status == 404 else TryLater(said)
+            return NeverRetry(message)
+        return NotThere(message) if status == 404 else TryLater(message)
 
 
 def _object(response: httpx.Response) -> Mapping[str, Any] | None:

@@ -77,8 +77,8 @@ def _upsert(connection: Connection) -> Insert:
             "cursor_seq": func.max(table.c.cursor_seq, given.excluded.cursor_seq),
             "seen_at": func.max(table.c.seen_at, given.excluded.seen_at),
         }
-        said = {name: given.excluded[name] for name in ("via", "org", "project")}
-        return given.on_conflict_do_update(index_elements=["workspace_id", "agent_id"], set_=values | said)
+        named = {name: given.excluded[name] for name in ("via", "org", "project")}
+        return given.on_conflict_do_update(index_elements=["workspace_id", "agent_id"], set_=values | named)
     insert = mysql.insert(table)
     return insert.on_duplicate_key_update(
         cursor_seq=func.greatest(table.c.cursor_seq, insert.inserted.cursor_seq),

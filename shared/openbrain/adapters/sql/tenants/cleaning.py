@@ -32,10 +32,10 @@ from openbrain.ports.cleaning import (
     Cleaned,
     CleanText,
     HistoryText,
+    MemoryTexts,
     OtherText,
     OtherTextsCursor,
     Party,
-    Said,
     Spellings,
 )
 from openbrain.ports.lifecycle import Action, Place, Selection
@@ -50,7 +50,7 @@ _AT_ONCE = 500
 class SqlCleansing(TimedPart):
     """`ports.cleaning.Cleansing`."""
 
-    async def said(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Said]:
+    async def texts(self, selection: Selection, limit: int, after: Place | None) -> Sequence[MemoryTexts]:
         return await self._read(_page, selection, limit, after)
 
     async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
@@ -90,26 +90,26 @@ def _selected(selection: Selection) -> Any:
     return and_(condition, _NOT_ERASED, memories.c.created_at <= selection.made_by)
 
 
-def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[Said]:
+def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[MemoryTexts]:
     """Goes on behind what is held as a whole: nothing is the end."""
     while True:
         where = _selected(selection), following(connection, after)
         query = select(*memory_columns(connection)).where(*where).order_by(*PLACE).limit(limit)
         rows = to_memories(connection, connection.execute(along(query, memories, BY_AGE)))
-        said = _said(connection, selection, rows)
-        if said or len(rows) < limit:
-            return said
+        texts = _texts(connection, selection, rows)
+        if texts or len(rows) < limit:
+            return texts
         after = (rows[-1].created_at, rows[-1].id)
 
 
-def _said(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> list[Said]:
+def _texts(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> list[MemoryTexts]:
     kept = matcher(held(connection, selection.workspace_id))
     rows = [row for row in rows if not kept(row)]
     lines: dict[str, list[HistoryText]] = {row.id: [] for row in rows}
     query = select(*_LINE).order_by(memory_history.c.id)
     for memory_id, *line in among(connection, query, memory_history.c.memory_id, lines):
         lines[memory_id].append(HistoryText(*line))
-    return [Said(row, lines[row.id]) for row in rows]
+    return [MemoryTexts(row, lines[row.id]) for row in rows]
 
 
 def _clean(
@@ -119,13 +119,13 @@ def _clean(
         return 0
     rows = locked(connection, and_(memories.c.id.in_(ids), _selected(selection)))
     rows.sort(key=lambda row: (row.created_at, row.id))
-    cleaned = [(said, new) for said in _said(connection, selection, rows) if (new := clean(said)) is not None]
+    cleaned = [(texts, new) for texts in _texts(connection, selection, rows) if (new := clean(texts)) is not None]
     if not cleaned:
         return 0
-    before = [said.memory for said, _ in cleaned]
+    before = [texts.memory for texts, _ in cleaned]
     traces = traces_of(connection, before)
     journal = Journal(now)
-    after = [_store(connection, operation, journal, said, new) for said, new in cleaned]
+    after = [_store(connection, operation, journal, texts, new) for texts, new in cleaned]
     here = [memory.id for memory in before]
     connection.execute(delete(operation_changes).where(operation_changes.c.memory_id.in_(here)))
     # Of what is embedded again in a moment: the vectors of what it said go with the purge.
@@ -157,9 +157,11 @@ def _found(connection: Connection, operation_id: str) -> Mapping[str, int]:
         after = rows[-1].id
 
 
-def _store(connection: Connection, operation: Operation, journal: Journal, said: Said, cleaned: Cleaned) -> Memory:
-    row, new = said.memory, cleaned.said
-    _store_history(connection, said.history, new.history)
+def _store(
+    connection: Connection, operation: Operation, journal: Journal, texts: MemoryTexts, cleaned: Cleaned
+) -> Memory:
+    row, new = texts.memory, cleaned.texts
+    _store_history(connection, texts.history, new.history)
     after = replace(
         row,
         **{name: getattr(new.memory, name) for name in PUBLIC},

@@ -104,7 +104,7 @@ class SqlTransfer(TimedPart):
                 continue
         raise TryLater("others write the same content at this moment: try again")
 
-    async def said(self, given: Sequence[Memory]) -> Sequence[bool]:
+    async def duplicates(self, given: Sequence[Memory]) -> Sequence[bool]:
         """A row that is due says nothing any more."""
         keys = [dedupe_key(item) for item in given]
         due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= self._clock.now())

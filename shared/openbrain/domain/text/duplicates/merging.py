@@ -19,14 +19,14 @@ def merged(texts: Sequence[str]) -> str:
     """The first as it is, then on a line each what the others say besides: give the newest first, so that of two
     wordings the newer one stays."""
     first, *others = texts
-    said = [tokens for part in _parts(first) for tokens in canonical_sentences(part)]
+    covered = [tokens for part in _parts(first) for tokens in canonical_sentences(part)]
     added: list[str] = []
     for text in others:
         for part in _parts(text):
-            new = [tokens for tokens in canonical_sentences(part) if not _said(tokens, said)]
+            new = [tokens for tokens in canonical_sentences(part) if not _is_covered(tokens, covered)]
             if new:
                 added.append(part.strip())
-                said += new
+                covered += new
     return "\n".join((first.rstrip(), *added)) if added else first
 
 
@@ -35,8 +35,8 @@ def _parts(text: str) -> Sequence[str]:
     return [text] if _BLOCK.search(text) else [part for part in _END.split(text) if part.strip()]
 
 
-def _said(tokens: Tokens, said: Sequence[Tokens]) -> bool:
-    return any(same_sentence(tokens, item) for item in said)
+def _is_covered(tokens: Tokens, covered: Sequence[Tokens]) -> bool:
+    return any(same_sentence(tokens, item) for item in covered)
 
 
 def holds_to(text: str, sources: Sequence[str]) -> bool:

@@ -86,8 +86,8 @@ def _content(row: Row) -> str:
     if row["is_a"] == "prompt":
         return fields.text(row.get("prompt_text"))
     if row["is_a"] == "summary":
-        said = [(name.replace("_", " "), fields.text(row.get(name)).strip()) for name in _SUMMARY]
-        return "\n\n".join(f"{name.capitalize()}: {text}" for name, text in said if text)
+        sections = [(name.replace("_", " "), fields.text(row.get(name)).strip()) for name in _SUMMARY]
+        return "\n\n".join(f"{name.capitalize()}: {text}" for name, text in sections if text)
     facts = "\n".join(f"- {fact}" for fact in _listed(row.get("facts")))
     parts = [*(fields.text(row.get(name)).strip() for name in ("title", "subtitle", "narrative")), facts]
     whole = "\n\n".join(part for part in parts if part)

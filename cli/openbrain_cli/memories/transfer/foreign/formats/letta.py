@@ -73,7 +73,7 @@ def line(row: Row, agent: str) -> Mapping[str, Any]:
         metadata = {"sessionId": session, "turn": row["number"], "role": row["role"], "type": "message"}
         metadata |= {"advancementKey": own}
         return fields.thought(
-            memory_id=own, content=_said(row), source=NAME, metadata=metadata, agent=whose, created=created
+            memory_id=own, content=_text(row), source=NAME, metadata=metadata, agent=whose, created=created
         )
     label = one_line(fields.text(row.get("label")))
     described = {name: row[name] for name in ("label", "description") if isinstance(row.get(name), str)}
@@ -90,7 +90,7 @@ def line(row: Row, agent: str) -> Mapping[str, Any]:
     )
 
 
-def _said(row: Row) -> str:
+def _text(row: Row) -> str:
     content = row.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = (part.get("text") for part in parts if isinstance(part, dict))
