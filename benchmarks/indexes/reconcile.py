@@ -37,7 +37,7 @@ from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import PassageSet
-from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Indexes, Verification, Verifier
 from openbrain_indexer.handlers.text import text_entry
@@ -121,7 +121,8 @@ async def compared(side: Side, store: SqlStore, *, full: bool = False) -> Mappin
     quiescent = QuiescentSince(store.outbox.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
     indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
     verification = Verification(
-        Verifier(store, indexes, quiescent, clock, Asked()), Asked(full=full, repair=True, patient=False)
+        Verifier(store, indexes, quiescent, clock, ComparisonOptions()),
+        ComparisonOptions(full=full, repair=True, patient=False),
     )
     async for _ in verification.pieces():
         pass

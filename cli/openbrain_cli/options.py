@@ -79,14 +79,14 @@ class Connection:
         """Open the client, ask, close. `admin` asks with the key that makes workspaces."""
         chosen = self.profile
 
-        async def whole() -> T:
+        async def asking() -> T:
             async with chosen.client(agent=self.speaker, admin=admin) as brain:
                 try:
                     return await question(brain)
                 except Unauthorised:
                     raise chosen.not_known(admin=admin) from None
 
-        return asyncio.run(whole())
+        return asyncio.run(asking())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

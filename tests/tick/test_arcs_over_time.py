@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
-from openbrain_api.vaults.arcs import seen
+from openbrain_api.vaults.arcs import recent_arcs
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.store.fixtures import START, FakeClock
@@ -59,9 +59,9 @@ async def test_an_arc_is_active_complete_and_stalled_as_its_sessions_go_on_and_e
     assert await now(31) == ("active", 12)
     assert await now(37) == ("complete", 12)
     await now(78)
-    assert not [each for each in seen(pages.folder, 0, "") if each.stuck]
+    assert not [each for each in recent_arcs(pages.folder, 0, "") if each.stuck]
     assert await now(79) == ("stalled", 12)
-    assert [each.arc.project for each in seen(pages.folder, 0, "") if each.stuck] == ["shop"]
+    assert [each.arc.project for each in recent_arcs(pages.folder, 0, "") if each.stuck] == ["shop"]
     assert "status: active" in pages.read(f"{DAY}/mine.md")
     before = pages.tree()
     await now(79)

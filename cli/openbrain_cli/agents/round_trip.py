@@ -30,7 +30,7 @@ def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[st
         deadline.start()
         server = _Server(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout), errors)
         try:
-            return server.asked()
+            return server.tool_names()
         finally:
             with contextlib.suppress(BrokenPipeError):
                 server.requests.close()
@@ -45,7 +45,7 @@ class _Server:
     def __init__(self, requests: IO[bytes], answers: IO[bytes], errors: IO[bytes]) -> None:
         self.requests, self.answers, self._errors = requests, answers, errors
 
-    def asked(self) -> tuple[str, ...]:
+    def tool_names(self) -> tuple[str, ...]:
         self._ask(1, "initialize", _HELLO)
         self._tell({"method": "notifications/initialized"})
         tools = self._ask(2, "tools/list", {})["tools"]

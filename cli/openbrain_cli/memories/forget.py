@@ -54,7 +54,7 @@ def forget(
         return
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
-    memory_id = _whole(to, memory_id, narrowed.session_id)
+    memory_id = _whole_id(to, memory_id, narrowed.session_id)
     if erase:
         _erase(
             to, memory_id, reason=reason, session=narrowed.session_id, dry_run=dry_run, yes=yes, wait=wait, json=json
@@ -67,7 +67,7 @@ def forget(
     as_json(ended) if json else print(f"{ended.id}  forgotten")
 
 
-def _whole(to: Speaking, memory_id: str, session: str) -> str:
+def _whole_id(to: Speaking, memory_id: str, session: str) -> str:
     return to.ask(lambda brain: whole_id(brain, memory_id, session_id=session))
 
 
@@ -100,7 +100,7 @@ def erase(
         return
     if memory_id is None or filters:
         raise Invalid("", "give the ID of a memory, or --agent, --speaker, --matching, not both")
-    memory_id = _whole(to, memory_id, session)
+    memory_id = _whole_id(to, memory_id, session)
     _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
 
 
@@ -150,7 +150,7 @@ def _forget_matching(
         if not (matching.count or matching.beside):
             return
         confirmed(f"{'Erase' if erase else 'Forget'} {matching.count} memories?")
-    ended = to.ask(lambda brain: _ended(brain, filters, reason=reason, erase=erase))
+    ended = to.ask(lambda brain: _until_ended(brain, filters, reason=reason, erase=erase))
     if json:
         as_json(ended)
     elif ended.operation is None:
@@ -159,7 +159,7 @@ def _forget_matching(
         print(f"{ended.operation.done} {what}  (operation {ended.operation.id} is {ended.operation.status.value})")
 
 
-async def _ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
+async def _until_ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
     """After its operation has ended, where this key may watch it."""
     from openbrain_cli.operators.operations import failed, followed
 

@@ -214,11 +214,11 @@ def _run(
         empty = without_memories(named, [item.path for item in seen])
         scan = replace(scan, notes=(*scan.notes, *reasons(empty, client, scan.notes)))
 
-        async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
+        async def planning(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
             planned = plan(scan, await upload.existing(brain), target)
             return planned, None if dry_run else await _send(brain, planned, target, done, quiet=json)
 
-        planned, sent = to.ask(whole)
+        planned, sent = to.ask(planning)
     _report(planned, seen, sent, json=json)
     if (sent is not None and sent.refused) or (empty and not planned.vanished):
         raise typer.Exit(exit_codes.REFUSED)

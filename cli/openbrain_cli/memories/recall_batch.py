@@ -27,7 +27,7 @@ Question = Mapping[str, Any]
 def recall_all(path: Path, to: Speaking, options: dict[str, Any], *, json: bool) -> None:
     """Print what each question of the file finds. Exit code 1 where one was refused."""
     questions = read(path)
-    refused = to.ask(lambda brain: _asked(brain, questions, options, json=json))
+    refused = to.ask(lambda brain: _ask(brain, questions, options, json=json))
     if refused:
         say(f"{refused} of {len(questions)} questions were refused")
         raise typer.Exit(exit_codes.REFUSED)
@@ -56,7 +56,7 @@ def _question(line: bytes, number: int) -> Question:
         raise Invalid(f"line {number}", "is neither a question in UTF-8 nor a JSON object") from None
 
 
-async def _asked(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
+async def _ask(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
     """Ask the questions; the number of refused ones."""
     refused = 0
     with bar(hidden=sys.stdout.isatty()) as shown:

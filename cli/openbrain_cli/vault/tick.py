@@ -65,7 +65,7 @@ def tick(
         return
     if brain_feed is not None:
         raise Invalid("--brain-feed", "goes with --vault; of a running brain it is `openbrain brain sync DIR`")
-    ended = to.ask(lambda brain: _ended(brain, ai=not no_ai, dry_run=dry_run, extract=extract))
+    ended = to.ask(lambda brain: _until_ended(brain, ai=not no_ai, dry_run=dry_run, extract=extract))
     report = ended.report or {}
     if json:
         as_json(ended)
@@ -106,7 +106,7 @@ def _refuse_failed_model(report: Mapping[str, Any]) -> None:
         raise typer.Exit(exit_codes.REFUSED)
 
 
-async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) -> "TickAnswer":
+async def _until_ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) -> "TickAnswer":
     from uuid import uuid4
 
     job = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))

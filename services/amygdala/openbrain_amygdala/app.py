@@ -38,7 +38,7 @@ def service(container: Container) -> Service:
         await container.wake.notify()
         return results
 
-    async def heard(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
+    async def acknowledged(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
         results = await hear_all(batch, store=container.store, now=container.clock.now())
         await container.wake.notify()
         return results
@@ -58,7 +58,7 @@ def service(container: Container) -> Service:
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=workspace) for workspace in workspaces]
     # A fleet that acknowledges holds up no alarm.
     acks = [
-        Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=workspace, apart=True)
+        Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=acknowledged, workspace=workspace, apart=True)
         for workspace in workspaces
     ]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]

@@ -26,7 +26,7 @@ def add(server: MCPServer[Any], clients: "Callable[[Any], Awaitable[OpenBrain]]"
             detail = await (await clients(ctx.request_context.request)).memory(id)
         except OpenBrainError as error:
             raise ResourceError(plain(str(error))) from None
-        return "".join(part.text for part in answers.whole(detail).content if isinstance(part, TextContent))
+        return "".join(part.text for part in answers.memory_detail(detail).content if isinstance(part, TextContent))
 
     server.resource(
         MEMORY,

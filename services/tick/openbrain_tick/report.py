@@ -59,7 +59,7 @@ class Report:
             {"path": item.path, "line": item.line, "reason": item.reason} for item in once[:PROBLEMS]
         ]
 
-    def whole(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The report as it is stored and published."""
         return {
             "timestamp": to_iso(self.now_us),

@@ -56,7 +56,7 @@ async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
     report.problems(problems)
     if job.dry_run:
         report.more["diff"] = await in_thread(lambda: diff(last.changes, vault.folder.read))
-    return report.whole()
+    return report.document()
 
 
 async def _deterministic(

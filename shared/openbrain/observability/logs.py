@@ -49,7 +49,7 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(out)
-    handler.addFilter(_heard)
+    handler.addFilter(_is_logged)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[_of_a_library, *shared],
@@ -69,7 +69,7 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
     logging.captureWarnings(capture=True)
 
 
-def _heard(record: logging.LogRecord) -> bool:
+def _is_logged(record: logging.LogRecord) -> bool:
     """Ours as the level says. What libraries tell of every step quotes what they were given: never that."""
     if hasattr(record, "_logger") or hasattr(record, CLIENT_KEYS):  # put there by structlog, and by our client
         return True

@@ -21,7 +21,7 @@ from openbrain.usecases.indexes.serving_indexes import text_generation
 from openbrain_housekeeper.handlers.verify import Verifying
 from openbrain_housekeeper.jobs.full_comparison import Everything
 from openbrain_housekeeper.jobs.operations import Worker
-from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
 from openbrain_indexer.handlers.text import text_entry
@@ -57,19 +57,19 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
     await put(database, *(memory(each) for each in "abc"))
     clock.advance(600 * MICROSECONDS)
     quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, Asked()))
+    verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, ComparisonOptions()))
     worker = Worker(store.operations, {VERIFY: verifying}, "one", clean_up={VERIFY: verifying.clean_up}, pace_s=0)
     request = {"full": True, "repair": restored, "restored": restored}
-    asked = Operation(id=uuid7(clock.now()), workspace_id="o", kind=VERIFY, actor="ada", request=request)
-    await store.operations.start_operation(asked)
+    options = Operation(id=uuid7(clock.now()), workspace_id="o", kind=VERIFY, actor="ada", request=request)
+    await store.operations.start_operation(options)
 
     await worker.round()
     assert verifying._runs or verifying._lifts
-    await store.operations.cancel_operation("o", asked.id)
+    await store.operations.cancel_operation("o", options.id)
     await age_holds(store, 2)
     await worker.round()
 
-    ended = await store.operations.operation("o", asked.id)
+    ended = await store.operations.operation("o", options.id)
     assert ended is not None
     assert ended.status is OperationStatus.CANCELLED
     assert not verifying._runs
@@ -98,7 +98,9 @@ async def merging(store: SqlStore) -> AsyncIterator[tuple[Merging, QdrantVectors
 
 def verifier(store: SqlStore, index: QdrantVectors, clock: FakeClock) -> Verifier:
     quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
-    return Verifier(store, {IndexKind.VECTOR: lambda: index}, quiescent, clock, Asked(repair=True, patient=False))
+    return Verifier(
+        store, {IndexKind.VECTOR: lambda: index}, quiescent, clock, ComparisonOptions(repair=True, patient=False)
+    )
 
 
 async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
@@ -109,7 +111,7 @@ async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
         await index.write("first", [tombstone(each, revision=2)])
     told = []
     for repair in (False, True, True):
-        verification = Verification(verifier(store, index, clock), Asked(repair=repair, patient=False))
+        verification = Verification(verifier(store, index, clock), ComparisonOptions(repair=repair, patient=False))
         async for _ in verification.pieces():
             pass
         found = verification.summary()
@@ -123,10 +125,10 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
 ) -> None:
     """A count finds what should not be there."""
     _, index = merging
-    sums, asked = index.sums, []
+    sums, options = index.sums, []
 
     async def watched(name: str, *, digests: bool = True) -> Mapping[int, Sum]:
-        asked.append(digests)
+        options.append(digests)
         return await sums(name, digests=digests)
 
     monkeypatch.setattr(index, "sums", watched)
@@ -139,7 +141,7 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
             pass
         assert (await index.read("first", [ghost.id]))[ghost.id].tombstone
         clock.advance(3600 * MICROSECONDS)
-    assert [number for number, digests in enumerate(asked) if digests] == [0, 24]
+    assert [number for number, digests in enumerate(options) if digests] == [0, 24]
 
 
 async def test_an_index_of_another_database_is_left_alone(
@@ -148,14 +150,16 @@ async def test_an_index_of_another_database_is_left_alone(
     """Nothing is removed from it, unless somebody says that the database is the right one."""
     index = TantivyText(tmp_path / "text", commit_ms=1)
     quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifier = Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, Asked(repair=True, grace=0))
+    verifier = Verifier(
+        store, {IndexKind.TEXT: lambda: index}, quiescent, clock, ComparisonOptions(repair=True, grace=0)
+    )
     generation = await text_generation(store.generations, index, "t-1")
     others = [memory(f"of another database {number}") for number in range(30)]
     await index.write("t-1", [text_entry(each, index.builder) for each in others])
     clock.advance(600 * MICROSECONDS)
 
-    async def verified(asked: Asked) -> dict[str, Any]:
-        run = Verification(verifier, asked)
+    async def verified(options: ComparisonOptions) -> dict[str, Any]:
+        run = Verification(verifier, options)
         async for waits in run.pieces():
             if waits:
                 clock.advance(61 * MICROSECONDS)
@@ -164,11 +168,11 @@ async def test_an_index_of_another_database_is_left_alone(
 
     for written in ([], [memory("written into the wrong database")]):
         await put(database, *written)
-        told = await verified(verifier.asked)
+        told = await verified(verifier.options)
         assert (told["equal"], told["repaired"], told["entries"]) == (False, 0, 30)
         assert "OPENBRAIN_TRUTH__URL" in told["note"]
-    confirmed = await verified(replace(verifier.asked, restored=True))
+    confirmed = await verified(replace(verifier.options, restored=True))
     assert (confirmed["faults"]["ghost"], confirmed["note"]) == (30, "")
-    assert (await verified(verifier.asked))["entries"] == 0
+    assert (await verified(verifier.options))["entries"] == 0
     assert generation.name == "t-1"
     await index.close()

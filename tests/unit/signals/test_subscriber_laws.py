@@ -31,7 +31,7 @@ def test_halts_are_the_same_in_any_order(drawn: tuple[list[Broadcast], list[Broa
     run, order = drawn
     halts = Halts()
     for each in order:
-        halts.heard(each)
+        halts.apply(each)
 
     assert stands(halts) == standing(run)
 
@@ -40,29 +40,29 @@ def test_halts_are_the_same_in_any_order(drawn: tuple[list[Broadcast], list[Broa
 def test_a_state_read_meanwhile_changes_nothing(run: list[Broadcast], data: st.DataObject) -> None:
     """It may be older than what was heard, or newer: then what it tells of is heard once more."""
     at = data.draw(st.integers(0, len(run)))
-    heard = data.draw(st.integers(0, len(run)))
+    apply = data.draw(st.integers(0, len(run)))
     halts = Halts()
-    for each in run[:heard]:
-        halts.heard(each)
+    for each in run[:apply]:
+        halts.apply(each)
     open_then = standing(run[:at])
     halts.present(at, [halt_of(each) for each in run if each.halt_id in open_then])
 
-    assert stands(halts) == standing(run[: max(at, heard)])
+    assert stands(halts) == standing(run[: max(at, apply)])
 
     for each in run:
-        halts.heard(each)
+        halts.apply(each)
 
     assert stands(halts) == standing(run)
 
 
 def test_a_truth_that_was_put_back_takes_its_halts_with_it() -> None:
     halts = Halts()
-    halts.heard(broadcast(9, "a", HaltState.OPEN))
+    halts.apply(broadcast(9, "a", HaltState.OPEN))
     halts.present(4, [], rewound=True)
 
     assert stands(halts) == set()
 
-    halts.heard(broadcast(5, "b", HaltState.OPEN))
+    halts.apply(broadcast(5, "b", HaltState.OPEN))
 
     assert stands(halts) == {"b"}
 
@@ -70,7 +70,7 @@ def test_a_truth_that_was_put_back_takes_its_halts_with_it() -> None:
 def test_only_halts_of_its_own_scope_stop_an_agent() -> None:
     def stops(scope: HaltScope, org: str, project: str, *, mine: tuple[str, str]) -> bool:
         halts = Halts(*mine)
-        halts.heard(broadcast(1, "a", HaltState.OPEN, halt_scope=scope, org=org, project=project))
+        halts.apply(broadcast(1, "a", HaltState.OPEN, halt_scope=scope, org=org, project=project))
         return bool(halts.standing)
 
     assert stops(HaltScope.WORKSPACE, "x", "p", mine=("y", "q"))
@@ -90,15 +90,15 @@ def test_a_state_tells_the_halts_of_one_scope_only() -> None:
 @given(st.integers(0, 5), st.lists(st.integers(1, 30), max_size=60), st.lists(st.integers(0, 30), max_size=3))
 def test_progress_is_what_has_no_gap(start: int, order: list[int], complete: list[int]) -> None:
     progress = Progress(start)
-    heard: set[int] = set(range(start + 1))
+    apply: set[int] = set(range(start + 1))
     for seq in order:
-        assert progress.note(seq) == (seq not in heard)
-        heard.add(seq)
+        assert progress.note(seq) == (seq not in apply)
+        apply.add(seq)
     for through in complete:
         progress.complete(through)
-        heard |= set(range(through + 1))
+        apply |= set(range(through + 1))
 
-    done = next(seq for seq in range(40) if seq + 1 not in heard)
+    done = next(seq for seq in range(40) if seq + 1 not in apply)
     assert progress.done == done
-    assert progress.top == max(heard)
-    assert progress.gap == (max(heard) > done)
+    assert progress.top == max(apply)
+    assert progress.gap == (max(apply) > done)

@@ -70,7 +70,7 @@ EXPORTS: Mapping[str, Export] = {
 }
 
 
-def whole(envelope: Mapping[str, Any], records: int) -> bool:
+def is_complete(envelope: Mapping[str, Any], records: int) -> bool:
     """Whether an answer was all there is, and not a page of it."""
     total = envelope.get("total", envelope.get("count", records))
     return not envelope.get("next") and total == records

@@ -10,7 +10,7 @@ from openbrain_cli.importers.projects import portable_place
 from openbrain_cli.importers.records.csv_tables import ENDINGS, csv_file
 from openbrain_cli.importers.records.files import LINES, RecordFile, json_file
 from openbrain_cli.importers.records.mapping import memories
-from openbrain_cli.importers.records.memory_systems import EXPORTS, whole
+from openbrain_cli.importers.records.memory_systems import EXPORTS, is_complete
 
 FILES = (*ENDINGS, *LINES, ".json")
 OWN_FORMAT = "openbrain-export"
@@ -34,7 +34,7 @@ def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Itera
             found_memories = tuple(memories(row, mapped, chunker))
             empty += not found_memories
             yield Scan(found_memories)
-    covered = ((kind, location),) if not export.place or whole(file.envelope, number) else ()
+    covered = ((kind, location),) if not export.place or is_complete(file.envelope, number) else ()
     yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
 
 

@@ -59,7 +59,7 @@ class Wanted:
     older_than: Older = None
     newer_than: Newer = None
 
-    def asked(self) -> dict[str, Any]:
+    def query(self) -> dict[str, Any]:
         now = datetime.now(UTC)
         until = None if self.older_than is None else now - self.older_than
         since = None if self.newer_than is None else now - self.newer_than
@@ -70,7 +70,7 @@ class Wanted:
 @command("openbrain dead list", "openbrain dead list --group indexer-text --older-than 1h --json")
 def list_dead(to: Connection, *, wanted: Wanted, limit: Limit = 50, cursor: Cursor = "", json: AsJson = False) -> None:
     """List dead letters: which entry, of which stream and group, why and when. Never what they hold."""
-    selection = wanted.asked()
+    selection = wanted.query()
     response = to.ask(lambda brain: brain.dead_letters(limit=limit, cursor=cursor or None, **selection), admin=True)
     if json:
         as_json(response)
@@ -170,7 +170,7 @@ def discard(
 
 
 def _chosen(letters: list[str] | None, wanted: Wanted, *, every: bool) -> dict[str, Any]:
-    selection = wanted.asked()
+    selection = wanted.query()
     if sum((bool(letters), bool(selection), every)) != 1:
         raise Invalid("", "name dead letters, or narrow them (--stream, --group, --error ...), or say --all")
     return {**selection, **({"letters": letters} if letters else {}), **({"every": True} if every else {})}

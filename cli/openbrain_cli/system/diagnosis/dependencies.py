@@ -33,14 +33,14 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
         "truth": (settings.truth.url, lambda: _store(settings)),
-        "text": (settings.text.url, lambda: _asked("text", lambda: adapters.text_index(settings))),
-        "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: adapters.vector_index(settings))),
+        "text": (settings.text.url, lambda: _checked("text", lambda: adapters.text_index(settings))),
+        "vectors": (settings.vectors.url, lambda: _checked("vectors", lambda: adapters.vector_index(settings))),
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
     }
     if settings.reasoner.url != NO_REASONER:
         direct["reasoner"] = (
             settings.reasoner.url,
-            lambda: _asked("reasoner", lambda: adapters.chat_reasoner(settings)),
+            lambda: _checked("reasoner", lambda: adapters.chat_reasoner(settings)),
         )
     reachable = {name for name, (url, _) in direct.items() if url != adapters.EMBEDDED}
     if here and (Path(settings.data_dir) / FILE).is_file():
@@ -48,7 +48,7 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
     return {name: check if name in reachable else _unreached(name, ready, parts) for name, (_, check) in direct.items()}
 
 
-async def _asked(name: str, make: Callable[[], _Part]) -> CheckResult:
+async def _checked(name: str, make: Callable[[], _Part]) -> CheckResult:
     part = make()
     try:
         checked, ms = await timed(part.check)

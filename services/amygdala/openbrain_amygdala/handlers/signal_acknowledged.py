@@ -33,7 +33,7 @@ async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Ex
         refused = await _stop(workspace, halt_id, agents, store.halts)
         for index in indexes:
             results[index] = refused
-    await store.broadcasts.seen(
+    await store.broadcasts.record_presence(
         [_listener(item, now) for item, result in zip(heard, results, strict=True) if result is None]
     )
     return results

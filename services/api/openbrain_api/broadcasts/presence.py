@@ -43,4 +43,4 @@ class Presence:
         if not seen:
             return
         with contextlib.suppress(OpenBrainError):
-            await self._broadcasts.seen(list(seen.values()))
+            await self._broadcasts.record_presence(list(seen.values()))

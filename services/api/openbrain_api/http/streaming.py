@@ -31,7 +31,7 @@ async def write_stream(
     """
     headers = [(b"content-type", response.media_type.encode()), *header_fields(response, extra_headers)]
     parts = response.stream
-    gone = asyncio.ensure_future(_gone(receive))
+    gone = asyncio.ensure_future(_disconnected(receive))
     if (tell := response.gone) is not None:
         gone.add_done_callback(lambda _: tell())
     try:
@@ -52,6 +52,6 @@ async def write_stream(
             await parts.aclose()
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

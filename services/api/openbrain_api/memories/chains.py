@@ -78,7 +78,7 @@ class Chains:
         }
 
 
-async def seen(memory_id: str, viewer: Viewer, memories: Memories) -> Memory | None:
+async def visible_memory(memory_id: str, viewer: Viewer, memories: Memories) -> Memory | None:
     """The memory, where the viewer may see it, dead or alive."""
     row = (await memories.rows((memory_id,))).get(memory_id)
     return row if row is not None and may_see(viewer, row) else None

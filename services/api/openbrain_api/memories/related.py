@@ -38,7 +38,7 @@ async def read_related(
         near=ranked.get("near", [])[:limit],
         session=await _of_session(memory, viewer, limit, memories, now),
         named=[hit.memory for hit in ranked.get("named", [])][:limit],
-        chain=Ancestry(_seen(ancestry.parents, rows, viewer), _seen(ancestry.children, rows, viewer)),
+        chain=Ancestry(_visible(ancestry.parents, rows, viewer), _visible(ancestry.children, rows, viewer)),
         degraded=tuple(dict.fromkeys(name for answer in answers.values() for name in answer.degraded)),
     )
 
@@ -71,5 +71,5 @@ async def _of_session(memory: Memory, viewer: Viewer, limit: int, memories: Memo
     return [rows[item] for item in ids if item in rows and rows[item].alive(now) and matches(condition, rows[item])]
 
 
-def _seen(ids: Iterable[str], rows: Mapping[str, Memory], viewer: Viewer) -> tuple[str, ...]:
+def _visible(ids: Iterable[str], rows: Mapping[str, Memory], viewer: Viewer) -> tuple[str, ...]:
     return tuple(item for item in ids if item in rows and may_see(viewer, rows[item]))

@@ -32,7 +32,7 @@ class Seen:
         return incident or self.arc.status in _STILL
 
 
-def seen(folder: Folder, since: int, project: str) -> list[Seen]:
+def recent_arcs(folder: Folder, since: int, project: str) -> list[Seen]:
     """Arcs whose page changed since then, the newest first, then others that are or were in mind."""
     entries = (entry for name in FOLDERS for entry in folder.walk(name) if _is_page(entry))
     newest = nlargest(

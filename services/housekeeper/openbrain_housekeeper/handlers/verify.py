@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from openbrain.ports.store.operations import Operation, Progress
-from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier, lift
 
 
@@ -23,7 +23,7 @@ class Verifying:
         if request.get("restored") and "lifted" not in operation.result:
             return await self._lift(operation)
         if operation.id not in self._runs:
-            begun = Verification(self._verifier, self._asked(request))
+            begun = Verification(self._verifier, self._options(request))
             self._runs[operation.id] = begun, begun.pieces()
         run, pieces = self._runs.pop(operation.id)
         kept = {name: value for name, value in operation.result.items() if name == "lifted"}
@@ -44,9 +44,9 @@ class Verifying:
         self._lifts[operation.id] = lifts
         return Progress(done=lifted, result={"lifting": lifted})
 
-    def _asked(self, request: Mapping[str, Any]) -> Asked:
-        own = self._verifier.asked
-        return Asked(
+    def _options(self, request: Mapping[str, Any]) -> ComparisonOptions:
+        own = self._verifier.options
+        return ComparisonOptions(
             full=bool(request.get("full")),
             repair=bool(request.get("repair")),
             restored=bool(request.get("restored")),

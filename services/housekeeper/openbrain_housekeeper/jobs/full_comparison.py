@@ -33,7 +33,7 @@ class Everything:
         self.pause_s = self._every_s
         if self._pieces is None:
             self._comparing_digests = self._own.clock.now() >= self._digests_at
-            request = replace(self._own.asked, digests=self._comparing_digests)
+            request = replace(self._own.options, digests=self._comparing_digests)
             self._pieces = Verification(self._own, request).pieces()
         pieces, self._pieces = self._pieces, None
         try:

@@ -89,10 +89,10 @@ class IndexRefill:
         if epoch < generation.epoch or (marked and not epoch and await index.highest(name) == 0):
             return True
         if serves and not generation.lost_at:
-            await self._whole(index, generation, epoch)
+            await self._finish(index, generation, epoch)
         return False
 
-    async def _whole(self, index: Index, generation: Generation, epoch: int) -> None:
+    async def _finish(self, index: Index, generation: Generation, epoch: int) -> None:
         now = self._own.clock.now()
         if not generation.epoch or now - self._noted.get(generation.name, 0) >= EPOCH_S * MICROSECONDS:
             following = max(epoch, generation.epoch) + 1
@@ -114,11 +114,11 @@ class IndexRefill:
                 yield False
         while True:
             # What changed since is on its way by itself; what is older is announced, whenever it changed.
-            request = replace(own.asked, patient=False, grace=own.clock.now() - begun)
-            passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=request)
+            request = replace(own.options, patient=False, grace=own.clock.now() - begun)
+            passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, options=request)
             async for waits in passed.pieces():
                 yield waits
-            if whole(passed.tally):
+            if is_complete(passed.tally):
                 break
             yield True
         epoch = max(await epoch_of(index, generation.name), generation.epoch) + 1
@@ -128,7 +128,7 @@ class IndexRefill:
             _log.info("index.filled", index=generation.name, entries=passed.tally.entries)
 
 
-def whole(tally: Tally) -> bool:
+def is_complete(tally: Tally) -> bool:
     """Whether what was lost is there again. What waits for its vectors waited before, and comes with them."""
     missing = sum(count for fault, count in tally.faults.items() if fault is not Fault.WAITING)
     return not missing and tally.queued == tally.recent

@@ -45,7 +45,7 @@ class Marks:
             generation = await own.store.generations.serving(kind)
             if generation is None:
                 continue
-            changed = now - own.asked.grace
+            changed = now - own.options.grace
             rows = await own.store.expected_entries.unmarked(generation, after, until, ANNOUNCED)
             old = [(row.memory_id, at) for row in rows if (at := stamp(row.changed_at, now)) <= changed]
             if old:

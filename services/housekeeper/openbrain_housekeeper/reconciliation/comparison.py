@@ -35,8 +35,8 @@ metrics.begin_at_zero(metrics.RECONCILE_DIFFERENCES, IndexKind, Fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The request. Times in microseconds."""
+class ComparisonOptions:
+    """What is compared, and what is done about differences. Times in microseconds."""
 
     full: bool = False
     """Compare every row and entry, also where the sums agree."""
@@ -89,10 +89,10 @@ class Comparison:
         *,
         quiescent: QuiescentSince,
         clock: Clock,
-        asked: Asked,
+        options: ComparisonOptions,
     ) -> None:
         self._store, self._index, self._generation = store, index, generation
-        self._quiescent, self._clock, self._asked = quiescent, clock, asked
+        self._quiescent, self._clock, self._asked = quiescent, clock, options
         self._young: set[str] = set()
         self._young_until = 0
         self._quiescent_since = 0

@@ -12,7 +12,7 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.store import Store
 from openbrain.usecases.indexes import comparison_sums
-from openbrain_housekeeper.reconciliation.comparison import Asked, Comparison, Tally
+from openbrain_housekeeper.reconciliation.comparison import Comparison, ComparisonOptions, Tally
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 LIFTED = 2_000
@@ -25,9 +25,11 @@ Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
 
 
 class Verifier:
-    def __init__(self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, asked: Asked) -> None:
-        """`asked`: what the duty does; an operation's own words replace parts of it."""
-        self.store, self.indexes, self.quiescent, self.clock, self.asked = store, indexes, quiescent, clock, asked
+    def __init__(
+        self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, options: ComparisonOptions
+    ) -> None:
+        """`options`: those of the duty; an operation's request replaces some of them."""
+        self.store, self.indexes, self.quiescent, self.clock, self.options = store, indexes, quiescent, clock, options
 
     async def generations(self) -> Sequence[Generation]:
         """The compared generations: one being built is compared by its reindex."""
@@ -39,8 +41,8 @@ class Verifier:
 class Verification:
     """One comparison of all generations; it can be left between two pieces."""
 
-    def __init__(self, verifier: Verifier, asked: Asked) -> None:
-        self._verifier, self._asked = verifier, asked
+    def __init__(self, verifier: Verifier, options: ComparisonOptions) -> None:
+        self._verifier, self._asked = verifier, options
         self._tallies: list[Tally] = []
 
     async def pieces(self) -> AsyncIterator[bool]:
@@ -49,7 +51,7 @@ class Verification:
         for generation in await own.generations():
             index = own.indexes[generation.kind]()
             comparison = Comparison(
-                own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=self._asked
+                own.store, index, generation, quiescent=own.quiescent, clock=own.clock, options=self._asked
             )
             self._tallies.append(comparison.tally)
             async for waits in comparison.pieces():

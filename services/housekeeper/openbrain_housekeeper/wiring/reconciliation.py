@@ -16,7 +16,7 @@ from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain_housekeeper.jobs.full_comparison import Everything
 from openbrain_housekeeper.jobs.index_refill import LOOK_S, IndexRefill
 from openbrain_housekeeper.jobs.unmarked_rows import Marks
-from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Indexes, Verifier
 
@@ -44,7 +44,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
         for kind, groups in _GROUPS.items()
     }
     settings = container.settings
-    asked = Asked(
+    options = ComparisonOptions(
         repair=True,
         patient=False,
         grace=round(settings.housekeeping.tuning.grace_s * MICROSECONDS),
@@ -56,7 +56,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
         indexes,
         QuiescentSince(container.store.outbox.unpublished_since, oldest, container.clock),
         container.clock,
-        asked,
+        options,
     )
 
 

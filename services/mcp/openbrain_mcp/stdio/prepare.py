@@ -30,21 +30,21 @@ async def answers() -> dict[str, dict[str, Any]]:
     """The server's answers to clients that open with a handshake, and to those that name themselves in each request."""
     return {
         "toolsets": {tool.name: str(tool.toolset) for tool in TOOLS},
-        "handshake": await _asked({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
-        "envelope": await _asked(dict.fromkeys(("server/discover", *LISTS), ENVELOPE)),
+        "handshake": await _answers({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
+        "envelope": await _answers(dict.fromkeys(("server/discover", *LISTS), ENVELOPE)),
     }
 
 
-async def _asked(requests: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
+async def _answers(requests: Mapping[str, Mapping[str, Any] | None]) -> dict[str, Any]:
     wire = _Wire(list(requests.items()))
-    server: MCPServer[Any] = mcp_server(_nobody, frozenset(Toolset))
+    server: MCPServer[Any] = mcp_server(_no_client, frozenset(Toolset))
     lowlevel = server._lowlevel_server
     async with stdio_server(wire, wire) as (read, write):  # type: ignore[arg-type]
         await lowlevel.run(read, write, lowlevel.create_initialization_options())
     return wire.results
 
 
-async def _nobody(_request: object) -> Any:
+async def _no_client(_request: object) -> Any:
     raise LookupError("a list asks nobody")
 
 

@@ -29,7 +29,7 @@ class Done(BaseModel):
     pending: bool | None = Field(None, description="Not sent yet; do not repeat.")
 
 
-def whole(memory: "MemoryDetail") -> CallToolResult:
+def memory_detail(memory: "MemoryDetail") -> CallToolResult:
     """One memory with all of its text."""
     blocks = [fence.memory_block(memory, _STATE)]
     if memory.history:

@@ -152,7 +152,7 @@ async def brain_get(
     """Read one memory whole, dead or alive: where an answer shortened it, or a text names its id."""
     if related:
         return _linked(await brain.related(id, session_id=session_id or ""))
-    return answers.whole(await brain.memory(id, history=history or False, session_id=session_id or ""))
+    return answers.memory_detail(await brain.memory(id, history=history or False, session_id=session_id or ""))
 
 
 async def brain_update(

@@ -30,16 +30,16 @@ class Reader:
         parsed = question(query, self.analyzer)
         if parsed is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
-        within = filtered(parsed, self._whole(condition))
+        within = filtered(parsed, self._memories_only(condition))
         hits, total = self._page(within, limit, after)
         counted = {name: self._counted((name,), within, values) for name in facets}
         return Found(hits=hits, total=total, facets=counted)
 
     def counts(self, names: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """Count the values of fields."""
-        return self._counted(tuple(names), self._whole(condition), limit)
+        return self._counted(tuple(names), self._memories_only(condition), limit)
 
-    def _whole(self, condition: AllOf) -> Query:
+    def _memories_only(self, condition: AllOf) -> Query:
         return without(compiled(condition), PASSAGE)
 
     def _counted(self, names: tuple[str, ...], within: Query, limit: int) -> tuple[Count, ...]:

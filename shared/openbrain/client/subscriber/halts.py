@@ -19,7 +19,7 @@ class Halts:
         """Open halts, by id."""
         return tuple(sorted((halt for _, halt in self._known.values() if halt), key=lambda halt: halt.id))
 
-    def heard(self, broadcast: Broadcast) -> None:
+    def apply(self, broadcast: Broadcast) -> None:
         """Take in the broadcast's halt, if there is one."""
         if broadcast.halt_id is None:
             return

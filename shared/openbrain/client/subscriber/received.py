@@ -66,7 +66,7 @@ class ReceivedSignals:
     def halts_of(self, broadcast: Broadcast) -> None:
         """Take in the broadcast's halt, before anything else."""
         if broadcast.halt_id is not None:
-            self.halts.heard(broadcast)
+            self.halts.apply(broadcast)
             self._tell()
 
     async def take(self, broadcast: Broadcast) -> None:

@@ -137,13 +137,13 @@ def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:
         conditions.append(OneOf("org", viewer.orgs + (("",) if viewer.without_org else ())))
     conditions.append(OneOf("audience", _audiences(viewer)))
     conditions.append(AtLeast("expires_at", now + 1))
-    conditions.extend(_asked(criteria))
+    conditions.extend(_matches(criteria))
     return AllOf(tuple(conditions))
 
 
 def everything(workspace_id: str, criteria: Criteria) -> AllOf:
     """All of a tenant's, of every org and agent, due or not, narrowed by what was asked for: an export by an admin."""
-    return AllOf((Equals("workspace_id", workspace_id), *_asked(criteria)))
+    return AllOf((Equals("workspace_id", workspace_id), *_matches(criteria)))
 
 
 def _audiences(viewer: Viewer) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _audiences(viewer: Viewer) -> tuple[str, ...]:
     return tuple(audiences)
 
 
-def _asked(criteria: Criteria) -> Sequence[Condition]:
+def _matches(criteria: Criteria) -> Sequence[Condition]:
     conditions: list[Condition] = []
     if criteria.org:
         conditions.append(Equals("org", criteria.org))

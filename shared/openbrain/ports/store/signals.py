@@ -212,7 +212,7 @@ class Broadcasts(Protocol):
         """The truth was put back to an earlier hour, and the stream is ahead of it: the broadcasts from `since` on are
         told again, in order, as new ones above `above`. Returns the new last seq."""
 
-    async def seen(self, subscribers: Sequence[Subscriber]) -> None:
+    async def record_presence(self, subscribers: Sequence[Subscriber]) -> None:
         """Note that subscribers are present, by `seen_at`; a cursor and a time only rise. Many cost one transaction."""
 
     async def subscribers(

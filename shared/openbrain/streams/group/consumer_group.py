@@ -79,7 +79,9 @@ class ConsumerGroup:
         """Move the entry to the dead letters; False if it is no longer ours."""
         keys = (*self._keys, self.dead)
         about = (entry.id, int(attempted), error_kind(error), error_text(error))
-        return bool(await scripts.BURY(self.client, keys, self.group, self.consumer, *about, *whole(entry.fields)))
+        return bool(
+            await scripts.BURY(self.client, keys, self.group, self.consumer, *about, *entry_fields(entry.fields))
+        )
 
     async def renew(self, ids: Sequence[str]) -> list[str]:
         """Renew the leases of these; the ids that are no longer ours."""
@@ -102,7 +104,7 @@ class ConsumerGroup:
         return int(await scripts.TIDY(self.client, self._keys, *args))
 
 
-def whole(fields: Sequence[bytes]) -> list[bytes]:
+def entry_fields(fields: Sequence[bytes]) -> list[bytes]:
     """The entry's own fields; those named like ours are set apart, and very many are put into one."""
     if len(fields) > _MOST_FIELDS:
         return [_FOLDED, orjson.dumps([field.decode(errors="backslashreplace") for field in fields])]

@@ -177,9 +177,11 @@ async def test_who_listens_is_known_by_what_was_heard_last(store: SqlStore) -> N
     def listener(name: str, cursor: int, at: int, via: str = "sse") -> Subscriber:
         return Subscriber(workspace_id="w1", agent_id=name, cursor=cursor, via=via, org="acme", seen_at=START + at)
 
-    await store.broadcasts.seen([listener("ada", 5, 10), listener("bob", 1, 10), listener("ada", 3, 20, "poll")])
-    await store.broadcasts.seen([listener("ada", 4, 15, "redis"), listener("zoe", 0, 1)])
-    await store.broadcasts.seen([])
+    await store.broadcasts.record_presence(
+        [listener("ada", 5, 10), listener("bob", 1, 10), listener("ada", 3, 20, "poll")]
+    )
+    await store.broadcasts.record_presence([listener("ada", 4, 15, "redis"), listener("zoe", 0, 1)])
+    await store.broadcasts.record_presence([])
 
     assert await store.broadcasts.subscribers("w1", START + 10, 10) == [
         listener("ada", 5, 20, "redis"),

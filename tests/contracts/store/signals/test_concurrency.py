@@ -97,6 +97,6 @@ async def test_listeners_are_noted_by_many(two: list[SqlStore]) -> None:
         return [Subscriber(workspace_id="w1", agent_id=f"a{each}", cursor=seq, seen_at=seq) for each in range(50)]
 
     orders = [fleet(seq)[:: 1 if seq % 2 else -1] for seq in range(1, 9)]
-    await asyncio.gather(*[store.broadcasts.seen(some) for some in orders for store in two])
+    await asyncio.gather(*[store.broadcasts.record_presence(some) for some in orders for store in two])
 
     assert {(each.cursor, each.seen_at) for each in await two[0].broadcasts.subscribers("w1", 0, 100)} == {(8, 8)}

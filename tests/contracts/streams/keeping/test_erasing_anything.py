@@ -16,7 +16,7 @@ from openbrain.domain.events.streams import SUBMITTED, dead_letters, replays
 from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.ids import content_hash
 from openbrain.settings import Streams
-from openbrain.streams.group.consumer_group import whole
+from openbrain.streams.group.consumer_group import entry_fields
 from openbrain.streams.operating.erasure import PAGE, StreamEraser
 from openbrain.streams.redis.connection import connect
 from openbrain.streams.redis.entry_ids import LAST
@@ -135,6 +135,6 @@ async def test_what_can_not_be_judged_stays_and_is_counted(redis: Any, settings:
 async def test_a_dead_letter_of_very_many_fields_is_looked_into(redis: Any, settings: Streams) -> None:
     dead = settings.prefix + dead_letters(SUBMITTED.name, "ingest")
     fields = list(chain.from_iterable([*WIDE, (DATA, secret())]))
-    await redis.execute_command("XADD", dead, "*", *whole(fields))
+    await redis.execute_command("XADD", dead, "*", *entry_fields(fields))
 
     assert (await StreamEraser(redis, settings, SystemClock()).sweep(WANTED[0])).deleted == {dead: 1}

@@ -18,7 +18,7 @@ from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.ports.index import VectorIndex
 from openbrain.ports.store.generations import IndexKind
-from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from openbrain_housekeeper.reconciliation.verification import Indexes, Verification, Verifier
 from tests.servers.mariadb_server import DATABASE
@@ -56,9 +56,9 @@ class Family:
 
         quiescent = QuiescentSince(nothing_waits, dict.fromkeys(IndexKind, nothing_waits), brain.clock)
         indexes: Indexes = {IndexKind.TEXT: lambda: brain.text, IndexKind.VECTOR: lambda: brain.vectors}
-        verifier = Verifier(brain.store, indexes, quiescent, brain.clock, Asked())
+        verifier = Verifier(brain.store, indexes, quiescent, brain.clock, ComparisonOptions())
         brain.clock.advance(10**6)
-        run = Verification(verifier, Asked(full=True, patient=False, grace=0))
+        run = Verification(verifier, ComparisonOptions(full=True, patient=False, grace=0))
         async for _ in run.pieces():
             pass
         return run.summary()

@@ -15,7 +15,7 @@ from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.context.gathering import open_incidents
-from openbrain_api.vaults.arcs import Seen, seen
+from openbrain_api.vaults.arcs import Seen, recent_arcs
 from openbrain_api.vaults.writes import readable_vault
 
 TITLE_CHARS = 200
@@ -39,7 +39,7 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     folder = readable_vault(call, query.org)
     # What stands still has not changed of late, however short the time is that is asked for.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
-    arcs = [] if folder is None else await asyncio.to_thread(seen, folder, still_since, query.project or "")
+    arcs = [] if folder is None else await asyncio.to_thread(recent_arcs, folder, still_since, query.project or "")
     incidents = await _incidents(call, wanted)
     # The arc of an incident tells of its signal: one of them is enough.
     known = tuple(shown.id for _, shown in incidents)

@@ -33,7 +33,7 @@ from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_ed
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import may_see, seen
+from openbrain_api.memories.chains import may_see, visible_memory
 from openbrain_api.memories.rendering import Json, history_line, memories_json, named_memories, tagged
 
 LINEAGE = 100
@@ -122,7 +122,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
     memory_id = parsing.id_in(call.path, "memory")
     viewer = await call.viewer(call.query.session_id)
-    row = parsing.found(await seen(memory_id, viewer, call.api.store.memories), "memory")
+    row = parsing.found(await visible_memory(memory_id, viewer, call.api.store.memories), "memory")
     shown = await shown_memory(call, row, viewer)
     if call.query.history:
         most = call.query.limit

@@ -5,7 +5,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import seen
+from openbrain_api.memories.chains import visible_memory
 from openbrain_api.memories.related import read_related
 from openbrain_api.memories.rendering import hit_json, memories_json
 
@@ -15,7 +15,7 @@ async def related(call: Call[Nothing, RelatedQuery]) -> Response:
     """List the memories that are near one, of its session, of the same name, or of its chain."""
     memory_id, now, store = parsing.id_in(call.path, "memory"), call.api.clock.now(), call.api.store
     viewer = await call.viewer(call.query.session_id)
-    row = parsing.found(await seen(memory_id, viewer, store.memories), "memory")
+    row = parsing.found(await visible_memory(memory_id, viewer, store.memories), "memory")
     by_kind = await read_related(
         row, viewer, call.query.limit, memories=store.memories, recaller=call.api.recaller, now=now
     )

@@ -29,7 +29,7 @@ from openbrain.usecases.remember import Offer, prepare
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import seen
+from openbrain_api.memories.chains import visible_memory
 from openbrain_api.memories.context.gathering import HAND_OVER, last_hand_over
 from openbrain_api.memories.rendering import Json, memory_json
 
@@ -182,7 +182,7 @@ async def _standing(call: Call[Any, Any], actor: Actor, session: Session) -> str
     """The hand-over that this session left before, where it lives and the agent sees it."""
     if session.hand_over_id is None:
         return None
-    row = await seen(session.hand_over_id, actor.viewer(session.id), call.api.store.memories)
+    row = await visible_memory(session.hand_over_id, actor.viewer(session.id), call.api.store.memories)
     return row.id if row is not None and row.alive(call.api.clock.now()) else None
 
 

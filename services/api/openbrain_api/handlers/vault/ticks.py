@@ -60,7 +60,7 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     vault_of(call)
     job_id = parsing.id_in(call.path, "tick")
     row = parsing.found(await call.api.store.ticks.tick(call.actor.workspace_id, job_id), "tick")
-    row = await _ended(call, row)
+    row = await _until_ended(call, row)
     shown = TickAnswer.of(
         row,
         **{name: getattr(row.job, name) for name in ("slot", "actor", "dry_run", "extract")},
@@ -72,7 +72,7 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     return respond(shown)
 
 
-async def _ended(call: Call[Nothing, TickStateQuery], row: Tick) -> Tick:
+async def _until_ended(call: Call[Nothing, TickStateQuery], row: Tick) -> Tick:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.query.wait
     while not (row.state.ended or row.put_off) and (left := deadline - loop.time()) > 0:

@@ -84,13 +84,13 @@ def _span(words: str, now: datetime) -> TimeSpan | None:
     if date.date_obj is None:
         return None
     try:
-        since, until = _whole(date.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), date.period)
+        since, until = _period(date.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), date.period)
     except (ValueError, OverflowError):  # beyond the years that a calendar has
         return None
     return TimeSpan(words, from_datetime(since), from_datetime(until))
 
 
-def _whole(day: datetime, period: str) -> tuple[datetime, datetime]:
+def _period(day: datetime, period: str) -> tuple[datetime, datetime]:
     """The day, week, month or year that a day lies in."""
     if period == "week":
         monday = day - timedelta(days=day.weekday())

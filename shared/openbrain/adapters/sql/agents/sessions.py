@@ -44,7 +44,12 @@ class SqlSessions(TimedPart):
         self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
     ) -> Sequence[Session]:
         place = (sessions.c.started_at, sessions.c.id)
-        query = _mine(viewer).where(older_than(before, *place)).order_by(*(item.desc() for item in place)).limit(limit)
+        query = (
+            _own_sessions(viewer)
+            .where(older_than(before, *place))
+            .order_by(*(item.desc() for item in place))
+            .limit(limit)
+        )
         if project:
             query = query.where(sessions.c.project == project)
         if open_only:
@@ -128,10 +133,10 @@ def _join(connection: Connection, session: Session, agent_id: str, at: int) -> N
 
 
 def _of_id(connection: Connection, viewer: Viewer, session_id: str) -> Session | None:
-    return first_of(connection, _mine(viewer).where(sessions.c.id == session_id), _session)
+    return first_of(connection, _own_sessions(viewer).where(sessions.c.id == session_id), _session)
 
 
-def _mine(viewer: Viewer) -> Select[Any]:
+def _own_sessions(viewer: Viewer) -> Select[Any]:
     mine = (session_agents.c.workspace_id == viewer.workspace_id, session_agents.c.agent_id == viewer.agent_id)
     return select(sessions).join(session_agents, OF_SESSION).where(*mine, of_orgs(viewer, sessions.c.org))
 

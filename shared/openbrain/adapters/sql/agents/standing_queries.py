@@ -47,7 +47,7 @@ class SqlStandingQueries(TimedPart):
         self, viewer: Viewer, limit: int, after: tuple[int, str] | None = None
     ) -> Sequence[StandingQuery]:
         order = (standing_queries.c.created_at, standing_queries.c.id)
-        query = select(standing_queries).where(*_mine(viewer)).order_by(*order).limit(limit)
+        query = select(standing_queries).where(*_own_queries(viewer)).order_by(*order).limit(limit)
         if after is not None:
             query = query.where(tuple_(*order) > after)
         return await self._queries(query)
@@ -140,7 +140,7 @@ def _add_webhook(connection: Connection, webhook: QueryWebhook, agent_id: str) -
 
 
 def _one(connection: Connection, viewer: Viewer, query_id: str) -> StandingQuery | None:
-    query = select(standing_queries).where(*_mine(viewer), standing_queries.c.id == query_id)
+    query = select(standing_queries).where(*_own_queries(viewer), standing_queries.c.id == query_id)
     return first_of(connection, query, query_from_row)
 
 
@@ -210,7 +210,7 @@ def _count(connection: Connection, workspace_id: str, change_seq: int, queries: 
     connection.execute(update(standing_query_counters).where(this).values(change_seq=change_seq, queries=queries))
 
 
-def _mine(viewer: Viewer) -> list[ColumnElement[bool]]:
+def _own_queries(viewer: Viewer) -> list[ColumnElement[bool]]:
     table = standing_queries.c
     own = [table.workspace_id == viewer.workspace_id, table.agent_id == viewer.agent_id, _STANDS]
     if viewer.orgs is None:

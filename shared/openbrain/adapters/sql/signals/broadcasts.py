@@ -45,23 +45,23 @@ class SqlBroadcasts(SignalPart):
     async def renumber(self, workspace_id: str, since: int, above: int) -> int:
         return await self._write(sweeping.renumber, workspace_id, since, above, self._clock.now(), self._times)
 
-    async def seen(self, subscribers: Sequence[Subscriber]) -> None:
+    async def record_presence(self, subscribers: Sequence[Subscriber]) -> None:
         if subscribers:
-            await self._write(_seen, subscribers)
+            await self._write(_record_presence, subscribers)
 
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
         these = table.c.workspace_id == workspace_id, table.c.agent_id > after, table.c.seen_at >= seen_since
-        seen = true() if viewer is None else of_orgs(viewer, table.c.org)
-        query = select(table).where(*these, seen).order_by(table.c.agent_id).limit(limit)
+        record_presence = true() if viewer is None else of_orgs(viewer, table.c.org)
+        query = select(table).where(*these, record_presence).order_by(table.c.agent_id).limit(limit)
         return [_subscriber(dict(row)) for row in await self._rows(query)]
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
         return await self._write(remove_rows, table, table.c.seen_at < seen_before, limit)
 
 
-def _seen(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
+def _record_presence(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
     # One after the other in one order: two processes that tell of the same agents do not wait for each other.
     known = sorted(subscribers, key=lambda item: (item.workspace_id, item.agent_id, item.seen_at))
     statement = _upsert(connection)

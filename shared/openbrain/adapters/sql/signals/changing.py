@@ -38,7 +38,7 @@ def veil(halt: Halt, viewer: Viewer) -> Halt:
 
 
 def change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:
-    signal_id = change.signal_id or _heard(connection, change)
+    signal_id = change.signal_id or _acknowledge(connection, change)
     this = (signals.c.id == signal_id) & of_viewer(change.viewer) & (signals.c.workspace_id == change.workspace_id)
     # An id of another's must not hold this workspace up.
     if one_signal(connection, this) is None:
@@ -62,7 +62,7 @@ def change(connection: Connection, change: SignalChange, now: int, times: Signal
     return after
 
 
-def _heard(connection: Connection, change: SignalChange) -> str:
+def _acknowledge(connection: Connection, change: SignalChange) -> str:
     this = broadcasts.c.workspace_id == change.workspace_id, broadcasts.c.seq == (change.seq or 0)
     signal_id = connection.scalar(select(broadcasts.c.signal_id).where(*this))
     if signal_id is None:

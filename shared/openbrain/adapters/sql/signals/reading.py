@@ -71,7 +71,7 @@ class SqlSignals(SignalPart):
         self, viewer: Viewer, wanted: SignalFilter, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Signal]:
         at, key = signals.c.first_raised_at, signals.c.id
-        these = of_viewer(viewer), *_asked(wanted), older_than(before, at, key)
+        these = of_viewer(viewer), *_matches(wanted), older_than(before, at, key)
         query = select(*SIGNAL).where(*these).order_by(at.desc(), key.desc()).limit(limit)
         return [to_signal(row) for row in await self._rows(query)]
 
@@ -131,7 +131,7 @@ class SqlHalts(SignalPart):
         return await self._write(changing.resume, viewer, halt_id, actor, note, self._clock.now(), self._times)
 
 
-def _asked(filters: SignalFilter) -> list[ColumnElement[bool]]:
+def _matches(filters: SignalFilter) -> list[ColumnElement[bool]]:
     wanted = [
         signals.c[name] == value
         for name, value in (("source", filters.source), ("org", filters.org), ("project", filters.project))
@@ -176,13 +176,13 @@ def _unacknowledged(connection: Connection, limit: int) -> dict[str, int]:
     return {row.id: row.number for row in connection.execute(most.limit(limit))}
 
 
-def _seen(connection: Connection, viewer: Viewer, signal_id: str) -> None:
+def _require_visible(connection: Connection, viewer: Viewer, signal_id: str) -> None:
     if one_signal(connection, and_(signals.c.id == signal_id, of_viewer(viewer))) is None:
         raise no_signal()
 
 
 def _history(connection: Connection, viewer: Viewer, signal_id: str, limit: int) -> list[SignalEntry]:
-    _seen(connection, viewer, signal_id)
+    _require_visible(connection, viewer, signal_id)
     this = signal_history.c.signal_id == signal_id
     query = select(*_ENTRY).where(this).order_by(signal_history.c.id).limit(limit)
     return [
@@ -199,7 +199,7 @@ def _history(connection: Connection, viewer: Viewer, signal_id: str, limit: int)
 
 
 def _signal_acks(connection: Connection, viewer: Viewer, signal_id: str, limit: int) -> list[Acknowledgement]:
-    _seen(connection, viewer, signal_id)
+    _require_visible(connection, viewer, signal_id)
     return _acks(connection, signal_acks.c.signal_id == signal_id, signal_acks.c.agent_id, signal_acks.c.at, limit)
 
 
