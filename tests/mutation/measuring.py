@@ -6,7 +6,9 @@ pytest and its workers load it as a plugin too. PYTEST_DONT_REWRITE: it is impor
 
 import os
 import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import coverage
 
@@ -22,13 +24,24 @@ def start() -> None:
     services = [f"{BASE}/tree/{service}/*" for service in ("shared", "services", "cli")]
     data, config = str(BASE / "data" / ".coverage"), str(BASE / "coverage.toml")
     coverage.Coverage(data_file=data, data_suffix=True, auto_data=True, config_file=config, include=services).start()
-    _belong()
-    os.register_at_fork(after_in_child=_belong)
+    _belong(os.getppid())
+    os.register_at_fork(after_in_child=lambda: _belong(os.getppid()))
+    _run: Any = BaseProcess.run
+
+    def run(process: Any) -> None:
+        """A command's process is the child of a fork server, and belongs to the test that asked for it."""
+        _belong(process._parent_pid)
+        _run(process)
+
+    BaseProcess.run = run  # type: ignore[method-assign]
 
 
-def _belong() -> None:
+def _belong(process: int) -> None:
+    """Begin anew: of the functions that were running before the fork a tracer may have lost count."""
     if measured := coverage.Coverage.current():
-        measured.switch_context(_test(os.getppid()))
+        measured.stop()
+        measured.start()
+        measured.switch_context(_test(process))
 
 
 def _test(process: int) -> str:

@@ -61,7 +61,7 @@ def note_failure(container: Container, index: IndexKind) -> OnDead:
     one that serves could not take says nothing of the memory."""
 
     async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
-        if getattr(delivery.event.data, "generation", None) is not None:
+        if vars(delivery.event.data).get("generation") is not None:
             return
         reason = f"{error_kind(error)}: {error_text(error)}"
         await container.store.index_marks.record_failure(index, delivery.event.data.memory_id, reason)

@@ -67,7 +67,7 @@ class Actor:
 
     def may_write_to(self, org: str) -> None:
         """`Forbidden` for an org that is not the key's; '' is a memory of no org."""
-        if self.viewer().sees_org(org):
+        if self.orgs is None or self.viewer().sees_org(org):
             return
         if not org:
             raise Forbidden("this key is limited to its orgs: name one of them in org")

@@ -62,7 +62,7 @@ class Document:
             causation_id=self.event.causationid,
             traceparent=self.event.traceparent,
             # For a generation beside the one that serves there may be as many as there are memories.
-            bulk=getattr(self.event.data, "generation", None) is not None,
+            bulk=vars(self.event.data).get("generation") is not None,
             version=self.memory.version,
         )
 

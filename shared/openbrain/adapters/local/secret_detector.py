@@ -21,8 +21,11 @@ _ASSIGNED_CHARS: Final = 12
 _LONG: Final = 20
 """Characters without a space, from which on they may be a key."""
 _NAMES: Final = ("passw", "passphrase", "secret", "token", "api_key", "apikey", "credential", "auth")
-_ASSIGNED_NAMES: Final = ("passw", "passphrase", "apikey", "api_key", "secret", "token")
-"""One of them is in every name of `_ASSIGNED`."""
+_ASSIGNED_NAMES: Final = (
+    *("passwd", "passwod", "passwrd", "password", "passphrase", "apikey", "api_key"),
+    *("secret", "secretkey", "secret_key", "token"),
+)
+"""Every name of `_ASSIGNED` ends with one of them."""
 _BETWEEN: Final = "\n;\n"
 """Between texts that are looked at together: no rule reads on across it."""
 _OWN_KEY = re.compile(r"(?<![\w-])ob_[A-Za-z0-9_-]{43}(?![\w-])")
@@ -32,6 +35,7 @@ _ASSIGNED = re.compile(
     ["']?\s*[:=]\s*(?P<quote>["']?)(?P<value>[^\s"'`<>{}()$]{8,200}?)(?P=quote)(?=[\s"',;)}\]]|$)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_SIGN = re.compile(r"[:=]")
 _NO_VALUE = re.compile(r"(?i)(.)\1{5,}|change_?me|replace|example|your[_-]|redacted|^[a-z]+([._-][a-z]+)*$|[\[\]*]")
 
 
@@ -133,11 +137,9 @@ def _own_rules(content: str) -> Iterator[Place]:
 
 
 def _names_secret(content: str) -> bool:
-    """Whether a name of `_ASSIGNED` can be in it: many times as quick as to look for one."""
-    if "=" not in content and ":" not in content:
-        return False
-    folded = content.casefold()
-    return any(name in folded for name in _ASSIGNED_NAMES)
+    """Whether a name of `_ASSIGNED` stands before a sign: many times as quick as to look for what it is given."""
+    *before, _ = _SIGN.split(content.casefold())
+    return any(part.rstrip().rstrip("\"'").endswith(_ASSIGNED_NAMES) for part in before)
 
 
 def _is_mixed(value: str) -> bool:

@@ -16,6 +16,7 @@ OVERLAP = 30
 # Scripts written without spaces: each sign counts as a word, as in the text indexes.
 _IDEOGRAPH = r"\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\W{_IDEOGRAPH}]+")
+_SPACED = bytes(code if code < 128 and _WORD.match(chr(code)) else ord(" ") for code in range(256))
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -27,7 +28,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 def passages(text: str) -> tuple[str, ...]:
     """None where the text is one passage by itself. They begin and end with words and are spread evenly."""
-    if len(text) < WORDS:
+    # Most texts are short: the words of an ASCII one are counted without a look at each.
+    if len(text) < WORDS or (text.isascii() and len(text.encode().translate(_SPACED).split()) <= WORDS):
         return ()
     words = [match.span() for match in _WORD.finditer(text)]
     if len(words) <= WORDS:
