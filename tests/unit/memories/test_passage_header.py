@@ -1,12 +1,13 @@
-"""The words before a text: the same on every machine, whatever its language and time zone."""
+"""The words before a text, the same on every machine, whatever its language and time zone; and when a text is cut."""
 
+import re
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY
-from openbrain.domain.text.passages import header
+from openbrain.domain.text.passages import WORDS, header, passages
 from openbrain.domain.times import from_iso, to_datetime
 from tests.support.store.fixtures import memory
 
@@ -28,3 +29,12 @@ def test_every_time_has_a_day_of_its_own(at: int) -> None:
     assert (month, weekday) == (told.strftime("%B"), told.strftime("%A")), "tests run in the locale C"
     later = header(replace(memory(), occurred_at=at + DAY, speaker=""))
     assert later != f"{day} {month} {year} {weekday}"
+
+
+@given(
+    st.lists(st.sampled_from(["a", "x_1", "Tahoe", "né"]), min_size=WORDS - 3, max_size=WORDS + 3),
+    st.lists(st.sampled_from([" ", ".", "\n", "\x1f", "-", "  ", "\x00", "é", "_"]), min_size=4, max_size=4),
+)
+def test_a_text_of_no_more_words_than_a_passage_is_not_cut(words: list[str], gaps: list[str]) -> None:
+    text = "".join(f"{word}{gaps[number % len(gaps)]}" for number, word in enumerate(words))
+    assert (passages(text) == ()) is (len(re.findall(r"\w+", text)) <= WORDS)
