@@ -161,7 +161,7 @@ class Leader:
                 self._heard["lease"] = self._clock()
                 await self._acquire()
         finally:
-            over.set()  # not by cancellation alone, as above
+            over.set()  # their cancellation can be lost too
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
