@@ -1,13 +1,14 @@
-"""Commands as a person types them with --json and some key, the API behind a real server."""
+"""Commands as a person types them with some key, with --json or without, the API behind a real server."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
@@ -23,17 +24,29 @@ class Terminal:
 
     async def run(self, key: str, *words: str, **env: str) -> tuple[int, dict[str, Any], str]:
         """What it ended with, printed as JSON, and said."""
+        done = await self.typed(key, *words, "--json", **env)
+        return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+    async def typed(self, key: str, *words: str, **env: str) -> Result:
+        """What a person sees. Raises what the command raises."""
         file = self._folder / "key"
         file.write_text(key, encoding="ascii")
         file.chmod(0o600)
-        typed = [*words, "--json", "--url", self._url, "--key-file", str(file)]
+        typed = [*words, "--url", self._url, "--key-file", str(file)]
         done = await asyncio.to_thread(lambda: CliRunner().invoke(app, typed, env=env))
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
-        return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
+        return done
+
+
+@asynccontextmanager
+async def served_terminal(brain: Brain, folder: Path) -> AsyncIterator[Terminal]:
+    """With the brain's settings as they are now."""
+    async with served(brain.app()) as url:
+        yield Terminal(url, folder)
 
 
 @pytest.fixture
 async def terminal(brain: Brain, tmp_path: Path) -> AsyncIterator[Terminal]:
-    async with served(brain.app()) as url:
-        yield Terminal(url, tmp_path)
+    async with served_terminal(brain, tmp_path) as typing:
+        yield typing

@@ -1,0 +1,166 @@
+"""What commands show to people, where no --json is given."""
+
+import asyncio
+from pathlib import Path
+
+import orjson
+import pytest
+
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.memory import DAY
+from openbrain.ports.store.webhooks import WebhookDeadLetter
+from openbrain.settings.tuning import WebhookTuning
+from openbrain.settings.webhooks import Webhooks
+from tests.api.signals.test_subscriptions import delivered
+from tests.cli.test_lifecycle import housekeeper
+from tests.support.api.brain import Brain, client_of, http, remembered
+from tests.support.cli.typed_json import Terminal, served_terminal, terminal
+from tests.support.waiting import until
+
+__all__ = ["terminal"]
+
+
+@pytest.fixture
+async def key(brain: Brain) -> str:
+    return await brain.key(permissions=frozenset(Permission))
+
+
+async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
+    brain: Brain, terminal: Terminal, key: str
+) -> None:
+    prune = ("prune", "--min-confidence", "0.3")
+    async with http(brain.app(), key) as client:
+        (unsure,) = await remembered(client, "unsure", confidence=0.2)
+        brain.clock.advance(10 * DAY)
+        none = await terminal.typed(key, "operations", "list")
+        async with housekeeper(brain):
+            looked = await terminal.typed(key, *prune)
+            done = await terminal.typed(key, *prune, "--yes")
+            nothing = await terminal.typed(key, *prune, "--yes")
+        begun = await terminal.typed(key, *prune, "--yes", "--detach")
+        waiting = begun.stdout.split()[0]
+        listed = await terminal.typed(key, "operations", "list", "--status", "queued")
+        shown = await terminal.typed(key, "operations", "show", waiting)
+        ended = await terminal.typed(key, "operations", "cancel", waiting)
+
+    assert "there are no operations here" in none.stderr
+    assert "1 would be archived, of 1 looked at" in looked.stdout
+    assert unsure in looked.stdout
+    assert "nothing was changed: --yes does it" in looked.stderr
+    assert done.stdout.startswith("1 archived, of 1 looked at")
+    assert "openbrain undo" in done.stderr
+    assert nothing.stdout == "nothing changed, of 0 looked at\n"
+    assert begun.stdout == f"{waiting}  queued\n"
+    assert "queued" in listed.stdout
+    assert '"min_confidence":0.3' in shown.stdout.replace(" ", "")
+    assert ended.stdout == f"{waiting}  cancelled\n"
+
+
+async def test_a_brief_is_shown_in_parts(brain: Brain, terminal: Terminal, key: str) -> None:
+    async with http(brain.app(), key) as client:
+        for number in range(3):
+            await remembered(client, f"We take door {number}.", type="decision", project="shop")
+    shown = await terminal.typed(key, "brief", "--limit", "2")
+
+    assert shown.stdout.startswith("since ")
+    assert shown.stdout.count("We take door") == 2
+    assert ": nothing\n" in shown.stdout
+    assert "raise --limit" in shown.stderr
+
+
+async def test_workspaces_are_shown_with_what_they_hold(brain: Brain, terminal: Terminal) -> None:
+    key = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    made = await terminal.typed(key, "workspaces", "create", "acme", "--max-memories", "9")
+    changed = await terminal.typed(key, "workspaces", "change", "acme", "--personal-data", "mask")
+    free = await terminal.typed(key, "workspaces", "change", "acme", "--no-quota")
+    listed = await terminal.typed(key, "workspaces", "list")
+    looked = await terminal.typed(key, "workspaces", "delete", "acme", "--dry-run")
+
+    assert "next: openbrain keys create NAME --workspace acme" in made.stdout
+    assert changed.stdout == "acme  0 of 9 memories, personal data: mask\n"
+    assert free.stdout == "acme  has no quota, personal data: mask\n"
+    assert "acme" in listed.stdout
+    assert "acme holds nothing" in looked.stdout
+
+
+async def test_policies_and_retention_are_shown(brain: Brain, terminal: Terminal, key: str, tmp_path: Path) -> None:
+    file, editor = tmp_path / "policy.json", tmp_path / "editor"
+    file.write_text('{"legal_hold": [{"project": "trial"}]}')
+    editor.write_text("#!/bin/sh\n")
+    editor.chmod(0o700)
+    nothing = await terminal.typed(key, "policy", "show")
+    edited = await terminal.typed(key, "policy", "edit", "--file", str(file))
+    same = await terminal.typed(key, "policy", "edit", VISUAL=str(editor))
+    shown = await terminal.typed(key, "policy", "show")
+    kept = await terminal.typed(key, "retention")
+
+    assert "nothing runs by itself here" in nothing.stderr
+    assert edited.stdout == "0 policies, 1 legal holds\n"
+    assert "nothing was changed" in same.stderr
+    assert orjson.loads(shown.stdout)["legal_hold"] == [{"project": "trial"}]
+    assert "by ada, " in shown.stderr
+    assert "forgotten" in kept.stdout
+    assert "a legal hold stands" in kept.stderr
+
+
+async def test_a_webhook_is_shown_from_its_making_to_its_end(brain: Brain, tmp_path: Path) -> None:
+    chosen = Webhooks(enabled=True, hosts=("hooks.example.org",), tuning=WebhookTuning(most=3))
+    brain.settings = brain.settings.model_copy(update={"webhooks": chosen})
+    async with served_terminal(brain, tmp_path) as terminal:
+        key = await brain.key(permissions=frozenset(Permission))
+        none = await terminal.typed(key, "webhooks", "list")
+        made = await terminal.typed(key, "webhooks", "add", "https://hooks.example.org/in")
+        found, secret = made.stdout.split()
+        letter = WebhookDeadLetter(
+            webhook_id=found, workspace_id="w1", seq=1, body=b"{}", attempts=5, error="503", at=5
+        )
+        await brain.store.webhooks.webhook_given_up(letter)
+        listed = await terminal.typed(key, "webhooks", "list")
+        off = await terminal.typed(key, "webhooks", "disable", found)
+        on = await terminal.typed(key, "webhooks", "enable", found)
+        dead = await terminal.typed(key, "webhooks", "dead", found)
+        would = await terminal.typed(key, "webhooks", "replay", found, "--dry-run")
+        again = await terminal.typed(key, "webhooks", "replay", found, "1")
+        looked = await terminal.typed(key, "webhooks", "remove", found, "--dry-run")
+        gone = await terminal.typed(key, "webhooks", "remove", found)
+
+    assert "there are no webhooks here" in none.stderr
+    assert secret.startswith("whsec_")
+    assert "it is shown only now" in made.stderr
+    assert found in listed.stdout
+    assert secret not in listed.stdout
+    assert (off.stdout, on.stdout) == (f"{found}  off\n", f"{found}  on\n")
+    assert [item["seq"] for item in orjson.loads(dead.stdout)["dead_letters"]] == [1]
+    assert would.stdout == "1 would be posted again\n"
+    assert again.stdout == "1 are posted again\n"
+    assert looked.stdout.startswith(f"{found}  would be removed")
+    assert gone.stdout.startswith(f"{found}  removed")
+
+
+async def test_new_memories_are_shown_as_they_come(brain: Brain, terminal: Terminal, key: str) -> None:
+    """A subscription is made for that and removed; one that asks the same is used, and stays."""
+    seen = []
+    async with client_of(brain.app(), key) as ada:
+
+        async def made() -> bool:
+            return bool((await ada.subscriptions()).subscriptions)
+
+        for options in ((), ("--json",)):
+            watching = asyncio.create_task(terminal.typed(key, "watch", "--tag", "a", "--seconds", "2", *options))
+            await until(made)
+            own = (await ada.subscriptions()).subscriptions[0].id
+            memory = await ada.remember({"content": f"The quay is closed. {options}", "type": "fact"})
+            await delivered(brain, ada, own, memory.id)
+            seen.append((own, memory.id, await watching))
+            assert not await made()
+        stands = await ada.subscribe_query("quays", include_own=True)
+        same = await terminal.typed(key, "watch", "quays", "--seconds", "0")
+        left = [each.id for each in (await ada.subscriptions()).subscriptions]
+
+    (own, first, shown), (_, second, lines) = seen
+    assert f"watching by {own}" in shown.stderr
+    assert "The quay is closed." in shown.stdout
+    assert shown.stdout.rstrip().endswith(first)
+    assert [orjson.loads(line)["match"]["memory_id"] for line in lines.stdout.splitlines()] == [second]
+    assert f"watching by {stands.id}" in same.stderr
+    assert left == [stands.id]
