@@ -5,12 +5,14 @@ from pathlib import Path
 
 import orjson
 import pytest
+from typer.testing import CliRunner, Result
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
 from openbrain.ports.store.webhooks import WebhookDeadLetter
 from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
+from openbrain_cli.main import app
 from tests.api.signals.test_subscriptions import delivered
 from tests.cli.test_lifecycle import housekeeper
 from tests.support.api.brain import Brain, client_of, http, remembered
@@ -164,3 +166,25 @@ async def test_new_memories_are_shown_as_they_come(brain: Brain, terminal: Termi
     assert [orjson.loads(line)["match"]["memory_id"] for line in lines.stdout.splitlines()] == [second]
     assert f"watching by {stands.id}" in same.stderr
     assert left == [stands.id]
+
+
+def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> None:
+    def acl(*words: str) -> Result:
+        return CliRunner().invoke(app, ["acl", "--workspace", "team-a", *words])
+
+    file = tmp_path / "redis" / "passwords"
+    shown, fields = acl(), acl("--json")
+    written = acl("--write", str(file.parent))
+    before = file.read_text().splitlines()
+    acl("--write", str(file.parent), "--workspace", "team-b")
+    after = file.read_text().splitlines()
+    file.write_text("only-a-user\n")
+    broken, misplaced = acl("--write", str(file.parent)), acl("--write", str(file))
+
+    names = [line.split()[1] for line in shown.stdout.splitlines()]
+    assert names == [user["user"] for user in orjson.loads(fields.stdout)]
+    assert f"holds {len(names)} users" in written.stderr
+    assert set(before) < set(after), "passwords that stand there are kept"
+    assert acl("--reference").stdout.startswith("# ")
+    assert "each line is a user and a password" in str(broken.exception)
+    assert "can't be used" in str(misplaced.exception)

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from openbrain_api.memories.context import fenced_text
 from openbrain_mcp.tools import answers, fence
 from tests.mcp.support import fields, text, tools
-from tests.support.api.brain import Brain
+from tests.support.api.brain import Brain, http, remembered
 
 
 def told(result: CallToolResult) -> list[dict[str, str]]:
@@ -100,6 +100,26 @@ async def test_list_pages_and_forget_ends(brain: Brain) -> None:
     assert (len(told(page)), len(told(rest)), "cursor" in text(rest)) == (2, 1, False)
     assert (ended["success"], ended["id"], ended["forgotten"]) == (True, memory, True)
     assert len(left) == 2
+
+
+async def test_what_stands_around_a_memory_and_what_it_is_linked_to(brain: Brain) -> None:
+    key = await brain.key()
+    async with http(brain.app(), key) as client:
+        turns = [
+            (await remembered(client, content, session_id="s1", turn=number, memory_scope="project"))[0]
+            for number, content in enumerate(("The quay is closed.", "Since when?", "Since Tuesday."))
+        ]
+        (newer,) = await remembered(client, "The quay is open again.", supersedes=turns[0])
+    await brain.settle()
+    async with tools(brain, key) as client:
+        found = text(await client.call_tool("brain_recall", {"query": "Since when?", "limit": 1, "around": 1}))
+        linked = await client.call_tool("brain_get", {"id": turns[1], "related": True})
+        chain = text(await client.call_tool("brain_get", {"id": newer, "related": True}))
+
+    assert f"beside: {turns[1]}" in found
+    assert "Since Tuesday." in found
+    assert {memory["id"]: memory["link"] for memory in told(linked)}[turns[2]] == "nearest"
+    assert f"Its chain: {turns[0]}" in chain
 
 
 async def test_an_index_that_does_not_answer_is_told(brain: Brain) -> None:
