@@ -93,7 +93,8 @@ class Leader:
         return self._clock() < self._leads_until
 
     async def start(self) -> None:
-        """Begin to try for the lease."""
+        """Begin to try for the lease; also after a stop."""
+        self._stopping = False
         self._task = asyncio.create_task(self._run(), name=f"{self.group} lease")
 
     async def stop(self) -> None:
