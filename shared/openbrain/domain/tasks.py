@@ -5,14 +5,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-_REPEATED_S = 1.0
-_TIMES = 5
+_REPEATED_S = 5.0
+"""Long enough for what a task has to clean up: a second cancellation would interrupt that."""
+_TIMES = 2
 
 
 async def cancel(*tasks: asyncio.Task[Any] | None) -> None:
-    """Cancel tasks and wait for their end, whatever their outcome; at most 5 s, for code that refuses to end.
+    """Cancel tasks and wait for their end, whatever their outcome; at most 10 s, for code that refuses to end.
 
-    Python 3.11 can lose a cancellation that meets the end of an inner wait: it is repeated every second.
+    Python 3.11 can lose a cancellation that meets the end of an inner wait: it is repeated after 5 s.
     """
     pending = {task for task in tasks if task is not None}
     for _ in range(_TIMES):

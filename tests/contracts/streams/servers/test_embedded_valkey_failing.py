@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.domain import tasks
 from openbrain.domain.errors import SetupError
 from tests.support.waiting import until
 
@@ -62,6 +63,7 @@ async def test_a_cancellation_that_is_lost_keeps_it_from_stopping_no_longer_than
             await asyncio.Event().wait()
 
     monkeypatch.setattr(server, "_begin", begin)
+    monkeypatch.setattr(tasks, "_REPEATED_S", 0.1)
     os.kill(first, signal.SIGKILL)
     await begun.wait()
     async with asyncio.timeout(30):
