@@ -1,4 +1,4 @@
-"""What commands show to people, where no --json is given."""
+"""Output of commands without --json, as people read it."""
 
 import asyncio
 from pathlib import Path

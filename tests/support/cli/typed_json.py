@@ -28,7 +28,7 @@ class Terminal:
         return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
     async def typed(self, key: str, *words: str, **env: str) -> Result:
-        """What a person sees. Raises what the command raises."""
+        """The output as a person reads it. Raises the command's own exception."""
         file = self._folder / "key"
         file.write_text(key, encoding="ascii")
         file.chmod(0o600)

@@ -36,7 +36,7 @@ metrics.begin_at_zero(metrics.RECONCILE_DIFFERENCES, IndexKind, Fault)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonOptions:
-    """What is compared, and what is done about differences. Times in microseconds."""
+    """Scope of a comparison, and whether differences are repaired. Times in microseconds."""
 
     full: bool = False
     """Compare every row and entry, also where the sums agree."""

@@ -34,7 +34,7 @@ def paragraphs() -> list[str]:
 
 
 def learn() -> NDArray[Any]:
-    """What the shipped file holds: (dimensions of the model, 64) in 16-bit floats."""
+    """The shipped projection, learned anew: (dimensions of the model, 64) in 16-bit floats."""
     return main_directions(np.concatenate(list(_states())))
 
 
