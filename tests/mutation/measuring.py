@@ -26,14 +26,15 @@ def start() -> None:
     coverage.Coverage(data_file=data, data_suffix=True, auto_data=True, config_file=config, include=services).start()
     _belong(os.getppid())
     os.register_at_fork(after_in_child=lambda: _belong(os.getppid()))
-    _run: Any = BaseProcess.run
+    process_class: Any = BaseProcess
+    run_process = process_class.run
 
     def run(process: Any) -> None:
         """A command's process is the child of a fork server, and belongs to the test that asked for it."""
         _belong(process._parent_pid)
-        _run(process)
+        run_process(process)
 
-    BaseProcess.run = run  # type: ignore[method-assign]
+    process_class.run = run
 
 
 def _belong(process: int) -> None:
