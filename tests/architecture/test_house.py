@@ -125,6 +125,7 @@ def test_only_settings_read_the_environment() -> None:
     assert readers <= {"cli/openbrain_cli/profile.py", "cli/openbrain_cli/__init__.py"}
 
 
+@pytest.mark.slow("some hundred modules, and every library that they import")
 def test_nothing_connects_at_import() -> None:
     """Every module of ours imports in a process that has no network and no settings."""
     modules = [

@@ -95,6 +95,7 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
         assert {f"submission {number}" for number in range(60)} <= found
 
 
+@pytest.mark.slow("everything that was refused is tried again at its pause until it is indexed")
 @pytest.mark.parametrize("share", [0.85, 1.0])
 async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_after(
     tmp_path: Path, share: float

@@ -75,6 +75,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
         yield begun
 
 
+@pytest.mark.slow("some hundred memories are imported, and each is embedded by the model")
 async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Brain) -> None:
     answer = await brain.http.post(
         "/v1/brain/import", content=file(), headers={"content-type": "application/x-ndjson"}, timeout=300

@@ -92,6 +92,7 @@ async def test_nobody_comes_in_without_a_name(guarded: Guarded) -> None:
             await nobody.ping()
 
 
+@pytest.mark.slow("the first starts a stream server with all users, and the command twice")
 async def test_the_scaler_counts_and_that_is_all(guarded: Guarded) -> None:
     """What KEDA asks; the groups are there before it looks."""
     prepare = [str(PROGRAM), "streams", "groups", "prepare", "--wait", "20", "--json"]

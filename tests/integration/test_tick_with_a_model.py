@@ -53,6 +53,7 @@ async def reasoner() -> AsyncIterator[ChatReasoner]:
             await asked.close()
 
 
+@pytest.mark.slow("a language model writes its answer, token by token, on one core")
 async def test_what_a_bad_model_says_is_judged_item_by_item(reasoner: ChatReasoner, ports: Ports, pages: Pages) -> None:
     assert (await reasoner.check()).problems == ()
 

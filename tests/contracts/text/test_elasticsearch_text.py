@@ -234,6 +234,7 @@ async def test_nobody_listens() -> None:
     await text.close()
 
 
+@pytest.mark.slow("an Elasticsearch of its own starts twice")
 @pytest.mark.servers("elasticsearch")
 async def test_a_server_that_hangs_dies_and_returns(private_server: Callable[[str], ServerProcess]) -> None:
     server = private_server("elasticsearch")

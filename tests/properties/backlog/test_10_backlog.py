@@ -20,6 +20,7 @@ FLAT_FROM = 50_000
 """Fewer entries are gone before a process has reached its usual size."""
 
 
+@pytest.mark.slow("consumers that are processes of their own drain a whole backlog")
 @pytest.mark.timeout(max(300, ENTRIES // 50))
 @pytest.mark.parametrize("name", ["redis", "valkey"])
 async def test_a_backlog_drains_shared_with_bounded_memory_and_an_exact_lag(

@@ -86,6 +86,7 @@ async def test_one_poison_delays_nobody_and_can_be_replayed(
             assert await brain.redis.xlen(DEAD) == 0
 
 
+@pytest.mark.slow("a stopped consumer probes at its pace until what fails succeeds again")
 @pytest.mark.parametrize("server", SERVERS)
 async def test_where_all_fail_it_stops_and_nothing_is_thrown_away(
     private_server: Starter, tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
