@@ -58,16 +58,16 @@ class Connection:
 
     def changes(self, edits: Sequence[Edit]) -> tuple[Change, ...]:
         """File changes that apply these edits; they replace the edits of an earlier connection."""
-        gone = {change.path: change for change in self.removals()}
+        removals = {change.path: change for change in self.removals()}
         made = []
         for edit in edits:
             path = Path(edit.path)
-            known = gone.pop(path, None)
+            known = removals.pop(path, None)
             before = _read(path)
             original = before if known is None else known.after
             after = edit.added(original)
             made.append(Change(edit, before, after, original))
-        return (*made, *gone.values())
+        return (*made, *removals.values())
 
     def keep(self, changes: Sequence[Change], facts: Mapping[str, Any]) -> None:
         """Write down what `write` is about to do, so that a killed command can be taken back."""

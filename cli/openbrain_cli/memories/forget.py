@@ -121,13 +121,15 @@ def _erase(
         return
     if not yes:
         confirmed(f"Erase {memory_id} for good?")
-    gone = to.ask(lambda brain: brain.erase(memory_id, reason=reason, session_id=session, wait=wait))
+    erasure = to.ask(lambda brain: brain.erase(memory_id, reason=reason, session_id=session, wait=wait))
     if json:
-        as_json(gone)
+        as_json(erasure)
         return
-    print(f"{gone.id}  erased")
-    if gone.operation_id is not None:
-        say(f"its traces go with the operation {gone.operation_id}: openbrain operations watch {gone.operation_id}")
+    print(f"{erasure.id}  erased")
+    if erasure.operation_id is not None:
+        say(
+            f"its traces go with the operation {erasure.operation_id}: openbrain operations watch {erasure.operation_id}"
+        )
 
 
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
@@ -163,12 +165,12 @@ async def _until_ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason
     """After its operation has ended, where this key may watch it."""
     from openbrain_cli.operators.operations import failed, followed
 
-    begun = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **filters)
-    if begun.operation is None:
-        return begun
+    queued = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **filters)
+    if queued.operation is None:
+        return queued
     try:
-        operation = await followed(brain, begun.operation.id)
+        operation = await followed(brain, queued.operation.id)
     except Forbidden:
-        return begun
+        return queued
     failed(operation)
-    return begun.model_copy(update={"operation": operation})
+    return queued.model_copy(update={"operation": operation})

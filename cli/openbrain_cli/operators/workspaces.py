@@ -153,9 +153,9 @@ def delete(
 async def _deleted(brain: "OpenBrain", workspace_id: str) -> "OperationAnswer":
     from openbrain_cli.operators.operations import failed, followed
 
-    begun = await brain.delete_workspace(workspace_id)
-    if begun.operation is None:
+    deletion = await brain.delete_workspace(workspace_id)
+    if deletion.operation is None:
         raise SetupError("the server began no operation: look at its version")
-    operation = await followed(brain, begun.operation.id)
+    operation = await followed(brain, deletion.operation.id)
     failed(operation)
     return operation

@@ -14,7 +14,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
 from openbrain_amygdala.handlers.foreign_events import raise_foreign
-from openbrain_amygdala.handlers.signal_acknowledged import hear_all
+from openbrain_amygdala.handlers.signal_acknowledged import record_acknowledgements
 from openbrain_amygdala.handlers.signal_raised import raise_all
 from openbrain_amygdala.jobs.sweep import Retention, purge, sweep
 from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
@@ -39,7 +39,7 @@ def service(container: Container) -> Service:
         return results
 
     async def acknowledged(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
-        results = await hear_all(batch, store=container.store, now=container.clock.now())
+        results = await record_acknowledgements(batch, store=container.store, now=container.clock.now())
         await container.wake.notify()
         return results
 

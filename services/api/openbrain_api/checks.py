@@ -50,9 +50,9 @@ class Checks:
 
     def _timed(self, part: str, check: Check) -> Callable[[], Awaitable[object]]:
         async def ask() -> None:
-            begun = time.perf_counter()
+            started = time.perf_counter()
             answer = await check()
-            ms = round((time.perf_counter() - begun) * 1000, 1)
+            ms = round((time.perf_counter() - started) * 1000, 1)
             checked = answer if isinstance(answer, Checked) else Checked(*answer)
             self._examined[part] = {**asdict(checked), "ms": ms}
 

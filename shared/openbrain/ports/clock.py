@@ -16,5 +16,5 @@ class Follower(Protocol):
     def begin(self) -> int | None:
         """Asked before a transaction: a mark to give to `follow` where the server is to be asked, else None."""
 
-    def follow(self, reported: int, begun: int) -> None:
-        """Take over the server's time (microseconds since 1970), read after `begun`."""
+    def follow(self, reported: int, started: int) -> None:
+        """Take over the server's time (microseconds since 1970), read after `started`."""

@@ -20,10 +20,10 @@ class GivesWay:
 
     async def __call__(self) -> None:
         """Let everything else have a turn."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await asyncio.sleep(0)
         now = time.perf_counter()
-        if now - begun > BUSY_S:
+        if now - started > BUSY_S:
             self._until = now + STANDS_BACK_S
         if now < self._until:
             await asyncio.sleep(PAUSE_S)

@@ -118,12 +118,12 @@ class Pressure:
             await asyncio.wait([self._looking], timeout=PATIENCE_S)
 
     async def _measure(self) -> None:
-        begun = self._clock()
+        started = self._clock()
         try:
             outbox, memory = await asyncio.gather(self._outbox(), self._streams())
         finally:
             ended = self._clock()
-            self._again_at = ended + max(FRESH_S, SPARING * (ended - begun))
+            self._again_at = ended + max(FRESH_S, SPARING * (ended - started))
             self._believed_until = self._again_at + STALE_S
             self._looking = None
         disk = "" if self._disk is None else self._disk()

@@ -64,8 +64,8 @@ def drop(name: Name, to: Connection, dry_run: DryRun = False, json: AsJson = Fal
         generation = await _named(brain, name)
         return (await brain.drop_generation(generation.index.value, name, dry_run=dry_run)).generation
 
-    gone = to.ask(change, admin=True)
-    as_json(gone) if json else print(f"{one_line(gone.name)}  {'would be dropped' if dry_run else 'dropped'}")
+    dropped = to.ask(change, admin=True)
+    as_json(dropped) if json else print(f"{one_line(dropped.name)}  {'would be dropped' if dry_run else 'dropped'}")
 
 
 async def _named(brain: "OpenBrain", name: str) -> "GenerationAnswer":

@@ -47,18 +47,18 @@ def change(
     from openbrain_cli.operators.operations import failed, followed
 
     how: Any = {"re_embed": re_embed, "max_failures": max_failures} | ({} if rate is None else {"rate": rate})
-    begun = to.ask(lambda brain: brain.change_model(name, dry_run=dry_run, **how), admin=True)
-    operation = begun.operation
+    change = to.ask(lambda brain: brain.change_model(name, dry_run=dry_run, **how), admin=True)
+    operation = change.operation
     if operation is None or detach:
-        as_json(begun) if json else _tell(begun)
+        as_json(change) if json else _tell(change)
         return
     ended = to.ask(lambda brain: followed(brain, operation.id), admin=True)
     if json:
-        as_json(begun.model_copy(update={"operation": ended}))
+        as_json(change.model_copy(update={"operation": ended}))
     elif ended.status.value == "done":
         result = ended.result
-        print(f"{begun.to.model} serves: {ended.done} memories in {result.get('seconds', 0)} s")
-        say(f"the index of {begun.serving.model} is kept current: `openbrain index list` shows it")
+        print(f"{change.to.model} serves: {ended.done} memories in {result.get('seconds', 0)} s")
+        say(f"the index of {change.serving.model} is kept current: `openbrain index list` shows it")
     failed(ended)
 
 

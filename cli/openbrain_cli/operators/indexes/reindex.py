@@ -99,14 +99,14 @@ async def _all(
     quiet: bool,
 ) -> "list[Reindexed]":
     """Begin all, then watch one after the other: they go on side by side."""
-    begun = []
+    queued = []
     for index in wanted:
         more: dict[str, Any] = {"re_embed": True} if re_embed and index == "vector" else {}
-        begun.append(await brain.reindex(index, dry_run=dry_run, **how, **more))
+        queued.append(await brain.reindex(index, dry_run=dry_run, **how, **more))
     if dry_run or not wait:
-        return begun
+        return queued
     ended = []
-    for item in begun:
+    for item in queued:
         if item.operation is None:
             continue
         if not quiet:

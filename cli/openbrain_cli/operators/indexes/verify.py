@@ -42,8 +42,8 @@ def restored(to: Connection, json: AsJson = False) -> None:
 async def _verified(
     brain: "OpenBrain", *, full: bool = False, repair: bool = False, restored: bool = False
 ) -> "OperationAnswer":
-    begun = await brain.verify(full=full, repair=repair, restored=restored)
-    return await followed(brain, begun.id)
+    operation = await brain.verify(full=full, repair=repair, restored=restored)
+    return await followed(brain, operation.id)
 
 
 def _tell(ended: "OperationAnswer", *, json: bool) -> None:

@@ -179,10 +179,10 @@ def _chosen(letters: list[str] | None, wanted: Wanted, *, every: bool) -> dict[s
 async def _followed(
     brain: "OpenBrain", ask: "Callable[..., Awaitable[DeadLettersChanged]]", selection: dict[str, Any], dry_run: bool
 ) -> "DeadLettersChanged":
-    begun = await ask(dry_run=dry_run, **selection)
-    if begun.operation is None:
-        return begun
-    return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+    queued = await ask(dry_run=dry_run, **selection)
+    if queued.operation is None:
+        return queued
+    return queued.model_copy(update={"operation": await followed(brain, queued.operation.id)})
 
 
 def _tell(done: "DeadLettersChanged", past: str, *, json: bool) -> None:

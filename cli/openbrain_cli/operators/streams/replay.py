@@ -49,10 +49,10 @@ def replay(
     """
 
     async def work(brain: "OpenBrain") -> "Replayed":
-        begun = await brain.replay(stream, begin=begin, end=end, group=group, rate=rate, dry_run=dry_run)
-        if begun.operation is None or detach:
-            return begun
-        return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+        queued = await brain.replay(stream, begin=begin, end=end, group=group, rate=rate, dry_run=dry_run)
+        if queued.operation is None or detach:
+            return queued
+        return queued.model_copy(update={"operation": await followed(brain, queued.operation.id)})
 
     done = to.ask(work, admin=True)
     as_json(done) if json else _show(done)

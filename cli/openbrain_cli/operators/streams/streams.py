@@ -152,8 +152,8 @@ def bury(
 
 
 async def _buried(brain: "OpenBrain", stream: str, group: str, entry: str, reason: str) -> "Buried":
-    begun = await brain.bury(stream, group, entry, reason)
-    return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+    queued = await brain.bury(stream, group, entry, reason)
+    return queued.model_copy(update={"operation": await followed(brain, queued.operation.id)})
 
 
 @groups.command()
@@ -182,5 +182,7 @@ def remove(
     stream: StreamName, group: GroupName, *, to: Connection, destroy: Destroy = False, json: AsJson = False
 ) -> None:
     """Wait for a reader no more: its stream is trimmed whatever it has read."""
-    gone = to.ask(lambda brain: brain.unregister_group(stream, group, destroy=destroy), admin=True)
-    as_json(gone) if json else print(f"{gone.stream}  {gone.group}  {'destroyed' if gone.destroyed else 'removed'}")
+    removed = to.ask(lambda brain: brain.unregister_group(stream, group, destroy=destroy), admin=True)
+    as_json(removed) if json else print(
+        f"{removed.stream}  {removed.group}  {'destroyed' if removed.destroyed else 'removed'}"
+    )

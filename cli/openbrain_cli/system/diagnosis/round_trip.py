@@ -42,8 +42,8 @@ async def walk(brain: OpenBrain) -> AsyncIterator[CheckResult]:
         await brain.forget(wordy.id, reason="doctor's probe")
         _, ms = await timed(lambda: brain.forget(stored.id, reason="doctor's probe"))
     answer, _ = await timed(lambda: brain.recall(f"{word} {other}", project=PROJECT, top_k=20))
-    gone = {memory.id for memory in answer.memories}.isdisjoint({stored.id, wordy.id})
-    yield found("forget", "", "", ms, red=() if gone else ("a forgotten memory is still found: reindex",))
+    is_hidden = {memory.id for memory in answer.memories}.isdisjoint({stored.id, wordy.id})
+    yield found("forget", "", "", ms, red=() if is_hidden else ("a forgotten memory is still found: reindex",))
 
 
 async def _indexed(brain: OpenBrain, ids: tuple[str, ...]) -> CheckResult:

@@ -12,35 +12,37 @@ from openbrain.ports.store.store import Store
 from openbrain_amygdala.handlers.signal_raised import BoundEntry, happened
 
 VIA = "redis"
-Heard = BoundEntry[SignalAcknowledged]
+Acknowledgement = BoundEntry[SignalAcknowledged]
 
 
-async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Exception | None]:
+async def record_acknowledgements(
+    entries: Sequence[Acknowledgement], *, store: Store, now: int
+) -> list[Exception | None]:
     """Note what a batch says. A result for each: None, or why it was refused for good. `now`: microseconds.
 
     Halts are acknowledged together, for a whole fleet does it at once.
     """
-    results: list[Exception | None] = [None] * len(heard)
+    results: list[Exception | None] = [None] * len(entries)
     stopped: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for index, entry in enumerate(heard):
+    for index, entry in enumerate(entries):
         data = entry.event.data
         if data.action == "ack" and data.halt_id:
             stopped[_workspace(entry), data.halt_id].append(index)
         elif data.action != "seen":
             results[index] = await _change(entry, store.signals)
     for (workspace, halt_id), indexes in stopped.items():
-        agents = [heard[index].event.data.agent_id for index in indexes]
+        agents = [entries[index].event.data.agent_id for index in indexes]
         refused = await _stop(workspace, halt_id, agents, store.halts)
         for index in indexes:
             results[index] = refused
     await store.broadcasts.record_presence(
-        [_listener(item, now) for item, result in zip(heard, results, strict=True) if result is None]
+        [_listener(item, now) for item, result in zip(entries, results, strict=True) if result is None]
     )
     return results
 
 
-async def _change(heard: Heard, signals: Signals) -> Exception | None:
-    data, workspace = heard.event.data, _workspace(heard)
+async def _change(entry: Acknowledgement, signals: Signals) -> Exception | None:
+    data, workspace = entry.event.data, _workspace(entry)
     if not data.signal_id and not data.seq:
         return Invalid("data.signal_id", "name the signal, or the seq of what was heard")
     change = SignalChange(
@@ -68,18 +70,18 @@ async def _stop(workspace: str, halt_id: str, agents: Sequence[str], halts: Halt
     return None
 
 
-def _listener(heard: Heard, now: int) -> Subscriber:
-    data = heard.event.data
+def _listener(entry: Acknowledgement, now: int) -> Subscriber:
+    data = entry.event.data
     return Subscriber(
-        workspace_id=_workspace(heard),
+        workspace_id=_workspace(entry),
         agent_id=data.agent_id,
         cursor=data.seq or 0,
         via=VIA,
         org=data.org or "",
         project=data.project or "",
-        seen_at=happened(heard.id, now),
+        seen_at=happened(entry.id, now),
     )
 
 
-def _workspace(heard: Heard) -> str:
-    return heard.workspace or heard.event.data.workspace_id
+def _workspace(entry: Acknowledgement) -> str:
+    return entry.workspace or entry.event.data.workspace_id

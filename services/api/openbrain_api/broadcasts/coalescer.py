@@ -21,9 +21,9 @@ class Coalescer(Generic[K, R]):
     async def call(self, key: K, item: str) -> R:
         """The answer of the call that this item was part of, or its error."""
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        begun = key in self._waiting
+        scheduled = key in self._waiting
         self._waiting.setdefault(key, []).append((item, result))
-        if not begun:
+        if not scheduled:
             task = asyncio.create_task(self._work(key))
             self._working.add(task)
             task.add_done_callback(self._working.discard)

@@ -28,7 +28,7 @@ T = TypeVar("T", bound=Numbered)
 async def following(
     read: Callable[[int], Awaitable[Sequence[T]]],
     cursor: int,
-    gone: Listener,
+    listener: Listener,
     written: Callable[[int, Sequence[T]], bytes],
     *,
     seconds: float | None,
@@ -38,10 +38,10 @@ async def following(
     """Server-sent events: items numbered above `cursor`, new ones as they come, and heartbeats in between.
 
     `read` returns the items after a number, or none; `written` encodes them. Ends after `seconds` (None: never), or
-    when `gone` has ended. `note` is called with the number reached, at the beginning and with every heartbeat.
+    when `listener` has ended. `note` is called with the number reached, at the beginning and with every heartbeat.
     """
-    with closing(Clock(gone, seconds, heartbeat_s)) as clock:
-        while not gone.ended:
+    with closing(Clock(listener, seconds, heartbeat_s)) as clock:
+        while not listener.ended:
             if clock.beats():
                 yield HEARTBEAT
                 note(cursor)
@@ -50,7 +50,7 @@ async def following(
             except TryLater:
                 if clock.over:
                     return
-                await gone.wait(_PAUSE_S)
+                await listener.wait(_PAUSE_S)
                 continue
             if news:
                 yield written(cursor, news)
@@ -58,7 +58,7 @@ async def following(
             elif clock.over:
                 return
             else:
-                await gone.wait()
+                await listener.wait()
 
 
 def come_back() -> bytes:
@@ -71,9 +71,9 @@ class Clock:
     """The times at which a listener sends a heartbeat and ends. One timer a heartbeat, for one a wait is a third of
     what a broadcast to a thousand costs."""
 
-    def __init__(self, gone: Listener, seconds: float | None, heartbeat_s: float) -> None:
+    def __init__(self, listener: Listener, seconds: float | None, heartbeat_s: float) -> None:
         self.over = False
-        self._gone, self._heartbeat_s = gone, heartbeat_s
+        self._listener, self._heartbeat_s = listener, heartbeat_s
         self._due = True
         self._timers: dict[str, asyncio.TimerHandle] = {}
         if seconds is not None:
@@ -93,11 +93,11 @@ class Clock:
 
     def _beat(self) -> None:
         self._due = True
-        self._gone.tell()
+        self._listener.tell()
 
     def _end(self) -> None:
         self.over = True
-        self._gone.tell()
+        self._listener.tell()
 
 
 def written(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:

@@ -92,12 +92,12 @@ async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
 async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
     """Server-sent events: the inbox behind a number, then what comes."""
     query, api = call.query, call.api
-    viewer, gone = _viewer(call, query.agent_id), Listener()
-    api.hub.admit(gone)
+    viewer, listener = _viewer(call, query.agent_id), Listener()
+    api.hub.admit(listener)
     box = viewer.workspace_id, viewer.agent_id
     # Before the answer begins: a database that is down is a 503.
     last = await last_number(api.store.messages, viewer)
-    after = parsing.last_heard(call.headers, query.after)
+    after = parsing.last_event_id(call.headers, query.after)
 
     async def read(behind: int) -> Sequence[MessageAnswer]:
         rows = await api.store.messages.inbox(viewer, limits.LIST_LIMIT, behind)
@@ -109,15 +109,15 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
     async def events() -> AsyncGenerator[bytes, None]:
         heartbeat_s = api.settings.server.tuning.heartbeat_s
         parts = following(
-            read, last if after is None else after, gone, written, seconds=query.seconds, heartbeat_s=heartbeat_s
+            read, last if after is None else after, listener, written, seconds=query.seconds, heartbeat_s=heartbeat_s
         )
-        with api.listening.listens(call.actor.key_id, gone), api.inboxes.listens(box, gone):
+        with api.listening.listens(call.actor.key_id, listener), api.inboxes.listens(box, listener):
             yield come_back()
             async with aclosing(parts):
                 async for part in parts:
                     yield part
 
-    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), gone.end)
+    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), listener.end)
 
 
 @Route("GET", "/v1/messages/conversation", permission=Permission.BRAIN_READ, response=Conversation)

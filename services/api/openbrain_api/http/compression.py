@@ -32,7 +32,7 @@ def is_compressed(headers: Mapping[bytes, bytes]) -> bool:
 async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The body in parts of at most `PART_BYTES`. `Refused` for what is no gzip, or not all of it."""
     packed = zlib.decompressobj(_GZIP)
-    begun = False
+    fed = False
     async for part in parts:
         rest = part
         while rest:
@@ -42,12 +42,12 @@ async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, Non
                 plain = packed.decompress(rest, PART_BYTES)
             except zlib.error:
                 raise _no_gzip() from None
-            begun = True
+            fed = True
             rest = packed.unconsumed_tail or packed.unused_data
             yield plain
             if len(plain) == PART_BYTES:
                 await asyncio.sleep(0)  # others have requests too
-    if begun and not packed.eof:
+    if fed and not packed.eof:
         raise _no_gzip()
 
 

@@ -73,7 +73,7 @@ class Endpoint:
                 await write_stream(response, receive, send, head=head, extra_headers=extra_headers)
             else:
                 await write(await self._compressed(response, headers), send, head=head, extra_headers=extra_headers)
-        if response.gone is None:  # how long somebody listened is no latency
+        if response.on_disconnect is None:  # how long somebody listened is no latency
             self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, response.status)
 

@@ -301,7 +301,7 @@ def position(cursor: str | None) -> tuple[int, str] | None:
     return int(at), last
 
 
-def last_heard(headers: Headers, after: int | None) -> int | None:
+def last_event_id(headers: Headers, after: int | None) -> int | None:
     """Of a stream: browsers say it in the header when they come back, whatever stands in the address."""
     given = headers.get(b"last-event-id", b"").decode("latin-1").strip()
     if not given:

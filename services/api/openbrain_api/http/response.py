@@ -66,7 +66,7 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: AsyncIterator[bytes] | None = None
     """The parts behind `body`, written as they come; where it fails, the answer ends without its end."""
-    gone: Callable[[], None] | None = None
+    on_disconnect: Callable[[], None] | None = None
     """Of an answer that may stay silent for long: called when nobody reads it any more."""
 
 

@@ -31,14 +31,14 @@ async def write_stream(
     """
     headers = [(b"content-type", response.media_type.encode()), *header_fields(response, extra_headers)]
     parts = response.stream
-    gone = asyncio.ensure_future(_disconnected(receive))
-    if (tell := response.gone) is not None:
-        gone.add_done_callback(lambda _: tell())
+    disconnected = asyncio.ensure_future(_disconnected(receive))
+    if (tell := response.on_disconnect) is not None:
+        disconnected.add_done_callback(lambda _: tell())
     try:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if parts is not None and not head:
             async for part in parts:
-                if gone.done():
+                if disconnected.done():
                     return
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
@@ -47,7 +47,7 @@ async def write_stream(
     except Exception as error:  # noqa: BLE001 - told without its text, which may hold content
         _log.error("api.answer_cut", error=type(error).__name__, where=error_places(error))
     finally:
-        gone.cancel()
+        disconnected.cancel()
         if isinstance(parts, AsyncGenerator):
             await parts.aclose()
 

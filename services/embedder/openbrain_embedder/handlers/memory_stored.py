@@ -120,8 +120,8 @@ class Embedding:
         try:
             embedder: Embedder = await self._embedders.ready(generation)
         except (SetupError, TryLater) as error:
-            gone = _Gone(str(error)) if isinstance(error, SetupError) else error
-            return {event.data.memory_id: gone for event in events}
+            failure = _Gone(str(error)) if isinstance(error, SetupError) else error
+            return {event.data.memory_id: failure for event in events}
         return await embed_stored(
             events,
             store=self._store,

@@ -23,8 +23,8 @@ class Verifying:
         if request.get("restored") and "lifted" not in operation.result:
             return await self._lift(operation)
         if operation.id not in self._runs:
-            begun = Verification(self._verifier, self._options(request))
-            self._runs[operation.id] = begun, begun.pieces()
+            verification = Verification(self._verifier, self._options(request))
+            self._runs[operation.id] = verification, verification.pieces()
         run, pieces = self._runs.pop(operation.id)
         kept = {name: value for name, value in operation.result.items() if name == "lifted"}
         try:

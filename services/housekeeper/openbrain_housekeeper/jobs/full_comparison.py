@@ -23,12 +23,12 @@ class Everything:
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)
         """The pause after a round that ended nothing."""
-        self._begun = False
+        self._started = False
 
     async def round(self) -> int:
         """1 while there is more to do; an error begins it anew."""
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             return 0
         self.pause_s = self._every_s
         if self._pieces is None:

@@ -105,7 +105,7 @@ class IndexRefill:
         """After each piece; True where there is nothing to do but wait."""
         own, index = self._own, self._own.indexes[generation.kind]()
         _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
-        begun = own.clock.now()
+        started = own.clock.now()
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(item.entries for item in (await index.sums(generation.name)).values()):
             # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
@@ -114,7 +114,7 @@ class IndexRefill:
                 yield False
         while True:
             # What changed since is on its way by itself; what is older is announced, whenever it changed.
-            request = replace(own.options, patient=False, grace=own.clock.now() - begun)
+            request = replace(own.options, patient=False, grace=own.clock.now() - started)
             passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, options=request)
             async for waits in passed.pieces():
                 yield waits

@@ -37,8 +37,10 @@ async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], boo
     own = {item.id: item for item in rows.values() if item.workspace_id == workspace_id}
     ended = [row for row in own.values() if not row.alive(now)]
     if ended:
-        gone = await store.matches.withdraw(workspace_id, [MatchedMemory(row.id, row.revision) for row in ended], now)
-        metrics.STANDING_MATCHES.labels("withdrawn").inc(gone)
+        withdrawn = await store.matches.withdraw(
+            workspace_id, [MatchedMemory(row.id, row.revision) for row in ended], now
+        )
+        metrics.STANDING_MATCHES.labels("withdrawn").inc(withdrawn)
     current = [memory for memory in memories if (row := own.get(memory.memory_id)) and row.alive(now)]
     current = [item for item in current if own[item.memory_id].revision == item.revision]
     matches = await _found(current, own, book, store)

@@ -25,8 +25,8 @@ class Books:
     async def fresh(self, workspace_ids: Sequence[str]) -> Mapping[str, Book]:
         """Of the workspaces among these that have standing queries, with every change that was committed before."""
         changes = await self._queries.last_changes(workspace_ids)
-        for gone in set(workspace_ids) - changes.keys():
-            self._books.pop(gone, None)
+        for workspace_id in set(workspace_ids) - changes.keys():
+            self._books.pop(workspace_id, None)
         return {workspace_id: await self._fresh(workspace_id, seq) for workspace_id, seq in changes.items()}
 
     async def _fresh(self, workspace_id: str, seq: int) -> Book:

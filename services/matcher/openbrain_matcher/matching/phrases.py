@@ -11,20 +11,20 @@ class Phrases:
 
     def __init__(self) -> None:
         self._whole: defaultdict[str, set[int]] = defaultdict(set)
-        self._begun: defaultdict[str, set[int]] = defaultdict(set)
+        self._prefixes: defaultdict[str, set[int]] = defaultdict(set)
         self._needed: dict[int, int] = {}
 
     def add(self, number: int, query: str) -> None:
         """One that has no words that say something is never found."""
         keys = _keys(query)
-        for key, begun in keys:
-            (self._begun if begun else self._whole)[key].add(number)
+        for key, is_prefix in keys:
+            (self._prefixes if is_prefix else self._whole)[key].add(number)
         self._needed[number] = len(keys)
 
     def remove(self, number: int, query: str) -> None:
         """The text as it was added."""
-        for key, begun in _keys(query):
-            places = self._begun if begun else self._whole
+        for key, is_prefix in _keys(query):
+            places = self._prefixes if is_prefix else self._whole
             places[key].discard(number)
             if not places[key]:
                 del places[key]
@@ -37,8 +37,8 @@ class Phrases:
         for word in words & self._whole.keys():
             counts.update(self._whole[word])
         beginnings = {word[:end] for word in words for end in range(SHORTEST_BEGINNING, len(word) + 1)}
-        for start in beginnings & self._begun.keys():
-            counts.update(self._begun[start])
+        for start in beginnings & self._prefixes.keys():
+            counts.update(self._prefixes[start])
         return [number for number, count in counts.items() if count == self._needed[number]]
 
 

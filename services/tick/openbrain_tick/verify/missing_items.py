@@ -25,7 +25,7 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
     """Items of `done` that the pages don't show, as `edges[3]`."""
     missing_pages = list(pages)
     arcs = {arc.id: arc for arc in missing_pages if not arc.merged}
-    gone = {merge.absorb for place, merge in accepted.merges.items() if place in done}
+    absorbed = {merge.absorb for place, merge in accepted.merges.items() if place in done}
     checks: dict[str, bool] = {
         **{
             place: edge.source in arcs and edge.target in arcs[edge.source].links
@@ -41,7 +41,7 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
         **_signals(accepted, missing_pages),
     }
     # An edge of an arc that a merge took along is shown by the arc that took it.
-    moved = {place for place, edge in accepted.edges.items() if edge.source in gone}
+    moved = {place for place, edge in accepted.edges.items() if edge.source in absorbed}
     return tuple(place for place in done if not checks.get(place, True) and place not in moved)
 
 

@@ -84,11 +84,11 @@ async def drop_tombstones(client: AsyncElasticsearch, index: str, before: int) -
             return dropped
         with translated():
             done = await client.bulk(index=index, operations=[*map(_removal, hits)], refresh="wait_for")
-        gone = [item["delete"] for item in done["items"]]
-        for deletion in gone:
+        deletions = [item["delete"] for item in done["items"]]
+        for deletion in deletions:
             if deletion["status"] not in {200, *_GONE}:
                 raise refused(deletion["status"], deletion.get("error", {}).get("type", "unknown"))
-        dropped += [item["status"] for item in gone].count(200)
+        dropped += [item["status"] for item in deletions].count(200)
         if len(hits) < _PAGE:
             return dropped
 

@@ -47,11 +47,11 @@ class DatabaseClock:
         at = self._steady()
         return at if self._ahead is None or at - self._asked_at >= FRESH else None
 
-    def follow(self, reported: int, begun: int) -> None:
-        """Take over the server's time, read between `begun` and now. A difference that the journey alone may explain is
+    def follow(self, reported: int, started: int) -> None:
+        """Take over the server's time, read between `started` and now. A difference that the journey alone may explain is
         none."""
         at = self._steady()
-        ahead, unsure = reported - (begun + at) // 2, (at - begun) // 2
+        ahead, unsure = reported - (started + at) // 2, (at - started) // 2
         if self._ahead is None or abs(ahead - self._ahead) > unsure:
             self._ahead = ahead
         self._asked_at = at

@@ -112,8 +112,8 @@ class Collections:
         made = models.CreateAliasOperation(
             create_alias=models.CreateAlias(collection_name=collection, alias_name=alias)
         )
-        gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
-        await self._client.update_collection_aliases([gone, made] if alias in aliases else [made])
+        dropped = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+        await self._client.update_collection_aliases([dropped, made] if alias in aliases else [made])
 
     async def _point_plain(self, collection: str, aliases: Mapping[str, str]) -> None:
         """The name that others read; where another collection has it, as its name or behind it, it stays so."""
@@ -188,10 +188,10 @@ class Collections:
         problems = [problem] if (problem := _too_old(version)) else []
         if collection is None and self._used:
             # The alias of a collection goes with it.
-            gone = [self.collection(item) for item in sorted(self._used) if not await self.exists(item)]
-            if gone:
+            missing = [self.collection(item) for item in sorted(self._used) if not await self.exists(item)]
+            if missing:
                 raise TryLater(
-                    f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a service "
+                    f"collection {', '.join(missing)} is missing, and the alias {self._alias}: restart a service "
                     "that writes vectors, which makes it anew, then run `openbrain reindex --vectors`"
                 )
             problems.append(f"the alias {self._alias} is missing: restart a service that writes vectors")

@@ -229,9 +229,9 @@ async def _in_turns(shard: Shard, queries: Sequence[Nearest]) -> list[Passages]:
     while len(results) < len(queries):
         if results:
             await asyncio.sleep(0)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         results += shard.nearest(queries[len(results) : len(results) + together])
-        if time.perf_counter() - begun < TURN_S:
+        if time.perf_counter() - started < TURN_S:
             together *= 2
     return results
 

@@ -52,14 +52,14 @@ class BroadcastStream:
         if not response:
             return ()
         ((_, entries),) = response.items() if isinstance(response, dict) else response
-        heard = [
+        broadcasts = [
             (first_part(entry), self._broadcast(entry, fields))
             for entry, fields in entries
             if believable(first_part(entry), seq)
         ]
-        if not heard:  # what is passed over comes at once again
+        if not broadcasts:  # what is passed over comes at once again
             await asyncio.sleep(min(wait_s, AGAIN_S))
-        return heard
+        return broadcasts
 
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""

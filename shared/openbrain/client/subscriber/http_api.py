@@ -50,8 +50,8 @@ class HttpApi:
         return Missed(broadcasts=tuple(_broadcasts(broadcast.event for broadcast in page.broadcasts)), through=through)
 
     async def stream(self, after: int) -> AsyncIterator[News]:
-        async with aclosing(self._brain.hear(after, **self._place)) as heard:
-            async for news in heard:
+        async with aclosing(self._brain.hear(after, **self._place)) as events:
+            async for news in events:
                 match news:
                     case AmygdalaState():
                         yield _present(news, news.signals)

@@ -114,14 +114,14 @@ class Listening:
 
     async def _read(self, stream: Stream) -> NoReturn:
         backoff, hearing, trouble = Backoff(_PAUSE_S, _PAUSE_MAX_S), self._hearing, _Trouble("stream")
-        gone = False
+        is_missing = False
         await hearing.placed.wait()
         while True:
             try:
                 entries = await stream.after(hearing.position)
                 if not entries:
-                    was_gone, gone = gone, await stream.last() < hearing.position
-                    if gone and not was_gone:
+                    was_missing, is_missing = is_missing, await stream.last() < hearing.position
+                    if is_missing and not was_missing:
                         self._called.set()  # what stood in it may not have been heard
             except TryLater as error:
                 trouble.met(error)
@@ -140,10 +140,10 @@ class Listening:
 
     async def _take(self, entries: Sequence[Entry]) -> None:
         hearing = self._hearing
-        heard = [broadcast for _, broadcast in entries if broadcast is not None]
-        for broadcast in heard:
+        broadcasts = [broadcast for _, broadcast in entries if broadcast is not None]
+        for broadcast in broadcasts:
             hearing.halts_of(broadcast)
-        for broadcast in heard:
+        for broadcast in broadcasts:
             if broadcast.seq > hearing.progress.done + 1:
                 await self._fill_before(broadcast.seq)
             await hearing.take(broadcast)

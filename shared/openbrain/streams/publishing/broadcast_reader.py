@@ -35,14 +35,14 @@ class RedisBroadcastStream(Connecting):
             )
         entries = response[0][1] if response else ()
         numbered = [(first_part(entry), fields) for entry, fields in entries]
-        heard = [
+        broadcasts = [
             StreamedBroadcast(number, fields[_FIELD])
             for number, fields in numbered
             if fields and _FIELD in fields and believable(number, after)
         ]
-        if numbered and not heard:  # what is passed over comes at once again
+        if numbered and not broadcasts:  # what is passed over comes at once again
             await asyncio.sleep(min(wait_s, AGAIN_S))
-        return heard
+        return broadcasts
 
     @contextmanager
     def _reported(self, workspace_id: str) -> Iterator[None]:

@@ -37,20 +37,20 @@ class RedisWake(Connected):
                 await self._pubsub.subscribe(self._channel)
                 await self._pubsub.get_message(timeout=timeout)  # the answer to that
                 return False
-            return await self._hear(self._pubsub, until)
+            return await self._receive(self._pubsub, until)
         except AWAY:
             await self._drop()
             await asyncio.sleep(max(0.0, min(_DEAF_S, until - loop.time())))
             return False
 
-    async def _hear(self, pubsub: PubSub, until: float) -> bool:
+    async def _receive(self, pubsub: PubSub, until: float) -> bool:
         loop = asyncio.get_running_loop()
-        heard = False
-        while not heard and (left := until - loop.time()) > 0:
-            heard = await pubsub.get_message(timeout=left) is not None
-        while heard and await pubsub.get_message(timeout=0) is not None:
+        received = False
+        while not received and (left := until - loop.time()) > 0:
+            received = await pubsub.get_message(timeout=left) is not None
+        while received and await pubsub.get_message(timeout=0) is not None:
             pass  # many hints are one
-        return heard
+        return received
 
     async def _drop(self) -> None:
         pubsub, self._pubsub = self._pubsub, None

@@ -95,7 +95,7 @@ def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
         block = _block(post)
         if text is not None and block in text:
             return Change(name, sha256(text.encode()), text.encode()), True
-        after = f"{_begun(post, name)}\n{block}" if text is None else f"{text.rstrip()}\n\n{block}"
+        after = f"{_new_page(post, name)}\n{block}" if text is None else f"{text.rstrip()}\n\n{block}"
         if len(after.encode()) <= folder.max_bytes and _stands(after, name, post):
             return Change(name, None if text is None else sha256(text.encode()), after.encode()), text is not None
     raise Invalid("content", "can't be put into the vault: its page can't be read; mend that first")
@@ -110,7 +110,7 @@ def _short(post: Post) -> str:
     return sha256(f"{post.type}\n{post.at}\n{post.content}".encode())[:8]
 
 
-def _begun(post: Post, path: str) -> str:
+def _new_page(post: Post, path: str) -> str:
     """The front matter and heading of a new page."""
     day = to_iso(post.at)[:10]
     values: dict[str, str] = {"created": to_iso(post.at)}

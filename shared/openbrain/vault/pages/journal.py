@@ -129,14 +129,14 @@ def _as_planned(folder: Folder, changes: Iterable[Change], seen: Mapping[str, Se
 
 
 def _moves(changes: Iterable[Change]) -> list[Move]:
-    gone = {change.path: change.before for change in changes if change.after is None}
+    removed = {change.path: change.before for change in changes if change.after is None}
     return [
         Move(change.time_of, change.path, change.digest)
         for change in changes
         if change.before is None
         and change.time_of is not None
         and change.digest is not None
-        and change.digest == gone.get(change.time_of)
+        and change.digest == removed.get(change.time_of)
     ]
 
 
@@ -157,13 +157,13 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
     laid: dict[str, Entry] = {}
     for move in work.moves:
         at_step(f"{move.path} in place")
-        went = _moved(folder, move, known)
-        if went is _Now.OTHER:
+        moved_to = _moved(folder, move, known)
+        if moved_to is _Now.OTHER:
             edited += move.source, move.path
             continue
         written, removed = written + 1, removed + 1
-        if isinstance(went, Entry):
-            laid[move.path] = went
+        if isinstance(moved_to, Entry):
+            laid[move.path] = moved_to
     with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
         for start in range(0, len(changes), TOGETHER):
             some = changes[start : start + TOGETHER]

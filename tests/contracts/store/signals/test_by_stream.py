@@ -13,7 +13,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import HaltScope, Severity, SignalState
 from openbrain.usecases.content.policy import DetectingPolicy
-from openbrain_amygdala.handlers.signal_acknowledged import hear_all
+from openbrain_amygdala.handlers.signal_acknowledged import record_acknowledgements
 from openbrain_amygdala.handlers.signal_raised import raise_all
 from openbrain_amygdala.jobs.sweep import Retention, purge, sweep
 from tests.support.signals.raising import raise_one, signal_of, workspace
@@ -85,7 +85,7 @@ async def test_a_fleet_that_stops_is_noted_whole_and_counts_as_listening(store: 
     outcome = await raise_one(store, severity=Severity.NUCLEAR, halt_scope=HaltScope.WORKSPACE)
     assert outcome.halt is not None
     fleet = [f"agent-{number:03}" for number in range(200)]
-    results = await hear_all(
+    results = await record_acknowledgements(
         [said(agent, "ack", halt_id=outcome.halt.id, seq=1, org="acme") for agent in fleet], store=store, now=START
     )
 
@@ -99,7 +99,7 @@ async def test_a_fleet_that_stops_is_noted_whole_and_counts_as_listening(store: 
 async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(store: SqlStore) -> None:
     await workspace(store, "w1", "w2")
     one, other = await signal_of(store, content="one"), await signal_of(store, content="other")
-    results = await hear_all(
+    results = await record_acknowledgements(
         [
             said("ada", "ack", signal_id=one.id),
             said("bob", "ack", seq=other.seq),
@@ -125,7 +125,7 @@ async def test_time_moves_what_is_due_and_forgets_what_is_past(store: SqlStore, 
     await workspace(store)
     clock.time = await store.time() - 10_000_000
     signal = await signal_of(store, ttl_s=1, at=clock.time)
-    await hear_all([said("ada", "seen", seq=1)], store=store, now=clock.time)
+    await record_acknowledgements([said("ada", "seen", seq=1)], store=store, now=clock.time)
 
     assert await sweep(store, 100) == 1
     assert await sweep(store, 100) == 0

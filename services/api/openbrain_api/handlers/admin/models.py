@@ -76,10 +76,10 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
         await store.generations.swap(kept.kind, kept.name)
         await call.api.indexes[kept.kind].expose(kept.name)
         return planned(plan)
-    return respond({**plan, "operation": shown_operation(await _begun(call, identity))}, status=202)
+    return respond({**plan, "operation": shown_operation(await _queue_model_change(call, identity))}, status=202)
 
 
-async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
+async def _queue_model_change(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
     body = call.body
     parameters = {
         "index": IndexKind.VECTOR.value,

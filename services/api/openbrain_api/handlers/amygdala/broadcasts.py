@@ -29,7 +29,7 @@ from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded, frame
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import come_back, following, written
-from openbrain_api.http.parsing import last_heard
+from openbrain_api.http.parsing import last_event_id
 from openbrain_api.http.response import Response, respond, respond_page, to_json
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -48,23 +48,23 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
 async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     """Server-sent events: the state, what was missed, then what comes."""
     query, api, viewer = call.query, call.api, call.actor.viewer()
-    gone = Listener()
-    api.hub.admit(gone)
+    listener = Listener()
+    api.hub.admit(listener)
     # Before the answer begins: a database that is down is a 503.
     present = await api.hub.present(viewer)
-    after = last_heard(call.headers, query.after)
+    after = last_event_id(call.headers, query.after)
     begins = after is None or after > present.seq
     cursor = present.seq if after is None or begins else after
     now = to_json(state_of(present, query.org or "", query.project or ""))
 
     async def events() -> AsyncGenerator[bytes, None]:
-        with api.listening.listens(call.actor.key_id, gone):
+        with api.listening.listens(call.actor.key_id, listener):
             yield come_back() + frame("state", now, cursor if begins else None)
-            async with api.hub.listener(viewer.workspace_id, gone) as channel:
+            async with api.hub.listener(viewer.workspace_id, listener) as channel:
                 parts = following(
                     channel.after,
                     cursor,
-                    gone,
+                    listener,
                     partial(written, viewer),
                     seconds=query.seconds,
                     heartbeat_s=api.settings.server.tuning.heartbeat_s,
@@ -74,7 +74,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
                     async for part in parts:
                         yield part
 
-    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), gone.end)
+    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), listener.end)
 
 
 @Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)

@@ -22,21 +22,21 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
     aside = absorb.path.removesuffix(".md") + ".merged.md"
     if is_there(plan, aside):
         raise Conflict(f"{aside} is there already")
-    into, gone = page_of(plan, keep), page_of(plan, absorb)
+    into, absorbed = page_of(plan, keep), page_of(plan, absorb)
     heading = f"Merged from {absorb.id}"
     if any(section.title == heading for section in sections(into.body)):
         raise Conflict(f"{keep.id} holds what {absorb.id} told")
-    body = _with_edges(into.body, keep, absorb, gone)
-    body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(gone.body, into.body)}\n"
-    union = _union(into.front, gone.front)
+    body = _with_edges(into.body, keep, absorb, absorbed)
+    body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(absorbed.body, into.body)}\n"
+    union = _union(into.front, absorbed.front)
     if absorb.last_activity_us > keep.last_activity_us:
-        union["last_activity"] = gone.front.text("last_activity")
+        union["last_activity"] = absorbed.front.text("last_activity")
     front = into.front.with_values({"title": item.title, **union})
-    left = gone.front.with_values({"status": "merged", "merged_into": keep.id})
+    left = absorbed.front.with_values({"status": "merged", "merged_into": keep.id})
     return [
         Write(keep.path, replace(into, front=front, body=body).text()),
         Write(absorb.path, None),
-        Write(aside, replace(gone, front=left).text()),
+        Write(aside, replace(absorbed, front=left).text()),
     ]
 
 
@@ -63,13 +63,13 @@ def _counts(front: Front) -> dict[str, int]:
     }
 
 
-def _with_edges(body: str, keep: Arc, absorb: Arc, gone: Page) -> str:
+def _with_edges(body: str, keep: Arc, absorb: Arc, absorbed: Page) -> str:
     """The absorbed arc's edges, to where none leads yet."""
     there = {marker.attrs.get("target") for marker in markers.parse(body, "").markers if marker.type == "edge"}
     there |= {*keep.links, keep.id, absorb.id}
     written = [
         (marker.attrs.get("type", "related"), marker.attrs.get("target", ""))
-        for marker in markers.parse(gone.body, "").markers
+        for marker in markers.parse(absorbed.body, "").markers
         if marker.type == "edge"
     ]
     new: list[str] = []

@@ -182,8 +182,8 @@ def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[Matched
             for message_id in ids:
                 seqs[agent_id] += 1
                 values.append({"this": message_id, "number": seqs[agent_id]})
-        gone = {"seq": bindparam("number"), "withdrawn_at": now, "read_at": func.coalesce(messages.c.read_at, now)}
-        connection.execute(update(messages).where(messages.c.id == bindparam("this")).values(gone), values)
+        withdrawn = {"seq": bindparam("number"), "withdrawn_at": now, "read_at": func.coalesce(messages.c.read_at, now)}
+        connection.execute(update(messages).where(messages.c.id == bindparam("this")).values(withdrawn), values)
         _number(connection, workspace_id, seqs)
     _take_off(connection, workspace_id, ended)
     return len(known)

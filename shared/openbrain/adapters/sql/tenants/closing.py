@@ -46,12 +46,12 @@ async def drop_rows(database: Database, workspace_id: str, limit: int) -> Droppe
 
 
 async def drop_workspace(database: Database, workspace_id: str, keep: str) -> Mapping[str, int]:
-    gone = Counter({"outbox": await _unsay_all(database, workspace_id)})
+    removed = Counter({"outbox": await _unsay_all(database, workspace_id)})
     while True:
         some = await database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
-        gone.update(some)
+        removed.update(some)
         if not any(some.values()):
-            return gone
+            return removed
 
 
 async def _inputs(database: Database, ids: Sequence[str]) -> Sequence[str]:
@@ -61,12 +61,12 @@ async def _inputs(database: Database, ids: Sequence[str]) -> Sequence[str]:
 async def _unsay_all(database: Database, workspace_id: str) -> int:
     """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's name."""
     named = f'"workspace_id":"{workspace_id}"'.encode()
-    gone, last = 0, 0
+    removed, last = 0, 0
     while page := await database.read(partial(_unpublished, after=last)):
         last = page[-1].id
         ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
-        gone += await database.write(partial(_unsay, ids=ids)) if ids else 0
-    return gone
+        removed += await database.write(partial(_unsay, ids=ids)) if ids else 0
+    return removed
 
 
 def counts(connection: Connection, workspace_id: str) -> dict[str, int]:
@@ -128,10 +128,10 @@ def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped
 
 
 def _drop_rest(connection: Connection, workspace_id: str, keep: str) -> Mapping[str, int]:
-    gone = tenant_rows.drop(connection, workspace_id, keep, _PAGE)
-    if not gone.total():
+    removed = tenant_rows.drop(connection, workspace_id, keep, _PAGE)
+    if not removed.total():
         connection.execute(delete(workspaces).where(workspaces.c.id == workspace_id))
-    return gone
+    return removed
 
 
 def _unpublished(connection: Connection, after: int) -> Sequence[Any]:

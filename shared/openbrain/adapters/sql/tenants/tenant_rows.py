@@ -68,7 +68,7 @@ def drop(connection: Connection, workspace_id: str, keep: str, limit: int) -> Co
             piece.remove_owners(table, mine)
         else:
             piece.remove(table, mine)
-    return piece.gone
+    return piece.removed
 
 
 def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
@@ -83,7 +83,7 @@ class _Piece:
 
     def __init__(self, connection: Connection, limit: int) -> None:
         self._connection, self._limit = connection, limit
-        self.gone: Counter[str] = Counter()
+        self.removed: Counter[str] = Counter()
 
     def remove_owners(self, table: Table, mine: ColumnElement[bool]) -> None:
         """Remove the owners' rows first."""
@@ -101,10 +101,10 @@ class _Piece:
         if is_sqlite(self._connection):
             row: ColumnElement[int] = literal_column("rowid")
             these = select(row).select_from(table).where(where).limit(left).correlate(None)
-            gone = delete(table).where(row.in_(these))
+            deletion = delete(table).where(row.in_(these))
         else:
-            gone = delete(table).where(where).with_dialect_options(mysql_limit=left)
-        self.gone[str(table.name)] += self._connection.execute(gone).rowcount
+            deletion = delete(table).where(where).with_dialect_options(mysql_limit=left)
+        self.removed[str(table.name)] += self._connection.execute(deletion).rowcount
 
     def _left(self) -> int:
-        return self._limit - self.gone.total()
+        return self._limit - self.removed.total()

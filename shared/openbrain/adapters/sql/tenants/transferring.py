@@ -166,11 +166,11 @@ def _restoring(
     """None where somebody cancelled it."""
     name = transfer_id(workspace_id, export_id)
     this = operations.c.id == name
-    begun = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
-    if begun is not None and begun.cancel_requested:
+    running = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
+    if running is not None and running.cancel_requested:
         connection.execute(update(operations).where(this, _RUNNING).values(_ended(OperationStatus.CANCELLED, now)))
         return None
-    if begun is not None:
+    if running is not None:
         if begin:
             given_up = operations.c.status == OperationStatus.FAILED.value
             again = {"status": OperationStatus.RUNNING.value, "held_until": NEVER, "finished_at": None, "error": ""}

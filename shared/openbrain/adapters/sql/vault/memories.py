@@ -41,8 +41,8 @@ class SqlVault(TimedPart):
             (item.arc, item.marker): (workspace_id, item.arc, item.marker, item.memory_id, item.content_hash, now)
             for item in put
         }
-        gone, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
-        await self._write(_replace, workspace_id, gone, new)
+        dropped, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
+        await self._write(_replace, workspace_id, dropped, new)
 
     async def vault_digest(self, workspace_id: str) -> str:
         query = select(table.c.content_hash).where(table.c.workspace_id == workspace_id, table.c.arc == _NO_ARC)
@@ -64,9 +64,9 @@ class SqlVault(TimedPart):
 
 
 def _replace(
-    connection: Connection, workspace_id: str, gone: Sequence[tuple[str, str]], new: Sequence[tuple[object, ...]]
+    connection: Connection, workspace_id: str, dropped: Sequence[tuple[str, str]], new: Sequence[tuple[object, ...]]
 ) -> None:
-    for some in chunks(gone):
+    for some in chunks(dropped):
         mine = and_(table.c.workspace_id == workspace_id, tuple_(table.c.arc, table.c.marker).in_(some))
         connection.execute(delete(table).where(mine))
     for part in chunks(new):

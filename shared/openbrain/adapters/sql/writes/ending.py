@@ -39,11 +39,11 @@ def close(connection: Connection, rows: Sequence[Memory], reason: Reason, now: i
         "deleted_at": None if reason in (Reason.EXPIRED, Reason.ARCHIVED) else now,
         "archived_at": now if reason is Reason.ARCHIVED else None,
     }
-    gone = (
+    statement = (
         update(memories)
         .where(memories.c.id.in_([row.id for row in rows]))
         .values(reason=reason.value, **times, dedupe_key=None, revision=memories.c.revision + 1)
     )
-    connection.execute(gone)
+    connection.execute(statement)
     release(connection, rows)
     return [replace(row, reason=reason, **times, revision=row.revision + 1) for row in rows]

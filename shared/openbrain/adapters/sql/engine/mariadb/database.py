@@ -67,8 +67,8 @@ class MariaDatabase(Database):
 
         def timed(connection: Connection) -> T:
             # Not before: connecting takes longer than the answer, which it would make vague.
-            if (begun := clock.begin()) is not None:
-                clock.follow(int(connection.exec_driver_sql(_TIME).scalar_one()), begun)
+            if (started := clock.begin()) is not None:
+                clock.follow(int(connection.exec_driver_sql(_TIME).scalar_one()), started)
             return fn(connection)
 
         return timed

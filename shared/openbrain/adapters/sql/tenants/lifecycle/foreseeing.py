@@ -43,6 +43,6 @@ def _refused(
         if holding.get(key, memory_id) not in {memory_id, *behind}:
             refused.append(wanted[memory_id])
             continue
-        gone = {memory_id, *behind}
-        holding = {of: holder for of, holder in holding.items() if holder not in gone} | {key: memory_id}
+        superseded = {memory_id, *behind}
+        holding = {of: holder for of, holder in holding.items() if holder not in superseded} | {key: memory_id}
     return refused
