@@ -127,9 +127,8 @@ def _erase(
         return
     print(f"{erasure.id}  erased")
     if erasure.operation_id is not None:
-        say(
-            f"its traces go with the operation {erasure.operation_id}: openbrain operations watch {erasure.operation_id}"
-        )
+        operation = erasure.operation_id
+        say(f"its traces go with the operation {operation}: openbrain operations watch {operation}")
 
 
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:

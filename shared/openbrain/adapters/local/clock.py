@@ -48,8 +48,8 @@ class DatabaseClock:
         return at if self._ahead is None or at - self._asked_at >= FRESH else None
 
     def follow(self, reported: int, started: int) -> None:
-        """Take over the server's time, read between `started` and now. A difference that the journey alone may explain is
-        none."""
+        """Take over the server's time, read between `started` and now. A difference that the round trip may explain is
+        ignored."""
         at = self._steady()
         ahead, unsure = reported - (started + at) // 2, (at - started) // 2
         if self._ahead is None or abs(ahead - self._ahead) > unsure:
