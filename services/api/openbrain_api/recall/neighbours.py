@@ -19,11 +19,15 @@ OWNERS = 30
 
 
 async def neighbour_scores(
-    questions: Mapping[int, tuple[Scores, int, AllOf]], memories: Memories
+    questions: Mapping[int, tuple[Scores, int, AllOf]], turnless: Mapping[int, Collection[str]], memories: Memories
 ) -> Mapping[int, Scores]:
     """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
-    how many memories it wants, and its condition; questions of one condition share a read."""
-    owners = {number: best_of(scores, max(OWNERS, 2 * wanted)) for number, (scores, wanted, _) in questions.items()}
+    how many memories it wants, and its condition; questions of one condition share a read. `turnless`: memories that
+    are known to be no turn of a session."""
+    owners = {
+        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item not in turnless.get(number, ())]
+        for number, (scores, wanted, _) in questions.items()
+    }
     by_owner = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
     turns = await turns_of(by_owner, memories, tuple(WEIGHTS))
     return {number: added(scores, near(owners[number], turns[number])) for number, (scores, _, _) in questions.items()}

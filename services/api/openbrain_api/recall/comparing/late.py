@@ -5,7 +5,6 @@ is held against the truth afterwards, as for every candidate.
 """
 
 import asyncio
-import heapq
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -94,9 +93,9 @@ def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
 
 def late_scores(similar: Scores) -> Scores:
     """Of the best: the best 1, the worst 0, or more where all are about as similar."""
-    best = heapq.nsmallest(KEPT, similar, key=lambda memory_id: (-similar[memory_id], memory_id))
+    best = sorted((-similarity, memory_id) for memory_id, similarity in similar.items())[:KEPT]
     if not best:
         return {}
-    top, low = similar[best[0]], similar[best[-1]]
+    top, low = -best[0][0], -best[-1][0]
     span = max(top - low, LEAST_SPAN)
-    return {memory_id: 1 - (top - similar[memory_id]) / span for memory_id in best}
+    return {memory_id: 1 - (top + lower) / span for lower, memory_id in best}

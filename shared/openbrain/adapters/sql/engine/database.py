@@ -20,6 +20,8 @@ T = TypeVar("T")
 SQLITE = "sqlite"
 MARIADB = "mysql"
 """Dialect names as SQLAlchemy has them; MariaDB goes by the name of its protocol."""
+FEW = 256
+"""Rows of `Database.read_few`: as many as a batch of a consumer, or the candidates of a recall."""
 CLOSED = "the database is closed: open it anew"
 """Of the `RuntimeError` that a call gets then."""
 
@@ -37,6 +39,10 @@ class Database(ABC):
     @abstractmethod
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Run a function that only reads. It must not lock rows; on MariaDB each statement sees what is committed."""
+
+    async def read_few(self, fn: Callable[[Connection], T]) -> T:
+        """Run a function that only reads, and no more than a few rows by their keys: it may hold the event loop."""
+        return await self.read(fn)
 
     @abstractmethod
     async def write(self, fn: Callable[[Connection], T]) -> T:
@@ -68,6 +74,17 @@ class Part:
     async def _read(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """Run a function of a connection and of what is given, as `Database.read` does."""
         return await self._database.read(lambda connection: fn(connection, *given, **named))
+
+    async def _read_keys(
+        self,
+        fn: Callable[Concatenate[Connection, Sequence[str], P], T],
+        keys: Sequence[str],
+        *given: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Run a function of a connection, of keys and of what is given, which reads the rows of these keys."""
+        read = self._database.read_few if len(keys) <= FEW else self._database.read
+        return await read(lambda connection: fn(connection, keys, *given, **named))
 
     async def _write(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """Run a function of a connection and of what is given, as `Database.write` does."""

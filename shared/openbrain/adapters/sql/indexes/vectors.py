@@ -59,7 +59,7 @@ class SqlVectors(TimedPart):
         if not wanted:
             return frozenset()
         statement, behind = (_WITH_STATES, (states,)) if states else (_KNOWN, ())
-        return frozenset(row[0] for row in await self._read(_for_each_chunk, statement, wanted, model, behind))
+        return frozenset(row[0] for row in await self._read_keys(_for_each_chunk, wanted, statement, model, behind))
 
     async def save(
         self,
@@ -99,7 +99,7 @@ class SqlVectors(TimedPart):
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        found = await self._read(_for_each_chunk, _PASSAGES, wanted, model)
+        found = await self._read_keys(_for_each_chunk, wanted, _PASSAGES, model)
         sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: item for memory_id, item in sets.items() if item is not None}
 
@@ -108,7 +108,7 @@ class SqlVectors(TimedPart):
         if not wanted:
             return {}
         by_memory: defaultdict[str, list[bytes]] = defaultdict(list)
-        for memory_id, states in await self._read(_for_each_chunk, _STATES, wanted, model):
+        for memory_id, states in await self._read_keys(_for_each_chunk, wanted, _STATES, model):
             by_memory[memory_id].append(states)
         return by_memory
 
@@ -142,7 +142,7 @@ def unembedded(connection: Connection, model: str, until: int, after: str, limit
 
 
 def _for_each_chunk(
-    connection: Connection, statement: str, these: Sequence[str], model: str, behind: tuple[object, ...] = ()
+    connection: Connection, these: Sequence[str], statement: str, model: str, behind: tuple[object, ...] = ()
 ) -> Sequence[Any]:
     rows: list[Any] = []
     for some in chunks(these):
@@ -187,7 +187,7 @@ def _save(
 def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:
     """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
     lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
-    held = _for_each_chunk(connection, _HELD + lock, sorted(hashes), model)
+    held = _for_each_chunk(connection, sorted(hashes), _HELD + lock, model)
     if len(held) < len(hashes):
         raise TryLater("a vector that was known has just been erased: embed it again")
     # An erasure that looks for who uses them must hear of it.

@@ -47,14 +47,14 @@ class SqlMemories(Part):
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """By id. What is no id has no row."""
         known = _uuids(ids)
-        return {memory.id: memory for memory in await self._read(read_rows, known)} if known else {}
+        return {memory.id: memory for memory in await self._read_keys(read_rows, known)} if known else {}
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """Rows to index; what this process wrote a moment ago is not read again."""
         kept = self._recent.among(ids)
         if not kept:
             return await self.rows(ids)
-        memories = await self._read(indexable, _uuids(ids), kept)
+        memories = await self._read_keys(indexable, _uuids(ids), kept)
         self._recent.settle(kept, memories)
         return memories
 
@@ -79,7 +79,7 @@ class SqlMemories(Part):
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Two statements, where there are sessions."""
         known = _uuids(ids)
-        return await self._read(read_turns, known, condition, around) if known else {}
+        return await self._read_keys(read_turns, known, condition, around) if known else {}
 
     async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
         """One statement over the session."""

@@ -1,6 +1,7 @@
-"""SQLite: one thread that writes, a few that read; a whole transaction is one hand-off to a thread.
+"""SQLite: one thread that writes, a few that read; a whole transaction is one hand-off to a thread. A few rows by their
+keys are read without one.
 
-Why not a hand-off for each statement: see docs/decisions/truth-sqlite-threads.md.
+Why not a hand-off for each statement, and why none for few rows: see docs/decisions/truth-sqlite-threads.md.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from openbrain.adapters.sql.engine.database import SQLITE, Database
+from openbrain.adapters.sql.engine.database import CLOSED, SQLITE, Database
 from openbrain.adapters.sql.engine.sqlite.errors import translated
-from openbrain.adapters.sql.engine.sqlite.threads import Threads
+from openbrain.adapters.sql.engine.sqlite.threads import OwnConnection, Threads
 from openbrain.adapters.sql.engine.statements import CRC32, LOWER
 from openbrain.domain.errors import OpenBrainError, TryLater
 
@@ -36,10 +37,21 @@ class SqliteDatabase(Database):
         self._file, self._lock_wait_s = str(address.database), lock_wait_s
         self._writing = Threads(engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
         self._reading = Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
+        self._loops_own = OwnConnection(engine(address, 0, "BEGIN"))
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Read like `Database.read`; all statements of one call see one state."""
         return await self._reading.run(fn)
+
+    async def read_few(self, fn: Callable[[Connection], T]) -> T:
+        """On the event loop's thread: the driver gives the interpreter away at every row, and a thread waits for it
+        each time. Where the file is locked the caller waits in a thread."""
+        if self._reading.closed:
+            raise RuntimeError(CLOSED)
+        try:
+            return self._loops_own.transaction(fn)
+        except TryLater:
+            return await self.read(fn)
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """Write like `Database.write`; one call after the other."""
@@ -55,6 +67,7 @@ class SqliteDatabase(Database):
 
     async def close(self) -> None:
         # Readers first: the last connection to close folds the write-ahead log back into the file.
+        self._loops_own.drop()
         await self._reading.close()
         await self._writing.close()
 

@@ -44,6 +44,11 @@ class Threads:
         self._jobs.put(job)
         return await job.result
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is taken any more."""
+        return self._closed
+
     async def close(self) -> None:
         """Wait for what is in line."""
         self._closed = True
@@ -63,17 +68,10 @@ class Threads:
         thread.start()
 
     def _work(self) -> None:
-        own = _Own(self._engine)
-        while self._next(own):
-            pass
+        own = OwnConnection(self._engine)
+        while (job := self._jobs.get()) is not None:
+            job.tell(_outcome(job, own))
         own.drop()
-
-    def _next(self, own: "_Own") -> bool:
-        """One job; False when there will be no more."""
-        job = self._jobs.get()
-        if job is not None:
-            job.tell(own.outcome(job))
-        return job is not None
 
 
 class _Job(Generic[T]):
@@ -96,39 +94,41 @@ class _Job(Generic[T]):
             put()
 
 
-class _Own:
+class OwnConnection:
     """A thread's connection, opened when it is first needed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._connection: Connection | None = None
 
-    def outcome(self, job: _Job[T]) -> Callable[[], None] | None:
-        """The callback with the job's result; None where nobody waits any more for one that had not begun."""
-        if job.result.cancelled():
-            return None
+    def transaction(self, fn: Callable[[Connection], T]) -> T:
+        """Run a function as one transaction, with the errors of `Database`."""
         try:
-            return partial(job.result.set_result, self._transaction(job.fn))
-        except BaseException as error:  # noqa: BLE001 - the caller's, whatever it is
-            return partial(job.result.set_exception, self._explained(error))
-
-    def _transaction(self, fn: Callable[[Connection], T]) -> T:
-        if self._connection is None:
-            self._connection = self._engine.connect()
-        with self._connection.begin():
-            return fn(self._connection)
-
-    def _explained(self, error: BaseException) -> BaseException:
-        known = translated(error) if isinstance(error, DBAPIError) else None
-        if known is None:
-            return error
-        # Not the statement's own fault: the next transaction starts on a fresh connection.
-        self.drop()
-        known.__cause__ = error
-        return known
+            if self._connection is None:
+                self._connection = self._engine.connect()
+            with self._connection.begin():
+                return fn(self._connection)
+        except DBAPIError as error:
+            known = translated(error)
+            if known is None:
+                raise
+            # Not the statement's own fault: the next transaction starts on a fresh connection.
+            self.drop()
+            raise known from error
 
     def drop(self) -> None:
+        """Close the connection."""
         if self._connection is not None:
             with contextlib.suppress(SQLAlchemyError):
                 self._connection.close()
             self._connection = None
+
+
+def _outcome(job: _Job[T], own: OwnConnection) -> Callable[[], None] | None:
+    """The callback with the job's result; None where nobody waits any more for one that had not begun."""
+    if job.result.cancelled():
+        return None
+    try:
+        return partial(job.result.set_result, own.transaction(job.fn))
+    except BaseException as error:  # noqa: BLE001 - the caller's, whatever it is
+        return partial(job.result.set_exception, error)
