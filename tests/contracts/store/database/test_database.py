@@ -37,9 +37,11 @@ async def test_what_returns_is_committed_and_what_raises_is_not(database: Databa
 
     with pytest.raises(KeyError, match="later"):
         await database.write(fails)
-    assert await database.read(names) == ["kept"]
+    for read in (database.read, database.read_few):
+        assert await read(names) == ["kept"]
     await database.write(add("after"))
-    assert await database.read(names) == ["after", "kept"]
+    for read in (database.read, database.read_few):
+        assert await read(names) == ["after", "kept"]
 
 
 async def test_savepoints_undo_a_part(database: Database) -> None:
@@ -101,8 +103,9 @@ async def test_closing_waits_for_what_runs_and_refuses_what_comes_later(database
     await database.close()
 
     assert all(task.done() and task.exception() is None for task in running)
-    with pytest.raises(RuntimeError, match="open it anew"):
-        await database.read(names)
+    for read in (database.read, database.read_few):
+        with pytest.raises(RuntimeError, match="open it anew"):
+            await read(names)
 
 
 async def test_text_compares_byte_for_byte(database: Database) -> None:
@@ -166,6 +169,21 @@ async def test_sqlite_reads_while_another_process_writes(file: tuple[Path, Datab
     other.close()
     await opened.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (2)")))
     assert await opened.read(lambda connection: connection.scalar(text("SELECT COUNT(*) FROM n"))) == 2
+
+
+async def test_sqlite_waits_in_a_thread_for_a_locked_file(file: tuple[Path, Database]) -> None:
+    path, opened = file
+    await opened.close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    again = open_database(f"sqlite:///{path}", lock_wait_s=60)
+    reading = asyncio.create_task(again.read_few(lambda connection: connection.scalar(text("SELECT COUNT(*) FROM n"))))
+    await asyncio.sleep(0)  # the loop goes on while it waits
+    assert not reading.done()
+    other.close()
+    assert await reading == 0
+    await again.close()
 
 
 COUNTER = """
