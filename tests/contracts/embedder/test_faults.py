@@ -153,9 +153,18 @@ async def test_a_model_deleted_under_a_running_server_is_tried_later(private_ser
             await embedder.embed([CONTENT])
 
 
-async def test_eof_as_later_versions_say_it_is_tried_again_once() -> None:
-    """Version 0.17 answers 400, which the real one here does not."""
-    answers: list[Answer] = [(400, {"error": 'Post "http://127.0.0.1:1/embedding": EOF'})]
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [
+        (400, "EOF"),
+        (500, "read tcp 127.0.0.1:2->127.0.0.1:1: read: connection reset by peer"),
+        (500, "write tcp 127.0.0.1:2->127.0.0.1:1: write: broken pipe"),
+        (500, "dial tcp 127.0.0.1:1: connect: connection refused"),
+    ],
+)
+async def test_a_runner_that_ended_is_tried_again_once_however_it_is_said(status: int, end: str) -> None:
+    """Version 0.17 answers 400, which the real one here does not; it says reset where it reads at that moment."""
+    answers: list[Answer] = [(status, {"error": f'do embedding request: Post "http://127.0.0.1:1/embedding": {end}'})]
 
     with fake_ollama(lambda texts: answers.pop() if CONTENT in texts and answers else ones(texts)) as url:
         async with ollama(url) as embedder:

@@ -10,7 +10,8 @@ import httpx
 
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 
-_DEAD_RUNNER = ("EOF", "runner")
+_DEAD_RUNNER = ("EOF", "runner", "connection reset", "connection refused", "broken pipe")
+"""Parts of the answers to a request whose runner has ended: the last three are its socket's."""
 _TOO_LONG = "context length"
 _NOT_A_NUMBER = "value: NaN"
 CONNECT_S = 5.0
