@@ -37,7 +37,7 @@ class SqliteDatabase(Database):
         self._file, self._lock_wait_s = str(address.database), lock_wait_s
         self._writing = Threads(engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
         self._reading = Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
-        self._loops_own = OwnConnection(engine(address, 0, "BEGIN"))
+        self._loop_connection = OwnConnection(engine(address, 0, "BEGIN"))
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """Read like `Database.read`; all statements of one call see one state."""
@@ -45,11 +45,11 @@ class SqliteDatabase(Database):
 
     async def read_few(self, fn: Callable[[Connection], T]) -> T:
         """On the event loop's thread: the driver gives the interpreter away at every row, and a thread waits for it
-        each time. Where the file is locked the caller waits in a thread."""
+        each time. Where the file is locked, the read waits in a thread."""
         if self._reading.closed:
             raise RuntimeError(CLOSED)
         try:
-            return self._loops_own.transaction(fn)
+            return self._loop_connection.transaction(fn)
         except TryLater:
             return await self.read(fn)
 
@@ -67,7 +67,7 @@ class SqliteDatabase(Database):
 
     async def close(self) -> None:
         # Readers first: the last connection to close folds the write-ahead log back into the file.
-        self._loops_own.drop()
+        self._loop_connection.drop()
         await self._reading.close()
         await self._writing.close()
 
