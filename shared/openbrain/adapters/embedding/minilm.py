@@ -8,16 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from openbrain.adapters.embedding.model_thread import Texts
 from openbrain.adapters.embedding.models import MINILM, MODELS, SPLITTER_VERSION
-from openbrain.adapters.embedding.onnx_sentences import (
-    QUERY_TOKENS_A_RUN,
-    TOKENS_A_RUN,
-    OnnxSentences,
-    SentenceModel,
-    Texts,
-    means,
-    packaged,
-)
+from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel, means, packaged
 from openbrain.adapters.embedding.token_states import states as token_states
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.domain.errors import SetupError
@@ -52,14 +45,10 @@ class MiniLM(OnnxSentences):
         super().__init__(KIND, (lambda: weights) if weights else installed_weights, threads=threads)
 
     async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
-        pieces = await self._on(self._documents, self._all_pieces, inputs)
-        encoded = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._packed)
-        return [encoded[text] for text in inputs]
+        return await self._of_documents(self._packed, inputs)
 
     async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
-        pieces = self._all_pieces(queries)
-        by_text = await self._by_text(self._queries, pieces, QUERY_TOKENS_A_RUN, self._encoded)
-        encoded = (by_text[query] for query in queries)
+        encoded = await self._queries.run(self._encoded, [self._pieces(query) for query in queries])
         return [QueryEncoding(vector, array("f", states.tobytes())) for vector, states in encoded]
 
     def similarities(

@@ -1,10 +1,8 @@
-"""A sentence model on onnxruntime, inside this process: tokens, batches, the mean of a row, passages. No network."""
+"""A sentence model on onnxruntime, inside this process: tokens, runs, the mean of a row, passages. No network."""
 
-import asyncio
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openbrain.adapters.embedding import wordpiece
+from openbrain.adapters.embedding.model_thread import ModelThread, Pieces, Texts, Work
 from openbrain.adapters.embedding.models import Model
 from openbrain.adapters.embedding.passages import SPECIAL_TOKENS, break_words, passages
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
@@ -30,8 +29,6 @@ QUERY_TOKENS_A_RUN = 256
 PADDING = -1
 
 T = TypeVar("T")
-Texts = Sequence[list[list[int]]]
-"""The rows of each text: one, or where it is alone maybe several."""
 
 
 def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
@@ -72,12 +69,12 @@ class OnnxSentences:
         self._threads = threads
         self._session: Any = None
         self._loading = Lock()
-        self._documents = ThreadPoolExecutor(1, "model-documents")
-        self._queries = ThreadPoolExecutor(1, "model-queries")
+        self._documents = ModelThread("model-documents", TOKENS_A_RUN if kind.batches else 0)
+        self._queries = ModelThread("model-queries", QUERY_TOKENS_A_RUN if kind.batches else 0)
 
     async def identity(self) -> ModelIdentity:
         if self._session is None:
-            await self._on(self._queries, self._loaded)
+            await self._queries.call(self._loaded)
         return self._kind.identity
 
     async def unchanged(self) -> bool:
@@ -87,17 +84,14 @@ class OnnxSentences:
         return passages(text, header, self._kind.model)
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
-        pieces = await self._on(self._documents, self._all_pieces, inputs)
-        vectors = await self._by_text(self._documents, pieces, TOKENS_A_RUN, self._vectors)
-        return [vectors[text] for text in inputs]
+        return await self._of_documents(self._vectors, inputs)
 
     async def embed_query(self, query: str) -> "array[float]":
         return (await self.embed_queries([query]))[0]
 
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
         inputs = [self._kind.model.query_prompt + query for query in queries]
-        vectors = await self._by_text(self._queries, self._all_pieces(inputs), QUERY_TOKENS_A_RUN, self._vectors)
-        return [vectors[text] for text in inputs]
+        return await self._queries.run(self._vectors, [self._pieces(text) for text in inputs])
 
     async def check(self) -> Checked:
         problems: tuple[str, ...] = ()
@@ -108,29 +102,16 @@ class OnnxSentences:
         return Checked(self._kind.product, metadata.version("onnxruntime"), problems)
 
     async def close(self) -> None:
-        for pool in (self._documents, self._queries):
-            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        for thread in (self._documents, self._queries):
+            await thread.close()
         self._session = None
 
-    async def _on(self, pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
-
-    async def _by_text(
-        self,
-        pool: ThreadPoolExecutor,
-        pieces: dict[str, list[list[int]]],
-        tokens: int,
-        work: Callable[[Texts], list[T]],
-    ) -> dict[str, T]:
-        """Run by run, so that others who wait for the thread come in between."""
-        done: dict[str, T] = {}
-        most = tokens if self._kind.batches else 0
-        for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, most):
-            vectors = await self._on(pool, work, [pieces[text] for text in batch])
-            done.update(zip(batch, vectors, strict=True))
-        for text in pieces.keys() - done.keys():
-            (done[text],) = await self._on(pool, work, [pieces[text]])
-        return done
+    async def _of_documents(self, work: Work[T], inputs: Sequence[str]) -> Sequence[T]:
+        """The same input twice is run once."""
+        different = list(dict.fromkeys(inputs))
+        pieces = await self._documents.call(lambda: [self._pieces(text) for text in different])
+        results = dict(zip(different, await self._documents.run(work, pieces), strict=True))
+        return [results[text] for text in inputs]
 
     def _loaded(self) -> Any:
         with self._loading:
@@ -149,14 +130,10 @@ class OnnxSentences:
     def _run(self, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[Any]"]:
         return run(self._loaded(), rows)
 
-    def _pieces(self, text: str) -> list[list[int]]:
-        """The token numbers of an input: one list, or several where it is longer than the window."""
+    def _pieces(self, text: str) -> Pieces:
         most = self._kind.model.token_limit - SPECIAL_TOKENS
         ids = wordpiece.ids(break_words(text, self._kind.model.word_chars))
         return [wordpiece.framed(ids[cut : cut + most]) for cut in range(0, max(1, len(ids)), most)]
-
-    def _all_pieces(self, inputs: Sequence[str]) -> dict[str, list[list[int]]]:
-        return {text: self._pieces(text) for text in inputs}
 
 
 def packaged(package: str, file: str, otherwise: str) -> Path:
@@ -214,15 +191,3 @@ def run(session: Any, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[A
     }
     (states,) = session.run(None, {item.name: given[item.name] for item in session.get_inputs()})
     return states, tokens
-
-
-def _batches(rows: dict[str, list[int]], tokens: int) -> Iterator[dict[str, list[int]]]:
-    """Rows in rising order of length, as many at once as `tokens` allows when padded to the longest; at least one."""
-    batch: dict[str, list[int]] = {}
-    for text, row in sorted(rows.items(), key=lambda item: len(item[1])):
-        if batch and (len(batch) + 1) * len(row) > tokens:
-            yield batch
-            batch = {}
-        batch[text] = row
-    if batch:
-        yield batch

@@ -1,0 +1,78 @@
+"""A thread that runs a model on the texts that wait for it, of one caller or of several, as many at once as fit."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+Pieces = list[list[int]]
+"""The token numbers of one text: one list, or several where it is longer than the model's window."""
+Texts = Sequence[Pieces]
+"""The texts of one run: of one piece each, or one text alone."""
+Work = Callable[[Texts], Sequence[T]]
+
+
+class _Waiting(NamedTuple):
+    work: Work[Any]
+    pieces: Pieces
+    result: "Future[Any]"
+
+
+class ModelThread:
+    """Texts that wait at the same moment share a run, since most of a short text's run is reading the weights."""
+
+    def __init__(self, name: str, tokens_a_run: int) -> None:
+        """`tokens_a_run` counts padding; a text with more runs alone."""
+        self._pool = ThreadPoolExecutor(1, name)
+        self._tokens = tokens_a_run
+        self._waiting: deque[_Waiting] = deque()
+
+    async def call(self, work: Callable[..., T], *arguments: object) -> T:
+        """Call `work` in the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+
+    async def run(self, work: Work[T], texts: Sequence[Pieces]) -> Sequence[T]:
+        """The result of `work` for each text, in order. It is called with no more texts than fit into one run, and
+        between two runs the texts of others have their turn."""
+        results: list[Future[T]] = [Future() for _ in texts]
+        # Texts of like length need little padding.
+        for number in sorted(range(len(texts)), key=lambda number: len(texts[number][0])):
+            self._waiting.append(_Waiting(work, texts[number], results[number]))
+            self._pool.submit(self._run_next)
+        return await asyncio.gather(*map(asyncio.wrap_future, results))
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
+        while self._waiting:
+            self._waiting.popleft().result.cancel()
+
+    def _run_next(self) -> None:
+        if not (batch := self._next_run()):
+            return
+        try:
+            done = batch[0].work([waiting.pieces for waiting in batch])
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it, whatever it is
+            for waiting in batch:
+                waiting.result.set_exception(error)
+        else:
+            for waiting, result in zip(batch, done, strict=True):
+                waiting.result.set_result(result)
+
+    def _next_run(self) -> Sequence[_Waiting]:
+        batch: list[_Waiting] = []
+        longest = 0
+        while self._waiting:
+            waiting = self._waiting[0]
+            longest = max(longest, len(waiting.pieces[0]))
+            if batch and not self._fits(waiting, batch, longest):
+                break
+            self._waiting.popleft()
+            if waiting.result.set_running_or_notify_cancel():
+                batch.append(waiting)
+        return batch
+
+    def _fits(self, waiting: _Waiting, batch: Sequence[_Waiting], longest: int) -> bool:
+        one_piece = len(waiting.pieces) == len(batch[0].pieces) == 1
+        return one_piece and waiting.work == batch[0].work and (len(batch) + 1) * longest <= self._tokens
