@@ -15,19 +15,22 @@ from openbrain_matcher.matching.book import Book
 from openbrain_matcher.matching.books import Books
 
 
-async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int) -> int:
+async def match(
+    memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False
+) -> int:
     """Deliver matches; their number. Of a memory that changed since only the queue is cleared: what changed it has
-    it matched again."""
+    it matched again. Where a workspace has no queries nothing is written, but for memories that were read from the
+    queue (`queued`): its queries were removed meanwhile."""
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
     for memory in memories:
         by_workspace[memory.workspace_id].append(memory)
     current = await books.fresh(list(by_workspace))
     delivered = 0
     for workspace_id, some in by_workspace.items():
-        if (book := current.get(workspace_id)) is None:
-            await store.matches.deliver(workspace_id, [], _done(some), now)
-        else:
+        if (book := current.get(workspace_id)) is not None:
             delivered += await _of_workspace(workspace_id, some, book, store, now)
+        elif queued:
+            await store.matches.deliver(workspace_id, [], _done(some), now)
     return delivered
 
 

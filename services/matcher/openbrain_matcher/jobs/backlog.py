@@ -25,7 +25,7 @@ async def match_queued(store: Store, books: Books, clock: Clock) -> int:
     """Match the next few that are due; their number."""
     due = await store.matches.queued(clock.now(), ROUND)
     if due:
-        await match(due, store=store, books=books, now=clock.now())
+        await match(due, store=store, books=books, now=clock.now(), queued=True)
     return len(due)
 
 
