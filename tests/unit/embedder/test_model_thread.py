@@ -1,0 +1,125 @@
+"""The thread that runs a model: who shares a run, and who does not."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from openbrain.adapters.embedding.model_thread import ModelThread, Pieces, Texts
+from tests.support.waiting import until
+
+TOKENS = 12
+
+
+class Model:
+    """Records the texts of each run, and waits while `held` is not set."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[int]] = []
+        self.held = threading.Event()
+        self.held.set()
+
+    def lengths(self, texts: Texts) -> Sequence[int]:
+        lengths = [sum(map(len, pieces)) for pieces in texts]
+        self.runs.append(lengths)
+        assert self.held.wait(20)
+        if 13 in lengths:
+            raise ValueError("13 tokens")
+        return lengths
+
+    async def begun(self) -> bool:
+        return bool(self.runs)
+
+    def other(self, texts: Texts) -> Sequence[int]:
+        return [-length for length in self.lengths(texts)]
+
+
+def text(*pieces: int) -> Pieces:
+    return [[0] * length for length in pieces]
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+async def thread(model: Model) -> AsyncIterator[ModelThread]:
+    thread = ModelThread("model", TOKENS)
+    yield thread
+    model.held.set()
+    await thread.close()
+
+
+async def waiting(
+    thread: ModelThread, model: Model, *asked: tuple[Callable[[Texts], Sequence[int]], Sequence[Pieces]]
+) -> list[asyncio.Task[Sequence[int]]]:
+    """Start a run of 1 token, and ask each of these while it lasts."""
+    model.held.clear()
+    first = asyncio.create_task(thread.run(model.lengths, [text(1)]))
+    await until(model.begun)
+    tasks = [asyncio.create_task(thread.run(work, texts)) for work, texts in asked]
+    await asyncio.sleep(0)
+    return [first, *tasks]
+
+
+async def test_texts_of_several_callers_that_wait_share_a_run(thread: ModelThread, model: Model) -> None:
+    tasks = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (4, 3, 4)))
+    model.held.set()
+    assert await asyncio.gather(*tasks) == [[1], [4], [3], [4]]
+    assert model.runs == [[1], [4, 3, 4]]
+
+
+async def test_a_run_has_no_more_tokens_than_allowed_padding_included(thread: ModelThread, model: Model) -> None:
+    tasks = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (2, 2, 5, 1)))
+    model.held.set()
+    await asyncio.gather(*tasks)
+    assert model.runs == [[1], [2, 2], [5, 1]]
+
+
+async def test_texts_of_one_caller_are_run_by_length_and_answered_in_order(thread: ModelThread, model: Model) -> None:
+    assert await thread.run(model.lengths, [text(9), text(2), text(4), text(3)]) == [9, 2, 4, 3]
+    assert [length for run in model.runs for length in run] == [2, 3, 4, 9]
+
+
+async def test_a_text_longer_than_the_window_runs_alone(thread: ModelThread, model: Model) -> None:
+    tasks = await waiting(thread, model, *((model.lengths, [each]) for each in (text(2), text(2, 1), text(2))))
+    model.held.set()
+    assert await asyncio.gather(*tasks) == [[1], [2], [3], [2]]
+    assert model.runs == [[1], [2], [3], [2]]
+
+
+async def test_what_is_asked_differently_is_run_apart(thread: ModelThread, model: Model) -> None:
+    tasks = await waiting(thread, model, (model.lengths, [text(2)]), (model.other, [text(2)]))
+    model.held.set()
+    assert await asyncio.gather(*tasks) == [[1], [2], [-2]]
+    assert model.runs == [[1], [2], [2]]
+
+
+async def test_who_no_longer_waits_is_left_out(thread: ModelThread, model: Model) -> None:
+    first, gone, other = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (2, 3)))
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    model.held.set()
+    assert list(await asyncio.gather(first, other)) == [[1], [3]]
+    assert model.runs == [[1], [3]]
+
+
+async def test_an_error_reaches_only_those_of_its_run(thread: ModelThread, model: Model) -> None:
+    tasks = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (2, 13, 3)))
+    model.held.set()
+    first, before, failed, behind = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [first, before, behind] == [[1], [2], [3]]
+    assert isinstance(failed, ValueError)
+
+
+async def test_close_ends_what_waits(thread: ModelThread, model: Model) -> None:
+    first, behind = await waiting(thread, model, (model.lengths, [text(2)]))
+    closing = asyncio.create_task(thread.close())
+    await asyncio.sleep(0)
+    model.held.set()
+    await closing
+    assert await first == [1]
+    with pytest.raises(asyncio.CancelledError):
+        await behind
