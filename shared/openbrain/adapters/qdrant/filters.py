@@ -48,7 +48,7 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
         case OneOf(field, values):
             return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
         case Says():
-            raise KeyError("an index is not asked what a memory says letter by letter")
+            raise KeyError("an index can't evaluate `Says`: only the database can")
         case AtLeast(field, bound):
             return models.FieldCondition(key=field, range=models.Range(gte=plain_bound(field, bound)))
         case LessThan(field, bound):

@@ -109,9 +109,9 @@ class EmbeddedValkey:
             "start.damaged_set_aside",
             path=str(kept),
             aside=str(aside),
-            message="the stream server could not read its append-only file and begins with an empty one: what is "
-            "pending is announced again from the database; delete what was set aside when nobody needs it, for what "
-            "is erased stays in it",
+            message="the stream server could not read its append-only file and begins with an empty one: pending "
+            "events are announced again from the database; delete the copy set aside when nobody needs it: it still "
+            "contains erased memories",
         )
 
     async def _launch(self) -> None:
