@@ -48,7 +48,7 @@ async def highest(client: AsyncElasticsearch, index: str) -> int:
 async def in_buckets(
     client: AsyncElasticsearch, index: str, buckets: Collection[int]
 ) -> AsyncIterator[Sequence[Standing]]:
-    """Page by page, each ending with a whole memory."""
+    """Yield pages; no memory is split between two pages."""
     after: Json = {}
     while True:
         answer = await ask(

@@ -14,7 +14,7 @@ PASSAGES = 2
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Of searches over one state."""
+    """Scores several searches over one snapshot."""
 
     searcher: Searcher
     _owners: dict[tuple[int, int], str] = field(default_factory=dict)
