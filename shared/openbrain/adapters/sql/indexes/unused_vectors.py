@@ -64,7 +64,9 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
     await _in_chunks(database, sorted(some - free), partial(_run, update(embeddings).where(mine).values(created_at=0)))
     removed = await _in_chunks(database, sorted(free), partial(_run, delete(embeddings).where(mine)))
     if await _in_chunks(database, sorted(free), _marked):
-        raise TryLater("another purge removes some of the same vectors: it may have been killed, so this one tries again")
+        raise TryLater(
+            "another purge removes some of the same vectors: it may have been killed, so this one tries again"
+        )
     return removed
 
 

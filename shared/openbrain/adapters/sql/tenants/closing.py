@@ -101,7 +101,7 @@ def erase_all(connection: Connection, workspace_id: str, limit: int, since: int 
 
 
 class _Few(NamedTuple):
-    """Of the next memories of a workspace, oldest first: those that the indexes have dropped, and the number of all."""
+    """The next memories of a workspace, oldest first: the ids that the indexes have dropped, and the number of all."""
 
     free: Sequence[str]
     all: int
