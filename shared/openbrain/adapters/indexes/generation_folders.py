@@ -45,8 +45,8 @@ def set_aside_index(path: Path, why: str) -> None:
         "start.damaged_set_aside",
         path=str(path),
         aside=str(aside),
-        message=f"{why}: the index is rebuilt from the database; delete the copy set aside when nobody needs it: it "
-        "still contains erased memories",
+        message=f"{why}: the index is rebuilt from the database; delete the copy set aside when nobody needs it: "
+        "erased memories remain in it",
     )
 
 

@@ -152,7 +152,8 @@ def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
     closed = int(_close(folder))
     if folder.stat().st_mode & _OTHERS:
         raise SetupError(
-            f"{folder} can be read by other users, and its file system keeps no rights: choose a folder on another one"
+            f"{folder} can be read by other users, and its file system has no permissions: choose a folder on another "
+            "file system"
         )
     left = {item.resolve() for item in leave}
     closed += sum(_close(path) for path in _inside(folder, left))

@@ -81,7 +81,7 @@ def _examine(shard: EdgeShard) -> None:
 
 @contextmanager
 def engine() -> Iterator[None]:
-    """Translate the engine's errors, which has no exception classes of its own."""
+    """Translate errors of the engine, which has no exception classes of its own."""
     try:
         yield
     except (OpenBrainError, DamagedError):

@@ -110,8 +110,8 @@ class EmbeddedValkey:
             path=str(kept),
             aside=str(aside),
             message="the stream server could not read its append-only file and begins with an empty one: pending "
-            "events are announced again from the database; delete the copy set aside when nobody needs it: it still "
-            "contains erased memories",
+            "events are announced again from the database; delete the copy set aside when nobody needs it: erased "
+            "memories remain in it",
         )
 
     async def _launch(self) -> None:

@@ -38,10 +38,10 @@ class Database(ABC):
 
     @abstractmethod
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """Run a function that only reads. It must not lock rows; on MariaDB each statement sees what is committed."""
+        """Run a read-only function. It must not lock rows; on MariaDB each statement sees the latest committed rows."""
 
     async def read_few(self, fn: Callable[[Connection], T]) -> T:
-        """Run a function that only reads, and no more than a few rows by their keys: it may hold the event loop."""
+        """Run a read-only function that reads a few rows by key: it may block the event loop."""
         return await self.read(fn)
 
     @abstractmethod

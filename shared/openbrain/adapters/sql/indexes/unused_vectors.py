@@ -65,7 +65,7 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
     removed = await _in_chunks(database, sorted(free), partial(_run, delete(embeddings).where(mine)))
     if await _in_chunks(database, sorted(free), _marked):
         raise TryLater(
-            "another purge removes some of the same vectors: it may have been killed, so this one tries again"
+            "another purge is removing some of the same vectors: it may have been killed, so this one tries again"
         )
     return removed
 

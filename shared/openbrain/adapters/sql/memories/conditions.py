@@ -90,7 +90,7 @@ def of_orgs(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
 def _among(field: str, values: tuple[str, ...]) -> ColumnElement[bool]:
     column = _KEYWORDS[field]
     if field in _WORDS:
-        # These columns are ASCII on MariaDB, which would compare other text by a looser collation.
+        # These columns are ASCII on MariaDB, which would compare non-ASCII values with a looser collation.
         words = frozenset(_WORDS[field])
         values = tuple(value for value in values if value in words)
     if not values:

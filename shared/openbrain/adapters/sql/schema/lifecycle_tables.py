@@ -7,7 +7,7 @@ from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_t
 operation_changes = Table(
     "operation_changes",
     metadata,
-    # In the order of the changes.
+    # Ascending in the order of the changes.
     Column("id", serial(), primary_key=True, autoincrement=True),
     Column("workspace_id", name(64), nullable=False, index=True),
     Column("operation_id", ascii_name(36), nullable=False),

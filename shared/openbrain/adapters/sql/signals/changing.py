@@ -54,7 +54,7 @@ def change(connection: Connection, change: SignalChange, now: int, times: Signal
     elif covered or not signal.state.open:
         after = resolved(signal, change.actor, change.note, now)
     else:
-        raise Conflict("this signal was raised stronger since: look at it again before you resolve it")
+        raise Conflict("this signal's severity has risen since: look at it again before you resolve it")
     if after == signal:
         return signal
     after = log.signal(after, halt_of(connection, signal.id), change.step, change.actor, note=change.note)

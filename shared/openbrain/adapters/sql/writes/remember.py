@@ -98,7 +98,7 @@ class Additions:
             memory = self._writes[index].memory
             holder = by_id.get(memory.id) or by_key.get(self._keys[index] or "")
             if holder is None:
-                raise TryLater("the memory with the same content has just been removed: try again")
+                raise TryLater("the memory with the same id or content has just been removed: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
             elif known := stands_for(self._connection, holder, memory, self._journal.now):

@@ -138,7 +138,7 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         pool_size=pool,
         max_overflow=0,
         pool_timeout=lock_wait_s,
-        # No ping before each use: a lost connection shows at the first statement, and the transaction is repeated.
+        # No ping before each use: a lost connection fails at the first statement, and the transaction is retried.
         pool_recycle=_RECYCLE_S,
         # Every transaction has ended before its connection is returned; a reset would only cost a round trip.
         pool_reset_on_return=None,

@@ -6,7 +6,7 @@ from openbrain.adapters.sql.engine.sqlite.errors import NOT_PREPARED
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 BUSY = "the database is busy: try again"
-UNWILLING = "the database takes no writes now: check whether another server of it leads, and its disk and memory"
+UNWILLING = "the database takes no writes now: check whether another server is the primary now, and its disk and memory"
 DOWN = "the database can't be reached: check that MariaDB runs and that its URL is right"
 
 _DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ = 1213, 1205, 1020
