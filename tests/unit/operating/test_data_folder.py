@@ -56,5 +56,5 @@ def test_a_folder_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_a_file_system_without_rights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as a mounted FAT does
-    with pytest.raises(SetupError, match="keeps no rights"):
+    with pytest.raises(SetupError, match="has no permissions"):
         DataFolder(tmp_path).open()

@@ -37,11 +37,12 @@ COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
     "tombstone": {"type": "boolean"},
     "removed_at": {"type": "long"},
 }
-"""Properties of every document; an index adds its own (text, or the vector)."""
+"""Properties of every document; an index adds its own (the text or the vector)."""
 
 
 class _Untraced(AsyncElasticsearch):
-    """The client's own spans record the server's words about a document; only the environment could switch them off."""
+    """A client without tracing: its spans record the server's messages about a document, and only the environment could
+    disable them."""
 
     def __init__(self, *hosts: Any, **options: Any) -> None:
         super().__init__(*hosts, **options)
@@ -49,8 +50,8 @@ class _Untraced(AsyncElasticsearch):
 
 
 def connect(url: str, *, verify_tls: bool, timeout_s: float) -> AsyncElasticsearch:
-    """A client that has not connected yet. User and password may stand in the URL. One try and one more on a broken
-    connection: waiting and trying again is the stream layer's."""
+    """Return a client that has not connected yet. The URL may contain user and password. It retries once after a broken
+    connection; waiting and retrying is left to the stream layer."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SetupError("the address of Elasticsearch must look like http://host:9200 or https://host:9200")
@@ -64,7 +65,8 @@ def connect(url: str, *, verify_tls: bool, timeout_s: float) -> AsyncElasticsear
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """The client's errors as ours. Never the server's own words about a document: they may quote it."""
+    """Translate the client's errors into ours. The server's messages about a document are dropped: they may quote
+    it."""
     try:
         yield
     except TlsError:
@@ -80,20 +82,20 @@ def translated() -> Iterator[None]:
 
 
 async def ask(client: AsyncElasticsearch, index: str, **request: Any) -> Mapping[str, Any]:
-    """The answer to a search of one index, by all of its shards."""
+    """Search one index and return the answer. All shards must respond."""
     with translated():
         answer = await client.search(index=index, allow_partial_search_results=False, **request)
     return dict(answer.body)
 
 
 def passing(status: int, kind: str) -> bool:
-    """Whether the same request may succeed later. A block is an operator's, or the disk's that is nearly full; a closed
-    index is one that is being put back."""
+    """True if the same request may succeed later. A block was set by an operator or because the disk is nearly full; a
+    closed index is being restored."""
     return status in _BUSY or kind in {"cluster_block_exception", "index_closed_exception"}
 
 
 def refused(status: int, kind: str) -> OpenBrainError:
-    """The error that a server's response, or one part of it, stands for."""
+    """Return our error for a server's response, or for a part of one."""
     if passing(status, kind):
         return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if status in {401, 403}:
@@ -108,19 +110,19 @@ def refused(status: int, kind: str) -> OpenBrainError:
 
 
 def missing() -> TryLater:
-    """Later, because it is made anew and no entry is to blame."""
+    """A retryable error: the index will be created again, and no entry caused it."""
     return IndexMissing("of a generation in Elasticsearch")
 
 
 def compiled(condition: Condition) -> dict[str, Any]:
-    """The condition in Elasticsearch's query language, for a filter."""
+    """Return the condition as a filter in Elasticsearch's query language."""
     match condition:
         case Equals(field, value):
             return {"term": {field: value}}
         case OneOf(field, values):
             return {"terms": {field: list(values)}}
         case Says():
-            raise KeyError("an index is not asked what a memory says letter by letter")
+            raise KeyError("an index can't evaluate `Says`: only the database can")
         case AtLeast(field, bound):
             return {"range": {field: {"gte": _in_range(bound)}}}
         case LessThan(field, bound):
@@ -134,12 +136,12 @@ def compiled(condition: Condition) -> dict[str, Any]:
 
 
 def _in_range(bound: float) -> float:
-    """A bound that a long can be compared with: Elasticsearch refuses others, and nothing of ours lies out there."""
+    """Limit a bound to what Elasticsearch can compare with a long; no value of ours is outside."""
     return max(-_LONG, min(_LONG, bound))
 
 
 def common_document(entry: TextEntry | VectorEntry) -> dict[str, Any]:
-    """The part of a document that COMMON_MAPPING describes."""
+    """Return the fields of a document that COMMON_MAPPING describes."""
     fields = entry.fields
     return {
         "memory_id": entry.memory_id,
@@ -153,7 +155,8 @@ def common_document(entry: TextEntry | VectorEntry) -> dict[str, Any]:
 
 
 def tombstone_document(entry: Tombstone) -> dict[str, Any]:
-    """A tombstone against late writes: a document too, because a delete is forgotten after a minute."""
+    """Return a tombstone, which fences off late writes. It is a document, since Elasticsearch forgets a deletion after
+    a minute."""
     return {
         "memory_id": entry.memory_id,
         "revision": entry.revision,

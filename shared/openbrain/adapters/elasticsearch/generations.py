@@ -1,6 +1,6 @@
-"""The indexes of one kind in Elasticsearch, generation by generation: made, written behind the fence, read.
+"""The indexes of one kind in Elasticsearch, one per generation: created, written with the fence, read.
 
-No scripts, no by-query calls, no reindexing: the fence is the document's external version.
+No scripts, by-query calls or reindexing: the fence is the document's external version.
 """
 
 import asyncio
@@ -36,24 +36,24 @@ _IDS_ALONE = {
     "track_total_hits": False,
 }
 BULK_BYTES = 1_000_000
-"""Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
+"""Maximum bytes per request: aiohttp sends it without delaying the event loop, and every proxy accepts it."""
 
 _log = structlog.get_logger(__name__)
 
 
 class Generations(Generic[Entry]):
-    """The base of the text index and of the vector index: the indexes `<alias>-…` of one kind. A generation `name` is
-    the index of that name (the alias and a hyphen are put before a name that doesn't begin with them); the alias stands
-    for the first one made, and so do the plain names that others read."""
+    """Base of the text index and of the vector index: the indexes `<alias>-…` of one kind. Generation `name` is the
+    index of that name, with the alias and a hyphen as prefix if it lacks them. The alias, and the plain names for other
+    readers, point to the first one created, until `expose` moves them."""
 
     builder: str
     at_once = 2
-    """While the server works on a request the next one is made."""
+    """The next request is prepared while the server works on one."""
 
     def __init__(
         self, url: str, alias: str, refresh_ms: int, verify_tls: bool, timeout_s: float, plain: Sequence[str] = ()
     ) -> None:
-        """`url` like http://host:9200. Nothing is connected yet."""
+        """`url` like http://host:9200. Does not connect yet."""
         self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
         self._alias = alias
         self._plain = plain
@@ -61,15 +61,15 @@ class Generations(Generic[Entry]):
 
     @abstractmethod
     def _document(self, entry: Entry) -> dict[str, Any]:
-        """The document of an entry that is no tombstone; what it raises fails that entry alone."""
+        """Return the document of an entry (no tombstone); an exception fails only this entry."""
 
     def index(self, name: str) -> str:
-        """The index of a generation."""
+        """Return the index name of a generation."""
         return name if name.startswith(f"{self._alias}-") else f"{self._alias}-{name}"
 
     async def _prepare(self, name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Make it if it is missing, with `properties` beside the common ones; returns the properties that stand.
-        `SetupError` where it was made by another builder."""
+        """Create the index, with `properties` and the common ones, if it is missing. Return the properties of the
+        existing index. `SetupError` if another builder made it."""
         ours = {**COMMON_MAPPING, **properties}
         mappings = {"dynamic": "strict", "_meta": {"builder": self.builder}, "properties": ours}
         settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
@@ -95,7 +95,7 @@ class Generations(Generic[Entry]):
         return standing
 
     async def _save_template(self) -> None:
-        """So that nothing but `prepare` makes an index of ours: a write to one that was deleted fails."""
+        """Forbid automatic creation of our indexes: only `prepare` creates one, and a write to a deleted one fails."""
         await self._client.indices.put_index_template(
             name=self._alias,
             index_patterns=[f"{self._alias}-*"],
@@ -116,7 +116,7 @@ class Generations(Generic[Entry]):
             await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
 
     async def _keep_aliases(self, index: str) -> None:
-        """Add missing aliases; a plain name points where the alias points."""
+        """Add missing aliases; a plain name points to the same index as the alias."""
         existing = await self._aliases()
         serving = next(iter(existing.get(self._alias, ())), index)
         missing = [name for name in (self._alias, *await self._own_names(existing)) if name not in existing]
@@ -125,22 +125,22 @@ class Generations(Generic[Entry]):
             await self._client.indices.update_aliases(actions=actions)
 
     async def _aliases(self) -> Mapping[str, Sequence[str]]:
-        """The indexes behind each of our names that is an alias."""
-        # By patterns, so that an alias which nobody has is no error.
+        """Return the indexes of each of our names that is an alias."""
+        # Use patterns, since a name that is no alias would be an error.
         names = (self._alias, *self._plain)
         indices = await self._client.indices.get_alias(name=[f"{name}*" for name in names])
         behind = {name: [index for index, of in indices.items() if name in of["aliases"]] for name in names}
         return {name: indexes for name, indexes in behind.items() if indexes}
 
     async def _is_taken(self, name: str) -> bool:
-        """By an index, or by what this user may not see."""
+        """True if an index has this name, or this user may not see it."""
         try:
             return bool(await self._client.indices.exists(index=name))
         except AuthorizationException:
             return True
 
     async def _own_names(self, existing: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        """The plain names but for those that somebody else's index or alias has."""
+        """Return the plain names, without those of foreign indexes or aliases."""
         own = []
         for name in self._plain:
             others = [index for index in existing.get(name, ()) if not index.startswith(f"{self._alias}-")]
@@ -153,8 +153,8 @@ class Generations(Generic[Entry]):
     async def write(
         self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
     ) -> dict[str, Exception]:
-        """Write fenced, in one bulk request for most batches, and wait until a refresh has made it visible, if it is to
-        be; the entries that failed, by id."""
+        """Write with the fence, in one bulk request for most batches. If `visible`, wait until a refresh made the
+        entries visible. Return the entries that failed, by id."""
         failed: dict[str, Exception] = {}
         lines: dict[str, bytes] = {}
         for entry in highest_per_id(entries).values():
@@ -163,7 +163,7 @@ class Generations(Generic[Entry]):
             except (OpenBrainError, orjson.JSONEncodeError, ValueError) as error:
                 failed[entry.id] = error if isinstance(error, OpenBrainError) else _unfit(error)
         with translated():
-            # At once, so that they wait for the same refresh; all to their end, so that nothing runs on behind us.
+            # In parallel, so that they wait for the same refresh; wait for all, so that none continues after we return.
             bulks = [self._bulk(self.index(name), part, visible=visible) for part in _parts(lines)]
             for answer in await asyncio.gather(*bulks, return_exceptions=True):
                 if isinstance(answer, BaseException):
@@ -177,7 +177,8 @@ class Generations(Generic[Entry]):
         return orjson.dumps(action) + b"\n" + orjson.dumps(document)
 
     async def _bulk(self, index: str, lines: Mapping[str, bytes], *, visible: bool) -> dict[str, Exception]:
-        """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
+        """Send one request. If it is refused as a whole, retry its halves, so that one bad entry does not fail the
+        others."""
         operations: Sequence[Any] = list(lines.values())
         try:
             answer = await self._client.bulk(
@@ -203,7 +204,7 @@ class Generations(Generic[Entry]):
         return {result["_id"]: _item_failure(result) for result in results if result["status"] not in {200, 201, 409}}
 
     async def _hits(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
+        """Return the hits of each search, with the memory's id in `fields.memory_id`; no document is loaded for it."""
         if not searches:
             return []
         lines: list[Mapping[str, Any]] = []
@@ -217,7 +218,7 @@ class Generations(Generic[Entry]):
         return [item["hits"]["hits"] for item in answer["responses"]]
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids, without waiting for a refresh."""
+        """Return the stored states of these ids, without waiting for a refresh."""
         if not ids:
             return {}
         with translated():
@@ -229,32 +230,33 @@ class Generations(Generic[Entry]):
         return {item["_id"]: Standing(id=item["_id"], **item["_source"]) for item in answer["docs"] if item["found"]}
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
-        """One aggregation."""
+        """Sum up with one aggregation."""
         return await reconciliation.sums(self._client, self.index(name))
 
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """Page by page."""
+        """Yield the entries of these buckets page by page."""
         return reconciliation.in_buckets(self._client, self.index(name), buckets)
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
-        """Page by page."""
+        """Yield the marks page by page."""
         return marks_of(self.in_buckets(name, range(BUCKETS)))
 
     async def highest(self, name: str) -> int:
-        """One aggregation."""
+        """Return the highest revision with one aggregation."""
         return await reconciliation.highest(self._client, self.index(name))
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """Each only if it is still the tombstone that was found."""
+        """Delete old tombstones, each only if it has not changed since it was found."""
         return await reconciliation.drop_tombstones(self._client, self.index(name), before)
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Merges away what was overwritten."""
+        """Merge overwritten documents away."""
         with translated():
             return await scrub(self._client, self.index(name), parts)
 
     async def expose(self, name: str) -> None:
-        """Alias and plain names stand for this one alone; in one step, so that whoever reads one always finds it."""
+        """Point alias and plain names to this generation only, in one atomic request: a reader always finds an
+        index."""
         index = self.index(name)
         with translated():
             existing = await self._aliases()
@@ -269,12 +271,12 @@ class Generations(Generic[Entry]):
             await self._client.indices.update_aliases(actions=[*added, *away])
 
     async def drop(self, name: str) -> None:
-        """Delete the index, if it is there."""
+        """Delete the index, if it exists."""
         with translated():
             await self._client.indices.delete(index=self.index(name), ignore_unavailable=True)
 
     async def check(self) -> Checked:
-        """The server, its version, and what is wrong with it."""
+        """Report the server's version and problems."""
         with translated():
             info = await self._client.info()
             health = await self._client.cluster.health()
@@ -305,7 +307,7 @@ def _parts(lines: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
 
 
 def _unfit(error: Exception) -> Invalid:
-    """Without the error's own words: they may quote the memory."""
+    """Return the error without the original message, which may quote the memory."""
     return Invalid("", f"the entry can't be written as JSON ({type(error).__name__})")
 
 

@@ -1,6 +1,6 @@
-"""Reconciliation of an Elasticsearch index: aggregations, and pages in the order of memories.
+"""Reconciliation of an Elasticsearch index: aggregations, and pages in the order of memory ids.
 
-What adds up sees all that `write` returned for, visible or not.
+Aggregations include everything that `write` has returned for, even if it is not visible yet.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from openbrain.ports.index import Standing, Sum
 
 Json = dict[str, Any]
 STANDING: Any = ["memory_id", "revision", "bucket", "digest", "tombstone"]
-"""Of a document: what makes a `Standing`."""
+"""The fields of a document that make a `Standing`."""
 _PAGE = 2000
 _SUMS: Json = {
     "each": {
@@ -27,19 +27,19 @@ _GONE = frozenset({404, 409})
 
 
 async def sums(client: AsyncElasticsearch, index: str) -> Mapping[int, Sum]:
-    """One aggregation: the server adds up."""
+    """Sum up on the server, with one aggregation."""
     await _refresh(client, index)
     answer = await ask(client, index, size=0, aggs=_SUMS, track_total_hits=False)
     by_bucket: dict[int, Sum] = {}
     for item in answer["aggregations"]["each"]["buckets"]:
         removed = item["removed"]["doc_count"]
-        # A double holds whole numbers up to 2^53: two million entries of one bucket.
+        # A double represents integers exactly up to 2^53: two million entries in one bucket.
         by_bucket[item["key"]] = Sum(item["doc_count"] - removed, int(item["digests"]["value"]), removed)
     return by_bucket
 
 
 async def highest(client: AsyncElasticsearch, index: str) -> int:
-    """One aggregation."""
+    """Return the highest revision with one aggregation."""
     await _refresh(client, index)
     answer = await ask(client, index, size=0, aggs=_HIGHEST, track_total_hits=False)
     return int(answer["aggregations"]["highest"]["value"] or 0)
@@ -48,7 +48,7 @@ async def highest(client: AsyncElasticsearch, index: str) -> int:
 async def in_buckets(
     client: AsyncElasticsearch, index: str, buckets: Collection[int]
 ) -> AsyncIterator[Sequence[Standing]]:
-    """Page by page, each ending with a whole memory."""
+    """Yield pages; no memory is split between two pages."""
     after: Json = {}
     while True:
         answer = await ask(
@@ -72,7 +72,7 @@ async def in_buckets(
 
 
 async def drop_tombstones(client: AsyncElasticsearch, index: str, before: int) -> int:
-    """Page by page, each only if it is still what was found."""
+    """Delete old tombstones page by page, each only if it has not changed since it was found."""
     dropped: int = 0
     query = {"bool": {"filter": [{"term": {"tombstone": True}}, {"range": {"removed_at": {"lt": before}}}]}}
     while True:

@@ -1,6 +1,5 @@
-"""Remains of overwritten documents in Elasticsearch: in the translog until a flush, in segments until they are merged,
-and through every merge while a retention lease says that a replica may still ask for them, which is for hours.
-"""
+"""Removes overwritten documents from Elasticsearch. They stay in the translog until a flush and in segments until a
+merge. A retention lease keeps them through every merge, for hours, as long as a replica may still request them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,17 +10,17 @@ from openbrain.ports.index import Scrubbed
 
 _MERGE_S = 600
 _HURRY: Mapping[str, Any] = {
-    # A lease is renewed when half of its time has passed; the server looks every 30 seconds.
+    # A lease is renewed after half of its period; the server checks every 30 seconds.
     "index.soft_deletes.retention_lease.period": "1s",
-    # Segments with few deletes are left alone otherwise.
+    # Otherwise segments with few deletions are not merged.
     "index.merge.policy.expunge_deletes_allowed": 0,
 }
 
 
 async def scrub(client: AsyncElasticsearch, index: str, parts: Sequence[str] | None) -> Scrubbed:
-    """First have the leases renewed; then, once no lease holds what was overwritten by the first call, merge it away.
+    """First call: shorten the leases. Later calls: merge once no lease retains what was overwritten by the first call.
 
-    The one part is the number of the last change that had been made then.
+    The only part is the highest sequence number at the first call.
     """
     if parts is None:
         await client.indices.put_settings(index=index, settings=_HURRY)

@@ -1,4 +1,4 @@
-"""Searches page by page, and counts, on Elasticsearch: what is asked, and what is made of the answer."""
+"""Paged searches and counts on Elasticsearch: the requests, and the parsed responses."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQue
 Json = dict[str, Any]
 _WORD = re.compile(r"[^\W_]+")
 _EXPANSIONS = 20
-"""Words of the index that one with typos may stand for."""
+"""Maximum number of indexed words that a word with typos expands to."""
 
 
 async def find(
@@ -55,7 +55,7 @@ async def counts(
 
 
 def question(query: TextQuery, condition: AllOf) -> Json:
-    """The query within the condition. Its phrases hold an indexed word each: the server would find nothing else."""
+    """Return the query within the condition. Each phrase must contain an indexed word: others match nothing."""
     within = compiled(condition)
     if not query.phrases:
         return {"bool": {"should": _words(query), "minimum_should_match": 1, "filter": within}}
@@ -69,7 +69,7 @@ def _words(query: TextQuery) -> list[Json]:
         return [{"match": {"text": {"query": text}}}]
     words = _WORD.findall(text)
     typed: Json = {"query": " ".join(words[:FUZZY_WORDS]), "fuzziness": "AUTO", "max_expansions": _EXPANSIONS}
-    # The words themselves beside, so that the exact one comes first.
+    # Add the exact words, so that exact matches rank first.
     return [{"match": {"text": typed}}, {"match": {"text": {"query": text}}}]
 
 

@@ -1,4 +1,4 @@
-"""Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
+"""Full text on Elasticsearch: English analysis, filters inside the query, scores from the text only."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ BUILDER = "elasticsearch-english-5"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
 _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},
-    # Of a short text the one that it is: so that all are scored by the same statistics.
+    # A short text is its own only passage, so that all texts are scored with the same statistics.
     "passages": {"type": "nested", "properties": {"text": _PASSAGE}},
     "name_keys": {"type": "keyword"},
-    # Longer values are kept but not indexed: one can't be a search term of Lucene.
+    # Longer values are stored but not indexed: they may exceed the length of a Lucene term.
     "metadata": {"type": "flattened", "ignore_above": 1024},
 }
 
 
 def plain_names(index: str) -> tuple[str, ...]:
-    """Aliases without a suffix, for readers outside of OpenBrain."""
+    """Return the aliases without suffix, for readers outside of OpenBrain."""
     return (index, "brain_memories") if index == "openbrain" else (index,)
 
 
@@ -42,15 +42,16 @@ class ElasticsearchText(Generations[TextEntry]):
         self._english = english()
 
     async def prepare(self, name: str) -> None:
-        """Make the index of this generation; `SetupError` where another builder made it."""
+        """Create the index of this generation; `SetupError` if another builder made it."""
         await self._prepare(name, _PROPERTIES)
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Entries that hold any of the words, by text and best passage. A tombstone has none, and is never found."""
+        """Return entries with any of the words, scored by text and best passage. A tombstone has no text and is never
+        found."""
         return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
 
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
-        """One request for all."""
+        """Run all searches in one request."""
         filters = {condition: compiled(condition) for condition in {item.condition for item in searches}}
         queries = [_words(item, filters[item.condition]) for item in searches]
         return [
@@ -68,16 +69,16 @@ class ElasticsearchText(Generations[TextEntry]):
         facets: Sequence[str] = (),
         values: int = 1,
     ) -> Found:
-        """A page, its total and its facets, in one request."""
+        """Return a page, its total and its facets, in one request."""
         query = replace(query, phrases=tuple(filter(self._marker.indexed, query.phrases)))
         return await search.find(self._client, self.index(name), query, condition, limit, after, facets, values)
 
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
-        """One aggregation within the other."""
+        """Count with nested aggregations."""
         return await search.counts(self._client, self.index(name), fields, condition, limit)
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
-        """Filters alone."""
+        """Find memories by name keys, with filters only."""
         keys = question_keys(search.query, self._english)
         if not keys or search.limit < 1:
             return []
@@ -86,11 +87,12 @@ class ElasticsearchText(Generations[TextEntry]):
         return [hit["fields"]["memory_id"][0] for hit in hits]
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
-        """By tantivy's English analysis."""
+        """Uses tantivy's English analysis."""
         return await asyncio.to_thread(hold_names, query, names)
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
-        """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
+        """Uses tantivy's English analysis, so that texts stay in this process; it differs from Lucene's for rare
+        endings only."""
         return await asyncio.to_thread(self._marker.marks, query, texts)
 
     def _document(self, entry: TextEntry) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _words(question: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat_metadata(metadata: Mapping[str, object]) -> dict[str, list[str]]:
-    """`{"a": {"b": [1, "x"]}}` as `{"a.b": ["1", "x"]}`. Nulls are left out; true and false are written as in JSON."""
+    """Convert `{"a": {"b": [1, "x"]}}` to `{"a.b": ["1", "x"]}`. Nulls are dropped; booleans are written as in JSON."""
     flat: dict[str, list[str]] = {}
     for path, value in _leaves("", metadata):
         flat.setdefault(path.replace("\0", " "), []).append(value)

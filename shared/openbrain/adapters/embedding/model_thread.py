@@ -1,4 +1,4 @@
-"""A thread that runs a model on the texts that wait for it, of one caller or of several, as many at once as fit."""
+"""A thread that runs a model on waiting texts of all callers, as many per run as fit."""
 
 import asyncio
 from collections import deque
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
 Pieces = list[list[int]]
-"""The token numbers of one text: one list, or several where it is longer than the model's window."""
+"""The token ids of one text: one list, or several if it is longer than the model's window."""
 Texts = Sequence[Pieces]
-"""The texts of one run: of one piece each, or one text alone."""
+"""The texts of one run: several with one piece each, or a single text."""
 Work = Callable[[Texts], Sequence[T]]
 
 
@@ -21,10 +21,10 @@ class _Waiting(NamedTuple):
 
 
 class ModelThread:
-    """Texts that wait at the same moment share a run, since most of a short text's run is reading the weights."""
+    """Texts that wait at the same moment share a run: for short texts most of a run is reading the weights."""
 
     def __init__(self, name: str, tokens_a_run: int) -> None:
-        """`tokens_a_run` counts padding; a text with more runs alone."""
+        """`tokens_a_run` includes padding; a longer text runs alone."""
         self._pool = ThreadPoolExecutor(1, name)
         self._tokens = tokens_a_run
         self._waiting: deque[_Waiting] = deque()
@@ -34,10 +34,10 @@ class ModelThread:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def run(self, work: Work[T], texts: Sequence[Pieces]) -> Sequence[T]:
-        """The result of `work` for each text, in order. It is called with no more texts than fit into one run, and
-        between two runs the texts of others have their turn."""
+        """Return the result of `work` for each text, in order. `work` gets at most as many texts as fit into one run;
+        texts of other callers run in between."""
         results: list[Future[T]] = [Future() for _ in texts]
-        # Texts of like length need little padding.
+        # Texts of similar length need little padding.
         for number in sorted(range(len(texts)), key=lambda number: len(texts[number][0])):
             self._waiting.append(_Waiting(work, texts[number], results[number]))
             self._pool.submit(self._run_next)

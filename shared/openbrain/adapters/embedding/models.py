@@ -1,8 +1,7 @@
-"""Embedding models, in one table: prompts, window, dimensions, tokenizer.
+"""Embedding models in one table: prompts, window, dimensions, tokenizer.
 
-A change of a prompt raises `prompt_version` of that model, a change of how texts are cut, or of the
-header before them, raises SPLITTER_VERSION: both
-are part of a vector's identity, so that old and new vectors never meet in one index.
+Raise a model's `prompt_version` when its prompts change, and SPLITTER_VERSION when texts are split differently or their
+header changes. Both are part of a vector's identity, so vectors of different versions never share an index.
 """
 
 from dataclasses import dataclass
@@ -17,22 +16,22 @@ _SEARCH_SENTENCE = "Represent this sentence for searching relevant passages: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One model. The defaults are safe for one that nobody knows."""
+    """One model. The defaults are safe for an unknown model."""
 
     token_limit: int = 256
-    """Tokens that it reads at once, special ones included."""
+    """Maximum tokens per input, special ones included."""
     dimensions: int = 0
-    """0 where it depends on the tag: the model itself is asked."""
+    """0 if it depends on the tag: then the model itself is asked."""
     query_prompt: str = ""
     document_prompt: str = ""
     wordpiece: bool = False
-    """Whether its tokens are those of BERT's uncased vocabulary, and so counted exactly; else they are estimated."""
+    """True if it uses BERT's uncased vocabulary: tokens are counted exactly; else they are estimated."""
     prompt_version: int = 1
 
     @property
     def word_chars(self) -> int:
-        """The longest word it is given. WordPiece knows a word of more than 100 letters as [UNK]; other tokenizers
-        take a time that grows with the square of a word's length."""
+        """Maximum characters of a word; longer ones are split. WordPiece reads a word of more than 100 letters as
+        [UNK]; other tokenizers take time quadratic in its length."""
         return 100 if self.wordpiece else 512
 
 
@@ -80,10 +79,10 @@ MODELS: dict[str, Model] = {
 
 
 def server_name(name: str) -> str:
-    """The name by which Ollama's models are compared: '' is the default, and `:latest` goes without saying."""
+    """Return the name to compare Ollama's models by: '' is the default model, and `:latest` is dropped."""
     return (name or OLLAMA_DEFAULT).removesuffix(":latest")
 
 
 def model(name: str) -> Model:
-    """The entry of `name` as a server spells it: a namespace before it and a tag behind it don't matter."""
+    """Return the entry for a name as a server spells it; its namespace and tag are ignored."""
     return MODELS.get(name.rpartition("/")[2].partition(":")[0].lower(), Model())

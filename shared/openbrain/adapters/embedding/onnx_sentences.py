@@ -1,4 +1,4 @@
-"""A sentence model on onnxruntime, inside this process: tokens, runs, the mean of a row, passages. No network."""
+"""A sentence model on onnxruntime inside this process: tokenizing, batching, pooling, passages. No network."""
 
 import hashlib
 from array import array
@@ -22,9 +22,9 @@ from openbrain.ports.index import Checked
 from openbrain.ports.models import ModelIdentity
 
 TOKENS_A_RUN = 512
-"""Padding included: more at once is not faster on one thread, and takes memory."""
+"""Maximum tokens per run, padding included: more is not faster on one thread, and takes memory."""
 QUERY_TOKENS_A_RUN = 256
-"""Tokens of questions, padding included: of many at once, some 20 short ones keep a single one waiting for 0.1 s."""
+"""Maximum tokens of queries per run, padding included: some 20 short queries delay a single one by at most 0.1 s."""
 
 PADDING = -1
 
@@ -32,38 +32,38 @@ T = TypeVar("T")
 
 
 def means(states: "NDArray[Any]", tokens: "NDArray[Any]") -> "NDArray[Any]":
-    """The mean of each row's states, padding left out: (rows, dimensions)."""
+    """Return the mean of each row's states without padding: (rows, dimensions)."""
     mask = (tokens != PADDING).astype(np.float32)
     mean: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask) / mask.sum(axis=1, keepdims=True)
     return mean
 
 
 def firsts(states: "NDArray[Any]", _tokens: "NDArray[Any]") -> "NDArray[Any]":
-    """The state of each row's first token, which some models were trained to put all into."""
+    """Return the state of each row's first token: some models are trained to represent the whole text there."""
     first: NDArray[Any] = states[:, 0]
     return first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceModel:
-    """A model of BERT's vocabulary. `identity.digest` is the sha256 of the one file of weights."""
+    """A model with BERT's vocabulary. `identity.digest` is the sha256 of its single weights file."""
 
     product: str
     identity: ModelIdentity
     model: Model
     remedy: str
-    """The advice where the file is missing or another."""
+    """The advice if the file is missing or differs."""
     pooled: Callable[["NDArray[Any]", "NDArray[Any]"], "NDArray[Any]"] = means
-    """A row's vector, of its states and tokens."""
+    """Computes each row's vector from its states and tokens."""
     batches: bool = True
-    """False where a row's numbers depend on what else is in its batch: then each is run alone."""
+    """False if a row's result depends on the rest of its batch: then each row runs alone."""
 
 
 class OnnxSentences:
-    """Port `Embedder`. Documents and queries have a thread each, so that a question waits for no batch."""
+    """Port `Embedder`. Documents and queries have a thread each, so that no query waits for a batch of documents."""
 
     def __init__(self, kind: SentenceModel, weights: Callable[[], Path], *, threads: int = 1) -> None:
-        """`weights` finds the file, upon first use; `threads` is what one run of the model uses."""
+        """`weights` returns the file's path, at first use; `threads` is the number of threads per run."""
         self._kind = kind
         self._weights = weights
         self._threads = threads
@@ -78,7 +78,7 @@ class OnnxSentences:
         return self._kind.identity
 
     async def unchanged(self) -> bool:
-        return True  # its file is checked when it is loaded, and is not read again
+        return True  # the file is checked when it is loaded, and not read again
 
     def passages(self, text: str, header: str) -> Sequence[str]:
         return passages(text, header, self._kind.model)
@@ -107,7 +107,7 @@ class OnnxSentences:
         self._session = None
 
     async def _of_documents(self, work: Work[T], inputs: Sequence[str]) -> Sequence[T]:
-        """The same input twice is run once."""
+        """Run `work` on each distinct input once."""
         different = list(dict.fromkeys(inputs))
         pieces = await self._documents.call(lambda: [self._pieces(text) for text in different])
         results = dict(zip(different, await self._documents.run(work, pieces), strict=True))
@@ -124,7 +124,7 @@ class OnnxSentences:
     def _vectors(self, texts: Texts) -> "list[array[float]]":
         if len(texts) > 1 or len(texts[0]) == 1:
             return unit_vectors(self._kind.pooled(*self._run([pieces[0] for pieces in texts])))
-        # An input beyond the window counts with all its parts: the direction between their vectors.
+        # An input longer than the window gets the mean direction of its pieces.
         return [mean_direction([self._vectors([[piece]])[0] for piece in texts[0]])]
 
     def _run(self, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[Any]"]:
@@ -137,7 +137,7 @@ class OnnxSentences:
 
 
 def packaged(package: str, file: str, otherwise: str) -> Path:
-    """The path of a file of an installed package, of which nothing is imported; `SetupError` where there is none."""
+    """Return the path of a file in an installed package, without importing it. `SetupError` if it is not installed."""
     try:
         return Path(str(metadata.distribution(package).locate_file(file)))
     except metadata.PackageNotFoundError:
@@ -145,7 +145,7 @@ def packaged(package: str, file: str, otherwise: str) -> Path:
 
 
 def check_weights(path: Path, digest: str, remedy: str) -> None:
-    """`SetupError` where the file is missing or another one."""
+    """Raise `SetupError` if the file is missing or its digest differs."""
     try:
         with path.open("rb") as weights:
             actual = hashlib.file_digest(weights, "sha256").hexdigest()
@@ -156,7 +156,7 @@ def check_weights(path: Path, digest: str, remedy: str) -> None:
 
 
 def session(path: Path, threads: int) -> Any:
-    """An onnxruntime session. `SetupError` where onnxruntime does not run here, or not this model."""
+    """Return an onnxruntime session. `SetupError` if onnxruntime, or this model on it, does not run here."""
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError:
@@ -164,9 +164,9 @@ def session(path: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads that spin while they wait take the cores that others work on.
+    # Threads that spin while waiting take cores from other threads.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Both keep memory of the largest batches ever seen, and are not faster.
+    # Both keep the memory of the largest batch so far, and are not faster.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -178,7 +178,7 @@ def session(path: Path, threads: int) -> Any:
 
 
 def run(session: Any, rows: list[list[int]]) -> tuple["NDArray[Any]", "NDArray[Any]"]:
-    """The states of all tokens (rows, tokens, dimensions), and the tokens (rows, tokens), padded with -1."""
+    """Return the states of all tokens (rows, tokens, dimensions), and the token ids (rows, tokens), padded with -1."""
     shape = len(rows), max(map(len, rows))
     tokens = np.full(shape, PADDING, np.int64)
     for number, row in enumerate(rows):

@@ -1,6 +1,6 @@
-"""Cuts a text into model inputs: overlapping passages, each with prompt and header, none beyond the model's window.
+"""Splits a text into model inputs: overlapping passages with prompt and header, none longer than the model's window.
 
-Cuts lie where paragraphs, lines, sentences or at least words end, if such a place is in the last third of a passage.
+Passages end at a paragraph, line, sentence or at least a word, if there is such a place in the last third.
 """
 
 import re
@@ -13,8 +13,7 @@ from openbrain.adapters.embedding import wordpiece
 from openbrain.adapters.embedding.models import Model
 
 PASSAGE_TOKENS = 512
-"""A passage holds no more than this, also where the model reads more: one vector of a long text says little of each
-part of it."""
+"""Maximum tokens of a passage, even if the model reads more: one vector of a long text represents each part poorly."""
 OVERLAP = 0.15
 SPECIAL_TOKENS = 2
 
@@ -25,7 +24,7 @@ _WIDE_SENTENCE_ENDS = "。！？"  # noqa: RUF001 - full-width on purpose
 
 
 def passages(text: str, header: str, model: Model) -> list[str]:
-    """All inputs of a document, in order; one for a short text. Beyond half of the window a header is cut off."""
+    """Return all inputs of a document, in order; one for a short text. A header is cut at half of the window."""
     room = _room(model)
     header = _clip(break_words(header, model.word_chars), room // 2, model)
     text = break_words(text, model.word_chars)
@@ -36,23 +35,23 @@ def passages(text: str, header: str, model: Model) -> list[str]:
 
 
 def break_words(text: str, longest: int) -> str:
-    """A space after every `longest` characters of a word that is longer (punctuation of ASCII ends a word)."""
+    """Insert a space after every `longest` characters of a longer word (ASCII punctuation ends a word)."""
     return re.sub(f"({_RUN}{{{longest}}})(?={_RUN})", r"\1 ", text)
 
 
 def count_tokens(text: str, model: Model) -> int:
-    """Tokens of an input with its special ones: exact for WordPiece models, else an estimate that is rather high."""
+    """Count the tokens of an input, special ones included: exact for WordPiece models, else a generous estimate."""
     return SPECIAL_TOKENS + _tokens(text, model)
 
 
 @cache
 def _room(model: Model) -> int:
-    """Tokens for header and text."""
+    """Return the number of tokens for header and text."""
     return min(model.token_limit, PASSAGE_TOKENS) - SPECIAL_TOKENS - _tokens(model.document_prompt, model)
 
 
 def _surely_fits(text: str, room: int) -> bool:
-    """No text has more tokens than bytes: so most need not be counted."""
+    """True if the text has at most `room` bytes. No text has more tokens than bytes, so most need no counting."""
     return len(text.encode()) <= room
 
 
@@ -61,7 +60,7 @@ def _tokens(text: str, model: Model) -> int:
 
 
 def _words(text: str, model: Model) -> tuple[Sequence[int], Sequence[int]]:
-    """Starts and token counts of the parts of a text that are not cut apart."""
+    """Return start and token count of each unit of the text that is never split."""
     if model.wordpiece:
         return wordpiece.words(text)
     words = [(match.start(), _estimate(match.group())) for match in _PIECE.finditer(text)]
@@ -69,7 +68,7 @@ def _words(text: str, model: Model) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _estimate(piece: str) -> int:
-    """A token for three letters of ASCII, for each digit, sign or other character; as many as bytes for rare ones."""
+    """Estimate: a token for three ASCII letters, for each digit, sign or other character; 4 for each rare one."""
     if piece.isspace():
         return len(piece) - 1
     if piece.isascii():
@@ -95,7 +94,7 @@ def _pieces(text: str, room: int, model: Model) -> Iterator[str]:
 
 
 def _windows(text: str, edges: Sequence[int], before: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Ranges of words. edges[i] is where word i starts in the text, before[i] the number of tokens before it."""
+    """Yield ranges of words. edges[i] is where word i starts in the text, before[i] the number of tokens before it."""
     first, words = 0, len(before) - 1
     while before[words] - before[first] > room:
         furthest = max(first + 1, bisect_right(before, before[first] + room) - 1)
@@ -108,7 +107,7 @@ def _windows(text: str, edges: Sequence[int], before: Sequence[int], room: int) 
 
 
 def _boundary(text: str, at: int) -> int:
-    """The rank of a place to cut: 4 a paragraph's end, 3 a line's, 2 a sentence's, 1 a word's, 0 none."""
+    """Rank a place to split: 4 end of a paragraph, 3 of a line, 2 of a sentence, 1 of a word, 0 none."""
     before = text[max(0, at - 8) : at]
     words = before.rstrip()
     gap = before[len(words) :]

@@ -1,4 +1,4 @@
-"""From a model's numbers to the vectors that the ports speak of."""
+"""Converts a model's output to the vectors of the ports."""
 
 from array import array
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def unit_vectors(rows: "NDArray[Any]") -> "list[array[float]]":
-    """Each row as a vector of length 1. `ValueError` where a row is zero or holds NaN or infinity."""
+    """Return each row as a vector of length 1. `ValueError` if a row is zero or contains NaN or infinity."""
     numbers = rows.astype(np.float64)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and (lengths > 0).all()):
@@ -17,5 +17,5 @@ def unit_vectors(rows: "NDArray[Any]") -> "list[array[float]]":
 
 
 def mean_direction(vectors: "list[array[float]]") -> "array[float]":
-    """The unit vector between several."""
+    """Return the unit vector of the mean of several vectors."""
     return unit_vectors(np.asarray(vectors, dtype=np.float64).mean(axis=0, keepdims=True))[0]

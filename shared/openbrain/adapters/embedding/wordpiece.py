@@ -1,4 +1,4 @@
-"""BERT's uncased tokenizer over the vocabulary that is shipped beside this file. No network, no hub."""
+"""BERT's uncased tokenizer with the vocabulary shipped in this package. No network, no hub."""
 
 import hashlib
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ BEGIN, END = 101, 102
 
 @cache
 def tokenizer() -> Tokenizer:
-    """Read once. `SetupError` where the shipped file was changed."""
+    """Load once. `SetupError` if the shipped file was changed."""
     raw = (resources.files("openbrain.adapters.embedding") / "assets" / VOCABULARY).read_bytes()
     if hashlib.sha256(raw).hexdigest() != VOCABULARY_SHA256:
         raise SetupError(f"{VOCABULARY} of this installation was changed: install openbrain-memory again")
@@ -34,18 +34,18 @@ def tokenizer() -> Tokenizer:
 
 
 def ids(text: str) -> list[int]:
-    """The token numbers of a text, without those that frame it."""
+    """Return the token ids of a text, without the special tokens that frame it."""
     return tokenizer().encode(text).ids
 
 
 def framed(tokens: Sequence[int]) -> list[int]:
-    """A model's input row of the numbers that `ids` gives. What frames a text is never in it: `[SEP]` written in one is
-    a word like any other."""
+    """Return a model's input row for ids from `ids`. Texts never contain the frame: `[SEP]` in a text is an ordinary
+    word."""
     return [BEGIN, *tokens, END]
 
 
 def words(text: str) -> tuple[list[int], list[int]]:
-    """The start of each word of a text, and its number of tokens."""
+    """Return the start and the number of tokens of each word of a text."""
     encoding = tokenizer().encode(text)
     starts: list[int] = []
     counts: list[int] = []

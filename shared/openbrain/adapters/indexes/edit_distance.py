@@ -1,16 +1,17 @@
-"""The edit distance of two words, in the edits that people make. Pure."""
+"""The edit distance of two words, counting the typos that people make. Pure."""
 
 from functools import lru_cache
 
 
 def allowed(word: str) -> int:
-    """Edits within which two words count as the same, by length: none to 2 letters, one to 5, two from 6 on."""
+    """Return the number of edits within which two words count as equal, by length: 0 up to 2 letters, 1 up to 5, else
+    2."""
     return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
 
 
 @lru_cache(65_536)
 def letters(word: str) -> int:
-    """A bit a letter (some share one). An edit changes at most two of them."""
+    """Return a bit mask of the word's letters (some share a bit). An edit changes at most two bits."""
     mask = 0
     for letter in word:
         mask |= 1 << (ord(letter) & 63)
@@ -18,7 +19,8 @@ def letters(word: str) -> int:
 
 
 def near(word: str, other: str, most: int) -> bool:
-    """Whether `most` edits (a letter more, less or another, or two neighbours swapped) make one of the other."""
+    """True if at most `most` edits (a letter added, removed or replaced, or two neighbours swapped) turn one into the
+    other."""
     if word == other:
         return True
     if abs(len(word) - len(other)) > most or (letters(word) ^ letters(other)).bit_count() > 2 * most:
@@ -27,7 +29,7 @@ def near(word: str, other: str, most: int) -> bool:
 
 
 def _distance(word: str, other: str, most: int) -> int:
-    """Optimal string alignment; any number above `most` where it is further."""
+    """Return the optimal string alignment distance; any number above `most` if it is larger."""
     before: list[int] = []
     above = list(range(len(other) + 1))
     for row, letter in enumerate(word, 1):

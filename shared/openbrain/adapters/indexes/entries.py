@@ -1,5 +1,5 @@
-"""Entries as every index takes them: the highest revision of each, vectors that can be compared; and grouping of the
-passages found."""
+"""Helpers for all indexes: the highest revision of each entry, checks of vectors, and grouping of found passages by
+memory."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from openbrain.domain.errors import Invalid, SetupError
 from openbrain.ports.index import Hit, TextEntry, Tombstone, VectorEntry
 
 MOST = 10_000
-"""Passages that an index is asked for at most."""
+"""Maximum number of passages requested from an index."""
 _LONG = 2.0**62
 Entry = TypeVar("Entry", bound=TextEntry | VectorEntry | Tombstone)
 
 
 def highest_per_id(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """Each id once, with its highest revision; of equal ones the later."""
+    """Return each id once, with its highest revision; the later entry if revisions are equal."""
     highest: dict[str, Entry] = {}
     for entry in entries:
         current = highest.get(entry.id)
@@ -30,7 +30,7 @@ def highest_per_id(entries: Iterable[Entry]) -> dict[str, Entry]:
 def writable(
     entries: Iterable[VectorEntry | Tombstone], dimensions: int
 ) -> tuple[list[VectorEntry | Tombstone], dict[str, Exception]]:
-    """Each id once with its highest revision, lowest revisions first; and those whose vector can't be compared."""
+    """Return each id once with its highest revision, in rising revisions; and the entries with unusable vectors."""
     failed: dict[str, Exception] = {}
     fit: list[VectorEntry | Tombstone] = []
     for entry in highest_per_id(entries).values():
@@ -47,14 +47,14 @@ def _fault(entry: VectorEntry, dimensions: int) -> Invalid | None:
     if len(entry.vector) != dimensions:
         return Invalid("vector", f"has {len(entry.vector)} numbers, this index takes {dimensions}: use its model")
     numbers = np.frombuffer(entry.vector, dtype=np.float32)
-    # NaN and infinity come through a product, so that one look is enough.
+    # NaN and infinity propagate through the product, so one check is enough.
     if not 0 < float(np.vdot(numbers, numbers)) < math.inf:
         return Invalid("vector", "must hold finite numbers that are not all zero")
     return None
 
 
 def same_dimensions(wanted: int, existing: int, name: str) -> None:
-    """`SetupError` with both numbers where a model doesn't fit an index."""
+    """Raise `SetupError` with both numbers if the model does not fit the index."""
     if wanted != existing:
         raise SetupError(
             f"the vector index {name} holds vectors of {existing} numbers, the embedding model gives {wanted}: "
@@ -65,12 +65,12 @@ def same_dimensions(wanted: int, existing: int, name: str) -> None:
 Passages = Sequence[tuple[str, float]]
 """(memory id, score), best first."""
 Ask = Callable[[Mapping[int, int]], Awaitable[Sequence[Passages]]]
-"""Place of a search -> how many passages it wants; answered in the same order."""
+"""Index of a search -> the number of passages it wants; answered in the same order."""
 
 
 async def best_passages(ask: Ask, limits: Sequence[int]) -> list[list[Hit]]:
-    """For each of several searches its `limits` best memories, each with its best passage. `ask` is asked for more
-    where the memories of the passages are too few."""
+    """Return for each search its `limits` best memories, each with its best passage. `ask` is called again for more
+    passages while they belong to too few memories."""
     hits: list[list[Hit]] = [[] for _ in limits]
     wanted = {place: min(MOST, limit + limit // 4) for place, limit in enumerate(limits)}
     while wanted:
@@ -88,7 +88,7 @@ async def best_passages(ask: Ask, limits: Sequence[int]) -> list[list[Hit]]:
 
 
 def plain_bound(field: str, bound: float) -> float:
-    """A bound that every engine compares in the same way: within a long, and whole for the fields that are (for
-    them the next whole number says the same, and engines cut fractions off)."""
+    """Return a bound that every engine compares alike: within the range of a long, and rounded up for integer fields
+    (the next integer is equivalent, and engines would cut fractions off)."""
     within = max(-_LONG, min(_LONG, bound))
     return within if field == "confidence" else float(math.ceil(within))

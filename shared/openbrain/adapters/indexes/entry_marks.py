@@ -1,4 +1,4 @@
-"""EntryMarks of entries, of an engine that gives them one by one."""
+"""EntryMarks for engines that return whole entries."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -7,7 +7,7 @@ from openbrain.ports.index import EntryMarks, Standing
 
 
 async def marks_of(pages: AsyncIterator[Sequence[Standing]]) -> AsyncIterator[EntryMarks]:
-    """The entries of each page."""
+    """Yield the marks of each page."""
     async for page in pages:
         yield EntryMarks(
             [mark(item.bucket, item.digest) for item in page if not item.tombstone],

@@ -1,7 +1,7 @@
-"""Whether the files of a closed index are what its last user left: a seal made at the end, broken at the next start.
+"""A seal shows whether the files of a closed index are unchanged: written on close, removed at the next start.
 
-Engines write into mapped files that carry no check sums: zeros in them are found by nobody else, and searches would
-answer with less than there is.
+Engines write to memory-mapped files without checksums. Zeros in such a file would go unnoticed, and searches would
+return too little.
 """
 
 import json
@@ -19,13 +19,13 @@ _EMPTY = bytes(_BLOCK)
 
 
 class Seal(Enum):
-    """The state of a seal."""
+    """The state of a seal at a start."""
 
     WHOLE = "whole"
     BROKEN = "broken"
-    """A file is missing, or it is another than when the index was closed."""
+    """A file is missing, or differs from when the index was closed."""
     MISSING = "missing"
-    """The last user did not end by itself."""
+    """The last process did not close the index."""
 
 
 class _File(NamedTuple):
@@ -35,7 +35,7 @@ class _File(NamedTuple):
 
 
 def close_with_seal(folder: Path) -> None:
-    """Note what the files are. Where that can't be written there is no seal, and the next start looks closer."""
+    """Record the state of the files. If that fails there is no seal, and the next start examines the index."""
     unfinished = folder / f".{SEAL}"
     with suppress(OSError):
         digests = {str(path.relative_to(folder)): _noted(path) for path in _files(folder)}
@@ -44,7 +44,7 @@ def close_with_seal(folder: Path) -> None:
 
 
 def break_seal(folder: Path) -> Seal:
-    """Look whether the files are as noted, and take the note away: from now on they change."""
+    """Compare the files with the seal and remove it: from now on they change."""
     seal = folder / SEAL
     try:
         noted = {name: _File(*load) for name, load in json.loads(seal.read_bytes()).items()}
@@ -62,7 +62,7 @@ def _same(path: Path, noted: _File) -> bool:
         stat = path.stat()
         if stat.st_size != noted.size:
             return False
-        # A copy has other times and the same content.
+        # A copy has different times and the same content.
         return stat.st_mtime_ns == noted.mtime_ns or _crc(path) == noted.crc
     except OSError:
         return False
@@ -81,7 +81,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _crc(path: Path) -> int:
-    """Of what is not zero, with its places: holes cost nothing, and a copy may have filled them."""
+    """Checksum of all non-zero blocks and their positions: holes cost nothing, and a copy may have filled them with
+    zeros."""
     crc = 0
     with path.open("rb") as file:
         for place in _blocks(file.fileno()):
@@ -92,13 +93,13 @@ def _crc(path: Path) -> int:
 
 
 def _blocks(descriptor: int) -> Iterator[int]:
-    """The places of blocks that may hold more than zeros."""
+    """Yield the positions of blocks that may be non-zero."""
     size, place = os.fstat(descriptor).st_size, 0
     while place < size:
         try:
             data = os.lseek(descriptor, place, os.SEEK_DATA)
         except OSError:
-            return  # nothing but a hole is left
+            return  # only a hole is left
         place = max(place, data - data % _BLOCK)
         yield place
         place += _BLOCK

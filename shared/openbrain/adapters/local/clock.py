@@ -1,4 +1,4 @@
-"""The time that stamps and comparisons of all hosts go by: the database's, where it is a server."""
+"""The clock for timestamps and time comparisons on all hosts: the database server's, or the host's with SQLite."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 
 FRESH = 30 * MICROSECONDS
-"""After so long the server is asked again, with the next transaction."""
+"""Interval after which the server is asked again, in the next transaction."""
 
 
 class SystemClock:
@@ -19,23 +19,24 @@ class SystemClock:
 
 
 def steady() -> int:
-    """Microseconds of a clock that nobody sets, and that goes on while the host sleeps where the system has one."""
+    """Return microseconds of a monotonic clock. It counts the time the host is suspended where the system supports
+    that."""
     which = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return time.clock_gettime_ns(which) // 1000
 
 
 class DatabaseClock:
-    """Follows a database server's clock, so that hosts whose clocks differ give the same stamps.
+    """Follow a database server's clock, so that hosts whose clocks differ produce consistent timestamps.
 
-    The server is asked now and then (`ports.clock.Follower`); in between a clock counts on that setting the host's time
-    does not move. Until the server has answered once, and for a database that is a file of this host, it is the host's
-    time.
+    The server is asked now and then (`ports.clock.Follower`). In between a monotonic clock counts on, which does not
+    change when the host's time is set. Until the server has answered once, and for a database that is a file on this
+    host, the host's time is used.
     """
 
     def __init__(self, host: Clock | None = None, steady: Callable[[], int] = steady) -> None:
         self._host, self._steady = host or SystemClock(), steady
         self._ahead: int | None = None
-        """Of the steady clock."""
+        """The server's time minus the monotonic clock."""
         self._asked_at = 0
 
     def now(self) -> int:
@@ -43,13 +44,14 @@ class DatabaseClock:
         return self._host.now() if self._ahead is None else self._steady() + self._ahead
 
     def begin(self) -> int | None:
-        """Asked before a transaction: a mark to give to `follow` where the server is to be asked, else None."""
+        """Call before a transaction. Return the start mark to pass to `follow` if the server should be asked, else
+        None."""
         at = self._steady()
         return at if self._ahead is None or at - self._asked_at >= FRESH else None
 
     def follow(self, reported: int, started: int) -> None:
-        """Take over the server's time, read between `started` and now. A difference that the round trip may explain is
-        ignored."""
+        """Adopt the server's time, read between `started` and now. Ignore a difference that the round trip may
+        explain."""
         at = self._steady()
         ahead, unsure = reported - (started + at) // 2, (at - started) // 2
         if self._ahead is None or abs(ahead - self._ahead) > unsure:

@@ -1,4 +1,4 @@
-"""The folder of everything embedded: one process at a time, readable by its owner alone."""
+"""The data folder of all embedded parts: used by one process at a time, readable by its owner only."""
 
 import fcntl
 import os
@@ -19,24 +19,24 @@ _OTHERS = 0o077
 _LOCK = "lock"
 _TRIES = 5
 _TRY_S = 0.02
-"""`holder` takes the lock for a moment to see whether it is free: a start waits that moment."""
+"""`holder` takes the lock for a moment to test whether it is free; a start retries for that long."""
 _LITTLE = 1024 * 1024
-"""Bytes without which nothing starts."""
+"""Free bytes without which nothing can start."""
 _log = structlog.get_logger(__name__)
 
 
 class DataFolder:
-    """Holds the folder's lock from `open` to `close`. The lock goes with the process, however it ends."""
+    """Holds the folder's lock from `open` to `close`. The system releases the lock when the process ends."""
 
     def __init__(self, path: Path, *, leave: Collection[Path] = ()) -> None:
-        """`leave`: folders in it whose rights are somebody else's choice."""
+        """`leave`: subfolders whose permissions are not changed."""
         self.path = path
         self._leave = leave
         self._lock: int | None = None
 
     def open(self) -> Self:
-        """Make the folder (0700), or close the one that is there to others, and take its lock; `SetupError` names the
-        process that has it."""
+        """Create the folder (0700), or remove other users' permissions from an existing one, and take its lock. Raise
+        `SetupError`, with the process id, if another process has it."""
         lock = self._opened()
         if not _locked(lock):
             pid = os.read(lock, 32).decode(errors="replace").strip() or "another process"
@@ -63,7 +63,7 @@ class DataFolder:
             raise unwritable(self.path, error) from None
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -99,7 +99,7 @@ class Holder:
 
 
 def holder(folder: Path) -> Holder | None:
-    """The process that has the folder's lock now, if any has."""
+    """Return the process that has the folder's lock now; None if it is free."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -116,7 +116,7 @@ def holder(folder: Path) -> Holder | None:
 
 
 def unwritable(folder: Path, error: OSError) -> SetupError:
-    """The reason why nothing can be stored in a folder, and its remedy."""
+    """Return the error that nothing can be written to the folder, with the remedy."""
     return SetupError(
         f"nothing can be kept in {folder} ({error.strerror or 'the system refused'}): make room or take the right to "
         "write there, or choose another folder with --data or OPENBRAIN_DATA_DIR"
@@ -125,7 +125,7 @@ def unwritable(folder: Path, error: OSError) -> SetupError:
 
 @contextmanager
 def report_full_disk(folder: Path) -> Iterator[None]:
-    """Errors within that come of a full disk are raised as such."""
+    """Convert errors raised inside into `unwritable` if the disk is full."""
     try:
         yield
     except (OpenBrainError, OSError):
@@ -140,19 +140,20 @@ def report_full_disk(folder: Path) -> Iterator[None]:
 
 
 def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
-    """Take the rights of group and others from an existing folder and all that is in it. `leave`: folders in it that
-    are left alone. `SetupError` where that can't be done."""
+    """Remove the permissions of group and others from an existing folder and its contents. `leave`: subfolders that are
+    not changed. Raise `SetupError` if the permissions can't be removed."""
     status = folder.stat()
     if status.st_uid != os.geteuid() and os.geteuid() != 0:
         raise SetupError(
             f"{folder} belongs to another user (uid {status.st_uid}), who can read all that is stored in it: choose a "
             f"folder of your own, as with --data {folder / 'brain'}"
         )
-    # The folder first: then nobody else can come to what is in it.
+    # The folder first: after that nobody else can reach its contents.
     closed = int(_close(folder))
     if folder.stat().st_mode & _OTHERS:
         raise SetupError(
-            f"{folder} can be read by other users, and its file system keeps no rights: choose a folder on another one"
+            f"{folder} can be read by other users, and its file system has no permissions: choose a folder on another "
+            "file system"
         )
     left = {item.resolve() for item in leave}
     closed += sum(_close(path) for path in _inside(folder, left))
@@ -166,7 +167,7 @@ def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
 
 
 def _inside(folder: Path, left: Collection[Path]) -> Iterator[Path]:
-    """Files and folders, but no links and nothing below what is left alone."""
+    """Yield files and folders; skip links, excluded folders and everything below them."""
     for path in folder.iterdir():
         if path.is_symlink() or path.resolve() in left:
             continue
@@ -176,7 +177,8 @@ def _inside(folder: Path, left: Collection[Path]) -> Iterator[Path]:
 
 
 def _close(path: Path) -> bool:
-    """Whether group or others had any right. What belongs to someone else in a closed folder stays as it is."""
+    """Remove the permissions of group and others; True if there were any. Another user's file can't be changed, but the
+    closed folder protects it."""
     try:
         mode = stat.S_IMODE(path.stat(follow_symlinks=True).st_mode)
         if mode & _OTHERS:

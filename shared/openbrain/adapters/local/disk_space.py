@@ -1,4 +1,4 @@
-"""Free space on the disks of embedded parts."""
+"""Free space on the disks of the embedded parts."""
 
 import os
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from openbrain.domain.errors import TryLater
 
 _MB = 1024 * 1024
 _OF_THE_DISK = 8
-"""The reserve is this part of a small disk at most."""
+"""On a small disk, the reserve is at most 1/8 of its size."""
 _FOR_INDEXES = 2
-"""Indexes may use this part of the reserve: what was accepted is indexed after writes are refused."""
+"""Indexes need 1/2 of the reserve: accepted memories are still indexed when new writes are already refused."""
 _TO_START = 4
-"""And a start this part of it: the truth, the streams and the keys take little."""
+"""A start needs 1/4 of the reserve: database, streams and keys take little."""
 
 
 class DiskSpace:
-    """Looks at the folders' file systems; a look is one system call a folder.
+    """Checks the file systems of the folders, with one system call for each folder.
 
-    A quota of a user or a project is not seen by it.
+    Quotas of a user or a project are not considered.
     """
 
     def __init__(self, folders: Sequence[Path], reserve_mb: int) -> None:
@@ -26,16 +26,16 @@ class DiskSpace:
         self._reserve = reserve_mb * _MB
 
     def shortage(self) -> str:
-        """A description of the disk without room for writes; '' while there is enough."""
+        """Describe the disk that lacks space for writes; '' if there is enough."""
         return self._less_than(1)
 
     def to_start(self) -> str:
-        """A description of the disk without room for a start; '' while there is enough."""
+        """Describe the disk that lacks space for a start; '' if there is enough."""
         return self._less_than(_TO_START)
 
     def for_index(self, least: int = 0) -> None:
-        """`TryLater` where an index must not write, for lack of room or of `least` bytes: an engine that writes into
-        mapped files would end the process."""
+        """Raise `TryLater` if an index must not write because space, or `least` bytes, are missing: an engine that
+        writes to memory-mapped files would crash the process."""
         if short := self._less_than(_FOR_INDEXES, least):
             raise TryLater(short)
 
@@ -44,7 +44,7 @@ class DiskSpace:
             try:
                 disk = os.statvfs(_existing(folder))
             except OSError:
-                continue  # whoever writes there is told
+                continue  # writing there raises the error
             free, whole = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
             needed = max(least, min(self._reserve, whole // _OF_THE_DISK) // part)
             if free < needed:
@@ -56,7 +56,7 @@ class DiskSpace:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that is there."""
+    """Return the folder, or its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder

@@ -1,4 +1,4 @@
-"""A data folder whose database is gone while its indexes are there: no new brain is begun beside them unasked."""
+"""Detects a data folder whose database is missing while its indexes exist: no new database is created there unasked."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ INDEXES = ("text", "vectors")
 
 
 def refuse_lost(folder: Path, database: Path) -> None:
-    """`SetupError` with every way out, where the database is missing beside indexes."""
+    """Raise `SetupError`, which names every remedy, if the database is missing but indexes exist."""
     if database.exists() or not (left := _left(folder)):
         return
     names = " and ".join(f"{item.name}/" for item in left)
@@ -20,7 +20,7 @@ def refuse_lost(folder: Path, database: Path) -> None:
 
 
 def set_aside(folder: Path, database: Path) -> list[Path]:
-    """Rename the indexes where the database is missing; give their new names."""
+    """If the database is missing, rename the indexes and return their new names."""
     if database.exists():
         return []
     return [item.rename(_free(item)) for item in _left(folder)]

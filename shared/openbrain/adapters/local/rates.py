@@ -12,26 +12,27 @@ _KEPT = 10_000
 
 @dataclass(slots=True)
 class Bucket:
-    """Tokens as they were at a time (microseconds)."""
+    """The number of tokens at a time (microseconds)."""
 
     tokens: float
     at: int
 
     def fill(self, rate: Rate, now: int) -> None:
-        """Add the tokens since the last call; a clock that was set back changes nothing."""
+        """Add the tokens since the last call; a clock that was set back adds none."""
         passed = max(0, now - self.at) / MICROSECONDS
         self.tokens = min(float(rate.burst), self.tokens + passed * rate.per_minute / 60)
         self.at = now
 
     def allowance(self, rate: Rate, cost: int, *, granted: bool) -> Allowance:
-        """The state of the bucket for the holder."""
+        """Return the state of the bucket as its holder sees it."""
         per_second = rate.per_minute / 60
         wait = 0.0 if granted else max(0.0, cost - self.tokens) / per_second
         return Allowance(granted, int(self.tokens), max(0.0, rate.burst - self.tokens) / per_second, wait)
 
 
 class LocalRates:
-    """`ports.tenants.Rates` in memory: for one process, and for each while what they share is away."""
+    """`ports.tenants.Rates` in memory: for a single process, and as the fallback while the shared store is
+    unreachable."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -54,7 +55,7 @@ class LocalRates:
         return bucket.allowance(rate, cost, granted=granted)
 
     def note(self, holder: str, tokens: float) -> None:
-        """Take over the state of a bucket from elsewhere."""
+        """Replace the holder's bucket with a state from elsewhere."""
         self._buckets[holder] = Bucket(tokens, self._clock.now())
 
     async def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Secrets are kept out of the store: keys, tokens, passwords, private keys and connection strings, found by their form.
+"""Keeps secrets out of the store: keys, tokens, passwords, private keys and connection strings, found by their format.
 
-The rules are Kingfisher's, which are kept by its makers; ours beside them are of our own keys, and of a value that is
-assigned to a name such as `password`. Nothing is checked against any service. Texts without anything that could be a
-secret, nearly all, never reach the detector.
+The rules are Kingfisher's, maintained upstream. Own rules find OpenBrain's keys and values that are assigned to a name
+such as `password`. Nothing is verified with any service. Most texts contain nothing that could be a secret and skip the
+detector.
 """
 
 import re
@@ -14,20 +14,20 @@ from openbrain.adapters.local.secret_rules import RULES, SecretRules
 from openbrain.ports.content import Finding, NamedText
 
 COMPONENT_ENTROPY: Final = 4.0
-"""Entropy from which a finding that only counts beside another is masked too: the name of an account is none."""
+"""Minimum entropy to mask a finding that counts only in combination with another one. An account name has less."""
 _SHORTEST: Final = 6
 _ASSIGNED_CHARS: Final = 12
-"""Of a value without quotes that is no password: `secret: SHA-256` is none."""
+"""Minimum length of an unquoted value, unless its name is a password: `secret: SHA-256` is no secret."""
 _LONG: Final = 20
-"""Characters without a space, from which on they may be a key."""
+"""A word with at least this many characters may be a key."""
 _NAMES: Final = ("passw", "passphrase", "secret", "token", "api_key", "apikey", "credential", "auth")
 _ASSIGNED_NAMES: Final = (
     *("passwd", "passwod", "passwrd", "password", "passphrase", "apikey", "api_key"),
     *("secret", "secretkey", "secret_key", "token"),
 )
-"""Every name of `_ASSIGNED` ends with one of them."""
+"""Every name that `_ASSIGNED` matches ends with one of these."""
 _BETWEEN: Final = "\n;\n"
-"""Between texts that are looked at together: no rule reads on across it."""
+"""Separator of texts that are scanned together: no rule matches across it."""
 _OWN_KEY = re.compile(r"(?<![\w-])ob_[A-Za-z0-9_-]{43}(?![\w-])")
 _ASSIGNED = re.compile(
     r"""(?<![A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,4}(?P<name>
@@ -41,7 +41,7 @@ _NO_VALUE = re.compile(r"(?i)(.)\1{5,}|change_?me|replace|example|your[_-]|redac
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One secret: its kind, and where its bytes stand in the text's UTF-8."""
+    """One secret: its kind and its byte offsets in the text's UTF-8."""
 
     kind: str
     start: int
@@ -59,11 +59,11 @@ class SecretDetector:
         self._rules.start()
 
     async def ready(self) -> bool:
-        """Wait for the rules. Without them only our own find anything."""
+        """Wait for the rules; True if they were loaded. Without them only our own rules find anything."""
         return await self._rules.ready()
 
     def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
-        """All are looked at together; each finding counts in the text that it stands in."""
+        """Scan all texts together; return each finding with the text that contains it."""
         joined = _joined(texts)
         if not may_hold_secret(joined) or not (secrets := findings(joined, self._rules)):
             return [()] * len(texts)
@@ -84,7 +84,7 @@ class SecretDetector:
 
 
 def findings(content: str, rules: SecretRules = RULES) -> Sequence[Place]:
-    """The secrets of a text, in order; one that begins within another is left to it."""
+    """Return the secrets of a text in order, without those that begin inside another one."""
     both = [*_kept_rules(content.encode(), rules), *_own_rules(content)]
     apart: list[Place] = []
     for secret in sorted(both, key=lambda item: (item.start, -item.end)):
@@ -94,7 +94,7 @@ def findings(content: str, rules: SecretRules = RULES) -> Sequence[Place]:
 
 
 def may_hold_secret(content: str) -> bool:
-    """A cheap look that lets prose pass: it is right about what holds none."""
+    """A cheap check for ordinary prose: False only if the text surely contains no secret."""
     if max(map(len, content.split()), default=0) >= _LONG or "-----BEGIN" in content:
         return True
     if "=" not in content and ":" not in content:
@@ -108,7 +108,7 @@ def _joined(texts: Sequence[NamedText]) -> str:
 
 
 def _label(field: str) -> str:
-    """Of a value, the key that it was given: `password` tells what stands beside it."""
+    """The key of a metadata value, as a prefix: a key such as `password` shows what the value is."""
     _, dot, key = field.rpartition(".")
     return f"{key}: " if dot else ""
 
@@ -137,13 +137,13 @@ def _own_rules(content: str) -> Iterator[Place]:
 
 
 def _names_secret(content: str) -> bool:
-    """Whether a name of `_ASSIGNED` stands before a sign: many times as quick as to look for what it is given."""
+    """True if a name of `_ASSIGNED` precedes a sign. Much faster than the full expression."""
     *before, _ = _SIGN.split(content.casefold())
     return any(part.rstrip().rstrip("\"'").endswith(_ASSIGNED_NAMES) for part in before)
 
 
 def _is_mixed(value: str) -> bool:
-    """Letters and digits, and not few of them again and again: neither a word nor a number nor a filling."""
+    """True if the value has letters and digits and enough different characters: no word, number or filler."""
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return mixed and len({*value}) > len(value) // 3
 
@@ -156,6 +156,6 @@ def _place(kind: str, content: str, start: int, end: int) -> Place:
 
 
 def _chars(raw: bytes, count: int) -> int:
-    """Of so many bytes of it."""
+    """The number of characters in the first `count` bytes."""
     within = raw[: max(count, 0)]
     return len(within) if raw.isascii() else len(within.decode(errors="ignore"))

@@ -1,4 +1,4 @@
-"""Kingfisher's rules, loaded once a process, in a thread of their own: it takes seconds the first time on a machine."""
+"""Kingfisher's rules, loaded once per process in a separate thread: the first time on a machine takes seconds."""
 
 import threading
 from asyncio import shield, wrap_future
@@ -11,15 +11,15 @@ _log = structlog.get_logger(__name__)
 
 
 class SecretRules:
-    """The detector with its rules. They are compiled into a cache where a folder for it can be written; without one
-    each process compiles them again."""
+    """Loads the detector with its rules. They are compiled into a cache if its folder is writable; otherwise each
+    process compiles them again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loading: Future[Any] | None = None
 
     def start(self) -> "Future[Any]":
-        """Begin to load them, unless that has begun. What becomes of it: the detector, or None where there is none."""
+        """Start loading, once. The future returns the detector, or None if it could not be loaded."""
         with self._lock:
             if self._loading is None:
                 self._loading = Future()
@@ -27,12 +27,12 @@ class SecretRules:
             return self._loading
 
     async def ready(self) -> bool:
-        """Wait for the thread, while others have the event loop. Whether there is a detector."""
+        """Wait for the thread without blocking the event loop; True if there is a detector."""
         loading = self.start()
         return (loading.result() if loading.done() else await shield(wrap_future(loading))) is not None
 
     def detector(self) -> Any:
-        """The detector, or None; waits for it."""
+        """Return the detector, or None; blocks until it is loaded."""
         return self.start().result()
 
     def _load(self, loading: "Future[Any]") -> None:
@@ -50,4 +50,4 @@ class SecretRules:
 
 
 RULES: Final = SecretRules()
-"""Of the process."""
+"""The rules of this process."""

@@ -1,4 +1,5 @@
-"""Whether this machine's agents' transcripts may be read: a file in the data folder, which only its user writes."""
+"""The user's consent to read the agents' transcripts on this machine: a file in the data folder, written by its
+user."""
 
 import json
 from pathlib import Path
@@ -8,25 +9,25 @@ FILE: Final = "transcripts.json"
 
 
 def answer(data_dir: Path) -> bool | None:
-    """The user's consent; None where they were not asked yet."""
+    """Return the user's answer; None if they were not asked yet."""
     allowed = _read(data_dir).get("read")
     return allowed if isinstance(allowed, bool) else None
 
 
 def transcripts_allowed(data_dir: Path) -> bool:
-    """Off until the user said yes."""
+    """True if the user agreed."""
     return answer(data_dir) is True
 
 
 def transcripts_folder(data_dir: Path) -> Path | None:
-    """The folder of transcripts; None until the user agreed, or where there are none."""
+    """Return the folder of transcripts; None if the user has not agreed or the folder does not exist."""
     consent = _read(data_dir)
     folder = consent.get("folder") if consent.get("read") is True else None
     return Path(folder) if isinstance(folder, str) and Path(folder).is_dir() else None
 
 
 def allow(data_dir: Path, folder: Path, *, read: bool) -> None:
-    """Write down what the user says of a folder of transcripts; it counts from the next hook and the next tick on."""
+    """Store the user's answer for a folder of transcripts. It takes effect at the next hook and the next tick."""
     data_dir.mkdir(parents=True, exist_ok=True)
     beside = data_dir / f".{FILE}"
     beside.write_text(json.dumps({"read": read, "folder": str(folder)}) + "\n", encoding="utf-8")

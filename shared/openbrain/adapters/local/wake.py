@@ -1,4 +1,4 @@
-"""A hint inside one process."""
+"""Wake-ups within one process."""
 
 import asyncio
 
@@ -10,11 +10,11 @@ class LocalWake:
         self._event = asyncio.Event()
 
     async def notify(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting service."""
         self._event.set()
 
     async def wait(self, timeout: float) -> bool:
-        """True once notified, also if that was since the last wait; False after `timeout` seconds."""
+        """True once notified, also if that was before the call; False after `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._event.wait()

@@ -1,6 +1,6 @@
-"""Any server that answers `POST chat/completions` as OpenAI does; Ollama's is at `/v1`.
+"""A reasoner on any server with OpenAI's `POST chat/completions`; Ollama serves it at `/v1`.
 
-What it sends back on a failure is never passed on: it may repeat the question, which holds a vault's contents.
+Texts of the server's errors are never passed on: they may repeat the question, which contains memories of a vault.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class ChatReasoner:
-    """Port `Reasoner`. `form`: how the answer's schema is asked for, since not every server knows the strictest."""
+    """Port `Reasoner`. `form`: how the schema of the answer is requested; not every server supports the strictest."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ChatReasoner:
         self._timeout_s, self._answer_tokens = timeout_s, answer_tokens
         self._client = httpx.AsyncClient(
             base_url=url.rstrip("/") + "/",
-            # The whole call has a deadline of its own; a model may be silent for most of it.
+            # `_request` limits the whole call; the model may send nothing for most of that time.
             timeout=httpx.Timeout(None, connect=min(CONNECT_S, timeout_s)),
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
             verify=verify_tls,
@@ -104,7 +104,7 @@ class ChatReasoner:
         raise self._refusal(status, _reason(answer))
 
     async def _exchange(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[int, bytes]:
-        """Status and body, which is read no further than a sane answer goes."""
+        """Return status and body. `NeverRetry` if the body is longer than a sensible answer."""
         async with self._client.stream(method, path, json=body) as response:
             raw = bytearray()
             async for part in response.aiter_bytes():
@@ -162,7 +162,7 @@ def _object(raw: bytes) -> Mapping[str, Any] | None:
 
 
 def _reason(answer: Mapping[str, Any] | None) -> str:
-    """The server's own short name of what is wrong; its sentences may quote what it was sent."""
+    """Return the server's short error code; its sentences may quote the request."""
     error = (answer or {}).get("error")
     given = [error.get("code"), error.get("type")] if isinstance(error, dict) else []
     return next((word for word in given if isinstance(word, str) and _WORD.fullmatch(word)), "")

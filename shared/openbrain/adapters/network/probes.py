@@ -1,4 +1,4 @@
-"""Probes: http, tcp, file. Addresses come from the settings; nothing is ever run."""
+"""Probes over http, tcp and for files. Addresses come from the settings; no command is ever run."""
 
 import asyncio
 from contextlib import suppress
@@ -9,7 +9,7 @@ from openbrain.domain.errors import SetupError
 
 
 def checked_address(address: str) -> str:
-    """The address as it was given. `SetupError` for one that no probe can ask."""
+    """Return the address unchanged. Raise `SetupError` if no probe supports it."""
     try:
         parts = urlsplit(address)
         fits = {
@@ -43,7 +43,7 @@ class Probes:
         return False
 
     async def close(self) -> None:
-        """Do nothing: each probe has a client of its own."""
+        """Do nothing: each probe uses its own client."""
 
     async def _answers(self, address: str) -> bool:
         import httpx

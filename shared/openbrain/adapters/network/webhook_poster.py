@@ -1,8 +1,8 @@
-"""`ports.webhooks.Poster` over HTTP, to addresses that were looked at.
+"""`ports.webhooks.Poster` over HTTP, to checked addresses only.
 
-A name is resolved here, once, and every address that it has is checked; then that address is connected to and no name
-is resolved again, so that a name that changes between the check and the call leads nowhere else. TLS still proves the
-name. Redirects and proxies are not followed.
+A name is resolved once and all its addresses are checked. The connection then uses such an address directly. The name
+is not resolved again, so a name that changes after the check can't redirect the request. TLS still verifies the name.
+Redirects and proxies are not followed.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from openbrain.ports.http import Address
 from openbrain.settings.webhooks import Webhooks
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""(host, port) -> its IP addresses; `OSError` where it has none."""
+"""(host, port) -> its IP addresses; raises `OSError` if it has none."""
 _PORTS = {"https": 443, "http": 80}
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Resolve a name as the host does."""
+    """Resolve a name with the system's resolver."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in addresses]
 
 
 class HttpPoster:
-    """Connects when it first posts."""
+    """Connects on the first post."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class HttpPoster:
         resolve: Resolve = system_resolve,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        """`trust`: whose certificates are believed; None for those of the system."""
+        """`trust`: the trusted certificates; None for the system's."""
         self._settings, self._clock, self._resolve, self._trust = settings, clock, resolve, trust
         self._client: httpx.AsyncClient | None = None
 
@@ -65,7 +65,7 @@ class HttpPoster:
             await self._client.aclose()
 
     async def _addresses(self, parts: SplitResult) -> Sequence[str]:
-        """Resolve a host to its addresses, where all of them may be connected to."""
+        """Resolve a host to its addresses. Raise `NeverRetry` if one of them must not be connected to."""
         host = parts.hostname or ""
         try:
             addresses = await self._resolve(host, parts.port or _PORTS[parts.scheme])
@@ -98,9 +98,9 @@ class HttpPoster:
         return httpx.Request("POST", url, headers=headers, content=body, extensions={"sni_hostname": parts.hostname})
 
     async def _send(self, requests: Sequence[httpx.Request]) -> int:
-        """The status that the first address answers which is there; what else it answers is not read."""
+        """Send to the first reachable address and return its status; the body is not read."""
         if self._client is None:
-            # No connection is kept: one to an address of before would pass the check by.
+            # Keep no connection: reusing one to an earlier address would bypass the check.
             limits = httpx.Limits(max_keepalive_connections=0)
             trust = self._trust or True
             self._client = httpx.AsyncClient(verify=trust, trust_env=False, follow_redirects=False, limits=limits)

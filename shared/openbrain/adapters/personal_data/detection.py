@@ -1,6 +1,6 @@
-"""Personal data in a text: addresses, telephone numbers, cards, accounts, numbers of states, URLs with a password.
+"""Finds personal data: e-mail and IP addresses, phone numbers, cards, accounts, national ids, URLs with a password.
 
-What adds up by chance is no finding: forms with check digits are checked, the others need what stands around them.
+To avoid chance matches, formats with check digits are verified, and the others need a matching context.
 """
 
 import re
@@ -22,17 +22,17 @@ _NO_TOP: Final = frozenset(
     "png jpg jpeg gif svg webp avif ico bmp pdf css scss js ts tsx jsx py rs go rb java json yaml yml toml md txt html"
     " xml service socket timer target mount scope slice zip tar gz whl jar lock log".split()
 )
-"""Ends of names of files and units, where an address ends with a domain."""
+"""File and unit extensions, where an address has its top-level domain."""
 _FOUR = re.compile(r"(?<![\w.+-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d)")
 _VERSION_BEFORE = re.compile(
     r"(?:(?:version|release|rev|revision|build|firmware|ver)\W{0,3}|[=<>~^]=\s?)$", re.IGNORECASE
 )
 _VERSION_PART: Final = 20
-"""A number without larger parts is read as a version."""
+"""Four numbers that are all below this are read as a version."""
 _SIX = re.compile(
     r"(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:.]{2,40}(?<![:.])(?![\w:])|(?<![\w:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{0,34}::(?![\w:])"
 )
-"""Routed addresses begin with 2 or 3."""
+"""Routed IPv6 addresses begin with 2 or 3."""
 _NOBODYS: Final = tuple(
     ip_network(net)
     for net in (
@@ -40,7 +40,7 @@ _NOBODYS: Final = tuple(
         *("172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3"),
     )
 )
-"""Of a machine or a network of its own. What is kept for documentation is treated as anybody's."""
+"""Private, local, multicast and reserved networks: no findings. Addresses reserved for documentation are findings."""
 _CARD = re.compile(
     r"(?<![\w.-])(?:\d{14,19}|\d{4}(?P<four>[ -])\d{4}(?P=four)\d{4}(?P=four)\d{4}"
     r"|\d{4}(?P<six>[ -])\d{6}(?P=six)\d{4,5})(?![\w-]|[.,]\d)"
@@ -49,7 +49,7 @@ _NETWORKS: Final = re.compile(
     r"4\d{15}|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
     r"|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-"""By their first digits and their length: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay."""
+"""Card networks by first digits and length: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay."""
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _END_OF_GROUP = re.compile(r"(?<=\w)(?= |$)")
 _URL = re.compile(
@@ -65,11 +65,11 @@ class PersonalDataDetector:
         """Do nothing: there is nothing to load."""
 
     async def ready(self) -> bool:
-        """At once."""
+        """Return True at once."""
         return True
 
     def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
-        """In a value of metadata its key counts as the name before it."""
+        """In a metadata value, its key counts as the name before it."""
         return [_under(field, text) for field, text in texts]
 
 
@@ -87,7 +87,7 @@ def _under(field: str, text: str) -> Sequence[Finding]:
 
 
 def personal_data(text: str) -> Sequence[Finding]:
-    """In order; what begins within another is left to it."""
+    """Return the findings in order, without those that begin inside another one."""
     if not may_hold_personal_data(text):
         return ()
     apart: list[Finding] = []
@@ -98,7 +98,7 @@ def personal_data(text: str) -> Sequence[Finding]:
 
 
 def may_hold_personal_data(text: str) -> bool:
-    """A cheap look: right about what holds none."""
+    """A cheap check: False only if the text surely contains none."""
     return "@" in text or _SOME_DIGITS.search(text) is not None
 
 

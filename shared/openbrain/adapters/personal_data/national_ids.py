@@ -1,7 +1,7 @@
-"""Numbers that states give to people: by the name that stands before them, and by their check digits.
+"""Finds national ids: by the name before the number, and by its check digits.
 
-The check digits are python-stdnum's. A number alone is no finding, however well it adds up: a count of rows may add up
-too. Only a few forms are unlike anything else and need no name.
+Check digits are verified by python-stdnum. A number without a name is no finding even if its check digits match: those
+of a row count may match too. Only a few formats are so distinctive that they need no name.
 """
 
 import re
@@ -62,7 +62,7 @@ _UNLIKE: Final[Sequence[tuple[re.Pattern[str], str]]] = (
 
 
 def national_ids(text: str) -> Iterator[tuple[str, int, int]]:
-    """The kind of each, as `national-id-de`, and its place."""
+    """Yield the kind of each id, such as `national-id-de`, with its start and end."""
     for form, number in _UNLIKE:
         for match in form.finditer(text):
             if _adds_up(number, match[0]):
@@ -76,11 +76,11 @@ def national_ids(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _accepted(value: str, numbers: Sequence[str]) -> tuple[str, int] | None:
-    """Kind of number and its length: the longest part up to the end of a word whose check digits are right."""
+    """Return the kind of number and its length: the longest part up to a word's end with valid check digits."""
     for end in sorted((item.start() for item in _END.finditer(value)), reverse=True):
         part = value[:end]
         for number in numbers:
-            # With its name before it, an American one counts also where it was never given out.
+            # After its name, a US number counts even if its range was never issued.
             if _adds_up(number, part) or (number == "us.ssn" and _US_FORM.fullmatch(part)):
                 return number, end
     return None

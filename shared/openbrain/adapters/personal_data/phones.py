@@ -1,4 +1,4 @@
-"""Telephone numbers, by Google's libphonenumber as phonenumbers has it in Python."""
+"""Finds phone numbers with phonenumbers, the Python port of Google's libphonenumber."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,12 @@ _NAMED = re.compile(
 _PART = re.compile(r"[ ().\-/]+")
 _DIGITS = (7, 15)
 _SHORTEST = 9
-"""With its country: what is shorter may be a difference."""
+"""Minimum digits with the country code: a shorter number may be a difference."""
 
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
-    """Their places. A number without its country counts where it is written as in North America, or called one."""
+    """Yield their start and end. A number without country code counts in North American format or after a word like
+    `phone`."""
     for match in _INTERNATIONAL.finditer(text):
         if length := _length(match[0]):
             yield match.start(), match.start() + length
@@ -35,13 +36,14 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _length(value: str) -> int:
-    """Of the longest part, up to a separator, that can be a number; 0 where none can."""
+    """Return the length of the longest part, up to a separator, that can be a phone number; 0 if none can."""
     ends = [len(value), *(item.start() for item in reversed([*_PART.finditer(value)]))]
     return next((end for end in ends if _can_be(value[:end])), 0)
 
 
 def _can_be(value: str) -> bool:
-    """By its country and its length: which are given out changes, and ranges for films never are."""
+    """Check country code and length only, not assigned ranges: those change, and ranges for films are never
+    assigned."""
     return (
         sum(map(str.isdigit, value)) >= _SHORTEST
         and (number := _parsed(value, None)) is not None

@@ -1,4 +1,4 @@
-"""The collections of a Qdrant server: how they are made, that they stand, and the alias that others read."""
+"""The collections of a Qdrant server: creation, checks, and the alias for other readers."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -26,11 +26,11 @@ _OPERATORS = frozenset(
         *("shard_number", "replication_factor", "write_consistency_factor", "strict_mode_config"),
     }
 )
-"""Settings of a collection that an operator may give, in Qdrant's own names."""
+"""Settings of a collection that an operator may set, by Qdrant's names."""
 _NOBODY = "00000000-0000-0000-0000-000000000000"
-"""No entry has this id."""
+"""An id that no entry has."""
 
-# Graphs are built for each workspace alone; the other fields narrow a walk through one.
+# Graphs are built per workspace only; the other fields filter the walk through a graph.
 _KEYWORD = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False)
 _INTEGER = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
 INDEXES: Mapping[str, Any] = {
@@ -40,18 +40,18 @@ INDEXES: Mapping[str, Any] = {
     **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), _INTEGER),
 }
 FORMER_INDEX = "memory_id"
-"""A field that earlier versions indexed and no filter uses. Where it stands, they wrote the tombstones too."""
+"""A field that earlier versions indexed and no filter uses. If it is indexed, they also wrote the tombstones."""
 _log = structlog.get_logger(__name__)
 
 
 class Collections:
-    """The collections `<plain>-…` of one client: a generation `name` is the collection of that name (the plain name and
-    a hyphen are put before a name that doesn't begin with them). The alias `<plain>-vectors` stands for the first one
-    made."""
+    """The collections `<plain>-…` of one client. Generation `name` is the collection of that name, with the plain name
+    and a hyphen as prefix if it lacks them. The alias `<plain>-vectors` points to the serving one: the first one
+    created, until `expose` moves it."""
 
     def __init__(self, client: AsyncQdrantClient, plain: str, settings: Mapping[str, Any]) -> None:
-        """`settings`: an operator's own, for every collection that is made here; `SetupError` for what Qdrant does
-        not know."""
+        """`settings`: the operator's, for every collection created here; `SetupError` for one that Qdrant does not
+        know."""
         self._client, self._plain = client, plain
         self._alias = f"{plain}-vectors"
         self._on_disk, self._settings = _checked(settings)
@@ -60,12 +60,12 @@ class Collections:
         self._written = False
 
     def collection(self, name: str) -> str:
-        """The collection of a generation."""
+        """Return the collection name of a generation."""
         return name if name.startswith(f"{self._plain}-") else f"{self._plain}-{name}"
 
     async def prepare(self, name: str, dimensions: int) -> None:
-        """Make collection, payload indexes and alias where they are missing; `SetupError` where dimensions differ, or
-        the server is too old."""
+        """Create collection, payload indexes and alias if they are missing. `SetupError` if dimensions differ or the
+        server is too old."""
         collection = self.collection(name)
         await self._supported()
         if not await self.exists(name):
@@ -83,19 +83,19 @@ class Collections:
         self._written = True
 
     async def _upgrade(self, collection: str) -> None:
-        """Once, of what earlier versions wrote: servers before 1.19 kept the vectors of what was removed. The index
-        goes last, so that who is interrupted begins anew."""
+        """Upgrade a collection of an earlier version once: remove vectors that servers before 1.19 kept in tombstones.
+        The index is deleted last, so an interrupted upgrade starts again."""
         cleared = await clear_tombstones(self._client, collection)
         await self._client.delete_payload_index(collection, FORMER_INDEX, wait=True)
         _log.info("qdrant.upgraded", collection=collection, vectors_removed=cleared)
 
     async def _create(self, collection: str, dimensions: int) -> None:
-        """Every request names a workspace, so that no graph over all of them is needed."""
+        """Create it without a global graph: every request names a workspace."""
         vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE, on_disk=self._on_disk)
         try:
             await self._client.create_collection(collection, vectors_config={VECTOR: vectors}, **self._settings)
         except UnexpectedResponse:
-            # Another process was faster, or it is refused for a reason that stands.
+            # Either another process created it first, or the server refuses it permanently.
             if not await self._client.collection_exists(collection):
                 raise
 
@@ -108,7 +108,7 @@ class Collections:
             await self._point_plain(serving, aliases)
 
     async def _point(self, alias: str, collection: str, aliases: Mapping[str, str]) -> None:
-        """In one step."""
+        """Create or move the alias in one atomic request."""
         made = models.CreateAliasOperation(
             create_alias=models.CreateAlias(collection_name=collection, alias_name=alias)
         )
@@ -116,7 +116,8 @@ class Collections:
         await self._client.update_collection_aliases([dropped, made] if alias in aliases else [made])
 
     async def _point_plain(self, collection: str, aliases: Mapping[str, str]) -> None:
-        """The name that others read; where another collection has it, as its name or behind it, it stays so."""
+        """Point the plain name, for other readers, to the collection. If it is the name or alias of a foreign
+        collection, leave it."""
         others = not aliases.get(self._plain, collection).startswith(f"{self._plain}-")
         try:
             if not others:
@@ -129,11 +130,11 @@ class Collections:
             _log.warning("qdrant.name_taken", name=self._plain, message="another collection has it: it stays as it is")
 
     async def _aliases(self) -> Mapping[str, str]:
-        """The collection behind each."""
+        """Return the collection of each alias."""
         return {alias.alias_name: alias.collection_name for alias in (await self._client.get_aliases()).aliases}
 
     async def exists(self, name: str) -> bool:
-        """Whether its collection stands, asked of the server; what was known of one that does not is forgotten."""
+        """Ask the server whether the collection exists; if not, forget its cached dimensions."""
         with translated():
             exists = await self._client.collection_exists(self.collection(name))
         if not exists:
@@ -141,12 +142,13 @@ class Collections:
         return exists
 
     async def _standing(self, name: str) -> str:
-        """The collection, which stands and is ours."""
+        """Return the collection name after checking that it exists and is ours."""
         await self._standing_dimensions(name)
         return self.collection(name)
 
     async def _standing_dimensions(self, name: str) -> int:
-        """Of its vectors; asked once. `TryLater` where it is missing, `SetupError` where it is not ours."""
+        """Return the dimensions of its vectors; asked once. `TryLater` if it is missing, `SetupError` if it is not
+        ours."""
         if name not in self._dimensions:
             self._used.add(name)
             collection = self.collection(name)
@@ -162,32 +164,32 @@ class Collections:
         return self._dimensions[name]
 
     async def expose(self, name: str) -> None:
-        """Alias and plain name stand for this one."""
+        """Point the alias and the plain name to this generation."""
         with translated():
             aliases = await self._aliases()
             await self._point(self._alias, self.collection(name), aliases)
             await self._point_plain(self.collection(name), aliases)
 
     async def drop(self, name: str) -> None:
-        """Delete the collection, if it is there."""
+        """Delete the collection, if it exists."""
         with translated():
             await self._client.delete_collection(self.collection(name))
         self._dimensions.pop(name, None)
         self._used.discard(name)
 
     async def check(self) -> Checked:
-        """Check the key, by what only a right one may read; whether what this process uses still stands; and a write
-        that changes nothing where this process writes. `TryLater` where what this process uses is gone."""
+        """Check the key with a request that needs a valid one, the collections this process uses, and, if this process
+        writes, its write access with a delete that matches nothing. `TryLater` if a collection in use is missing."""
         version = await self._version()
         with translated():
             collection = (await self._aliases()).get(self._alias)
-            # By its own name: a key may be for collections, which the alias is not.
+            # By the collection's name: a key may be restricted to collections, which excludes the alias.
             if collection is not None and self._written and collection in map(self.collection, self._dimensions):
                 nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])
                 await self._client.delete(collection, models.FilterSelector(filter=nobody), wait=True)
         problems = [problem] if (problem := _too_old(version)) else []
         if collection is None and self._used:
-            # The alias of a collection goes with it.
+            # A deleted collection takes its alias with it.
             missing = [self.collection(item) for item in sorted(self._used) if not await self.exists(item)]
             if missing:
                 raise TryLater(
@@ -224,7 +226,7 @@ def _dotted(version: tuple[int, ...]) -> str:
 
 
 def _checked(settings: Mapping[str, Any]) -> tuple[bool | None, Mapping[str, Any]]:
-    """Whether vectors lie on disk, and the other settings of a collection with our own beneath them."""
+    """Return whether vectors are stored on disk, and the other collection settings with our defaults."""
     unknown = sorted(settings.keys() - _OPERATORS)
     if unknown:
         raise SetupError(f"{_SETTING}: {', '.join(unknown)} can't be set, only {', '.join(sorted(_OPERATORS))}")

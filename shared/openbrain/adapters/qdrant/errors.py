@@ -1,4 +1,5 @@
-"""The errors of Qdrant's client as ours. Never the server's own words: they may quote what was sent."""
+"""Translates errors of Qdrant's client into ours. The server's texts are never passed on: they may quote the
+request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """A refused connection, a timeout, an overloaded server: `TryLater`. A wrong key: `SetupError`."""
+    """Raise `TryLater` for a refused connection, a timeout or an overloaded server; `SetupError` for a wrong key."""
     try:
         yield
     except UnexpectedResponse as error:

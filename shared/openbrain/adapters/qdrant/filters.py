@@ -1,4 +1,4 @@
-"""Conditions and entries in Qdrant's own terms."""
+"""Converts conditions and entries to Qdrant's types."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,13 +28,14 @@ _NO_DIGEST = models.IsEmptyCondition(is_empty=models.PayloadField(key="digest"))
 TOMBSTONES = models.Filter(
     must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="workspace_id")), _NO_DIGEST],
 )
-"""The missing digest marks a tombstone; the workspace, which is missing too, has an index and so finds them."""
+"""A tombstone is a point without a digest. It has no workspace either; that field is indexed, so it finds the
+points."""
 WITH_VECTOR = models.Filter(must=[TOMBSTONES, models.HasVectorCondition(has_vector=VECTOR)])
-"""Tombstones that still have what they stand for."""
+"""Tombstones that still have a vector."""
 
 
 def compiled(condition: AllOf) -> models.Filter:
-    """The condition as a filter."""
+    """Return the condition as a filter."""
     return models.Filter(must=[_node(item) for item in condition.conditions])
 
 
@@ -47,7 +48,7 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
         case OneOf(field, values):
             return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
         case Says():
-            raise KeyError("an index is not asked what a memory says letter by letter")
+            raise KeyError("an index can't evaluate `Says`: only the database can")
         case AtLeast(field, bound):
             return models.FieldCondition(key=field, range=models.Range(gte=plain_bound(field, bound)))
         case LessThan(field, bound):
@@ -59,17 +60,17 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
 
 
 def not_higher(revision: int) -> models.Filter:
-    """A filter for entries that this revision may replace."""
+    """Match entries that this revision may replace."""
     return models.Filter(must=[models.FieldCondition(key="revision", range=models.Range(lte=revision))])
 
 
 def removed_among(ids: Sequence[str]) -> models.Filter:
-    """A filter for points that are tombstones when the server comes to them: an entry in the place of one is none."""
+    """Match points that are still tombstones when the server applies the request, not entries that replaced them."""
     return models.Filter(must=[models.HasIdCondition(has_id=list(ids)), _NO_DIGEST])
 
 
 def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
-    """An entry as a point. A tombstone has no vector and no workspace, so that no search finds it."""
+    """Return an entry as a point. A tombstone has no vector and no workspace, so no search finds it."""
     payload: dict[str, Any] = {"memory_id": entry.memory_id, "revision": entry.revision, "bucket": entry.bucket}
     if isinstance(entry, Tombstone):
         if entry.at:

@@ -1,4 +1,4 @@
-"""Reconciliation of a Qdrant collection, and removal of vectors that tombstones should not have."""
+"""Reconciliation of a Qdrant collection, and removal of vectors that tombstones still have."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from openbrain.domain.ids import BUCKETS
 from openbrain.ports.index import Standing, Sum
 
 PAGE = 1000
-"""Points of one answer to a scroll, and of one request to change some."""
+"""Points per scroll response and per request that changes points."""
 LONG_S = 60
-"""Of what the server counts over a whole collection; nobody waits for it."""
+"""Server timeout of counts over a whole collection, in seconds; no request of a user waits for them."""
 _STANDING = ["memory_id", "revision", "bucket", "digest"]
 
 
 async def read(client: AsyncQdrantClient, collection: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-    """The stored states of these ids."""
+    """Return the stored states of these ids."""
     fields = models.PayloadSelectorInclude(include=_STANDING)
     with translated():
         records = await client.retrieve(collection, list(dict.fromkeys(ids)), with_payload=fields)
@@ -26,8 +26,8 @@ async def read(client: AsyncQdrantClient, collection: str, ids: Sequence[str]) -
 
 
 async def counts(client: AsyncQdrantClient, collection: str) -> Mapping[int, Sum]:
-    """Two facets: the server counts by the index of the field. Digests are not added up."""
-    # Tombstones first: what comes meanwhile makes no bucket negative.
+    """Count entries per bucket with two facets on the indexed field. Digests are not summed."""
+    # Tombstones first: points added in between then make no count negative.
     removed = await _facet(client, collection, TOMBSTONES)
     every = await _facet(client, collection, None)
     return {
@@ -43,7 +43,7 @@ async def _facet(client: AsyncQdrantClient, collection: str, within: models.Filt
 
 
 async def sums(client: AsyncQdrantClient, collection: str) -> Mapping[int, Sum]:
-    """Every point's bucket and digest come here."""
+    """Sum entries and digests per bucket; fetches bucket and digest of every point."""
     totals: dict[int, tuple[int, int, int]] = {}
     async for records in _scroll(client, collection, ["bucket", "digest"]):
         for payload in (record.payload or {} for record in records):
@@ -57,14 +57,14 @@ async def sums(client: AsyncQdrantClient, collection: str) -> Mapping[int, Sum]:
 async def in_buckets(
     client: AsyncQdrantClient, collection: str, buckets: Collection[int]
 ) -> AsyncIterator[Sequence[Standing]]:
-    """By the index of the field, a page at a time."""
+    """Yield the entries of these buckets in pages, found by the index of the field."""
     within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
     async for records in _scroll(client, collection, _STANDING, models.Filter(must=[within])):
         yield [_standing(record) for record in records]
 
 
 async def highest(client: AsyncQdrantClient, collection: str) -> int:
-    """By the index of the field."""
+    """Return the highest revision, found by the index of the field."""
     with translated():
         records, _ = await client.scroll(
             collection,
@@ -76,8 +76,8 @@ async def highest(client: AsyncQdrantClient, collection: str) -> int:
 
 
 async def drop_tombstones(client: AsyncQdrantClient, collection: str, before: int) -> int:
-    """A page at a time, so that no request takes long. What lives has no such time, and what came to live since the
-    page was read is asked for it once more."""
+    """Delete old tombstones in pages, so that no request takes long. The delete repeats the condition on `removed_at`,
+    which live entries lack: an entry that became live since the page was read is kept."""
     old = models.FieldCondition(key="removed_at", range=models.Range(lt=before))
     count = 0
     async for records in _scroll(client, collection, [], models.Filter(must=[old])):
@@ -91,13 +91,13 @@ async def drop_tombstones(client: AsyncQdrantClient, collection: str, before: in
 
 
 async def left_vectors(client: AsyncQdrantClient, collection: str) -> int:
-    """The number of tombstones that have one."""
+    """Count the tombstones that have a vector."""
     with translated():
         return (await client.count(collection, count_filter=WITH_VECTOR, exact=True, timeout=LONG_S)).count
 
 
 async def clear_tombstones(client: AsyncQdrantClient, collection: str) -> int:
-    """Take the vectors from the tombstones that have one, a page at a time; how many those were."""
+    """Remove the vectors of tombstones in pages; return how many had one."""
     count = 0
     async for records in _scroll(client, collection, [], WITH_VECTOR):
         if records:

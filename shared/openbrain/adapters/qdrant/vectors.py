@@ -22,14 +22,14 @@ from openbrain.ports.index import EntryMarks, Failed, Hit, Scrubbed, Standing, S
 
 BUILDER = "qdrant-3"
 POINTS = 128
-"""Of one request: about 2 MB with 768 numbers each, and some 10 ms of the event loop to write as JSON."""
+"""Points per request: about 2 MB with 768 dimensions, and some 10 ms of the event loop to encode as JSON."""
 
-# Where an operator's collection is quantized, scores would be near the cosine only. Others pass over it.
+# In a quantized collection scores would only approximate the cosine, so rescore. Other collections ignore this.
 _EXACT_SCORES = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0))
 
 
 class QdrantVectors(Collections):
-    """Writes to collections, and finds what they hold."""
+    """Writes to collections and searches them."""
 
     builder = BUILDER
     at_once = 2
@@ -43,13 +43,13 @@ class QdrantVectors(Collections):
         timeout_s: float = 10,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        """`url` like http://host:6333, or what makes a client. Nothing is connected yet. `settings`: what collections
-        are made with, in Qdrant's own words."""
+        """`url` like http://host:6333, or a factory of clients. Does not connect yet. `settings` for new collections,
+        by Qdrant's names."""
         client = _client(url, api_key, verify_tls, timeout_s) if isinstance(url, str) else url()
         super().__init__(client, collection, settings or {})
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
-        """On return the server has applied and logged it."""
+        """Write the entries; on return the server has applied and logged them."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
         for start in range(0, len(fit), POINTS):
             failed |= await self._upsert(self.collection(name), fit[start : start + POINTS])
@@ -57,7 +57,8 @@ class QdrantVectors(Collections):
         return failed
 
     async def _upsert(self, collection: str, entries: Sequence[VectorEntry | Tombstone]) -> dict[str, Exception]:
-        """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
+        """Send one request. If it is refused as a whole, retry its halves, so that one bad entry does not fail the
+        others."""
         try:
             with translated():
                 await self._client.batch_update_points(
@@ -71,13 +72,13 @@ class QdrantVectors(Collections):
         return {}
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Nearest passages within the condition, the best of each memory."""
+        """Return the nearest passages that match the condition, the best one of each memory."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
     async def search_many(
         self, name: str, searches: Sequence[VectorSearch], *, within_s: float | None = None
     ) -> Sequence[Sequence[Hit]]:
-        """One request for all. The server is told how long it may take, in whole seconds."""
+        """Send all searches in one request. The server gets the remaining time in whole seconds."""
         collection = self.collection(name)
         ends = None if within_s is None else asyncio.get_running_loop().time() + within_s
         for search in searches:
@@ -103,38 +104,38 @@ class QdrantVectors(Collections):
         return await best_passages(ask, [search.limit for search in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids."""
+        """Return the stored states of these ids."""
         return await reconciliation.read(self._client, await self._standing(name), ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
-        """The server counts; digests must be fetched, of every point."""
+        """Counts are computed by the server; digests need every point to be fetched."""
         add_up = reconciliation.sums if digests else reconciliation.counts
         return await add_up(self._client, await self._standing(name))
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """By the index of the field."""
+        """Yield the entries of these buckets, found by the index of the field."""
         async for page in reconciliation.in_buckets(self._client, await self._standing(name), buckets):
             yield page
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
-        """Page by page."""
+        """Yield the marks page by page."""
         return marks_of(self.in_buckets(name, range(BUCKETS)))
 
     async def highest(self, name: str) -> int:
-        """By the index of the field."""
+        """Return the highest revision, found by the index of the field."""
         return await reconciliation.highest(self._client, await self._standing(name))
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """A page at a time."""
+        """Delete old tombstones in pages."""
         return await reconciliation.drop_tombstones(self._client, await self._standing(name), before)
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:
-        """Servers before 1.19 kept them where a tombstone came without word of them."""
+        """Count, or clear, vectors of tombstones: servers before 1.19 kept them unless they were deleted explicitly."""
         count = reconciliation.clear_tombstones if clear else reconciliation.left_vectors
         return await count(self._client, await self._standing(name))
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
-        """Report nothing left: the index holds no text, but names; its optimizer rewrites segments when it sees fit."""
+        """Clear vectors of tombstones. The index holds no text; its optimizer rewrites segments at its own time."""
         removed = await self.left_vectors(name, clear=True)
         left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
         return Scrubbed(
@@ -157,7 +158,7 @@ def _client(url: str, api_key: str, verify_tls: bool, timeout_s: float) -> Async
         api_key=api_key or None,
         timeout=math.ceil(timeout_s),
         verify=verify_tls,
-        # It would connect here and now; `prepare` and `check` say what is wrong with the server's version.
+        # The check would connect at once; `prepare` and `check` report unsupported server versions.
         check_compatibility=False,
     )
 
@@ -169,8 +170,8 @@ def _left_s(ends: float | None) -> int | None:
 def _operations(
     entries: Sequence[VectorEntry | Tombstone],
 ) -> Iterator[models.UpsertOperation | models.DeleteVectorsOperation]:
-    """One conditional upsert for each revision: a condition holds for all points of an upsert. Then the vectors of
-    the tombstones: servers before 1.19 merge an upsert without a vector into a point that has one."""
+    """Yield one conditional upsert per revision, since a condition applies to all points of an upsert. Then delete the
+    vectors of tombstones: servers before 1.19 merge an upsert without a vector into the existing point."""
     for revision, same in groupby(entries, key=lambda entry: entry.revision):
         points = [point(entry) for entry in same]
         yield models.UpsertOperation(upsert=models.PointsList(points=points, update_filter=not_higher(revision)))

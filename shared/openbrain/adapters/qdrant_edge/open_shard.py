@@ -1,4 +1,4 @@
-"""Opening a shard of qdrant-edge that may be damaged: an error where the engine says so, and a look where it can't."""
+"""Opens a shard of qdrant-edge that may be damaged: uses the engine's errors, and checks what the engine does not."""
 
 import json
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from openbrain.adapters.qdrant_edge.terms import TERMS
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 _PAGE = 500
-"""Entries looked at at once."""
+"""Entries examined per page."""
 _ID_TABLES = 2
-"""From ids to places, and the version of each entry."""
+"""The tables from ids to offsets and of each entry's version."""
 
 
 def opened(path: Path, builder: str) -> tuple[EdgeShard, int]:
-    """The shard and its dimensions. `SetupError` where another process has it or another builder made it,
-    `DamagedError` where it is not what was written."""
+    """Return the shard and its dimensions. `SetupError` if another process has it or another builder made it,
+    `DamagedError` if its files are not what was written."""
     try:
         made = json.loads((path / "generation.json").read_text())
         made_by, dimensions = made["builder"], int(made["dimensions"])
@@ -49,8 +49,8 @@ def opened(path: Path, builder: str) -> tuple[EdgeShard, int]:
 
 
 def _look_for_ids(segments: Path) -> None:
-    """A segment that was ever flushed says how many vectors it has, and has two tables of ids: without one of them the
-    engine takes it for empty."""
+    """Check the id tables: a segment that was ever flushed states how many vectors it has, and has two tables of ids.
+    The engine treats a segment that lacks one as empty."""
     for segment in segments.iterdir():
         flushed = segment / "vector_storage" / "vectors" / "status.dat"
         if flushed.exists() and any(flushed.read_bytes()) and len(list(segment.glob("*id_tracker*"))) < _ID_TABLES:
@@ -58,7 +58,7 @@ def _look_for_ids(segments: Path) -> None:
 
 
 def _examine(shard: EdgeShard) -> None:
-    """After a kill or a loss of power: whether each entry has its fields and its vector, and is found by it."""
+    """After a kill or power loss, check that each entry has its fields and its vector, and that a search finds one."""
     living: Any = None
     after = None
     while True:
@@ -76,18 +76,18 @@ def _examine(shard: EdgeShard) -> None:
     if living and not shard.query(
         QueryRequest(limit=1, query=Query.Nearest(living), filter=Filter(), with_payload=False)
     ):
-        raise DamagedError("what stands in it is not found")
+        raise DamagedError("a search does not find its entries")
 
 
 @contextmanager
 def engine() -> Iterator[None]:
-    """The engine's errors as ours: it has no classes of its own."""
+    """Translate errors of the engine, which has no exception classes of its own."""
     try:
         yield
     except (OpenBrainError, DamagedError):
         raise
     except BaseException as error:
-        # The engine raises nothing narrower, and where it panics it's no Exception.
+        # The engine raises nothing more specific; its panics are not even an Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if "WouldBlock" in str(error):

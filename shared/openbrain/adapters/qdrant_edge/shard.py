@@ -1,6 +1,6 @@
-"""One generation of the embedded vector index on disk: a shard of qdrant-edge, made whole or not at all.
+"""One generation of the embedded vector index on disk: a shard of qdrant-edge, created completely or not at all.
 
-Every call of the engine holds the interpreter lock, so callers keep them short.
+Every call of the engine holds the GIL, so callers keep calls short.
 """
 
 import json
@@ -48,34 +48,35 @@ from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
 
 BUILDER = "qdrant-edge-6"
 MADE = "generation.json"
-"""The file that says what a folder is; a folder without it is none of ours, or what is left of one."""
+"""The file that identifies a generation; a folder without it is foreign or incomplete."""
 VECTOR = ""
-"""The vector without a name: a named one takes 9 us longer to be made a point of."""
+"""The unnamed vector: with a name, creating a point takes 9 us longer."""
 FLUSH_POINTS = 20_000
-"""Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
-needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
+"""Written points between flushes of the log. A flush blocks everything for some 0.2 s (more on a busy disk). It only
+bounds what a start after a crash must replay: 2 s, 40 MB. A killed process loses no data either way."""
 _NO_GRAPH = 10**9
-"""Kilobytes of vectors before a graph is built: never, building it would hold the interpreter lock for minutes."""
+"""Kilobytes of vectors before a graph is built: never, since building holds the GIL for minutes."""
 _BITS = TurboQuantBitSize.Bits4
-"""Of a number of a vector in what is scanned: a fifth of the time that whole ones take (2.3 ms for 10 to 11 at 100,000
-points). The vectors themselves decide among the nearest, so that the scores are theirs."""
+"""Bits per number in the scanned, quantized vectors: a fifth of the time of full vectors (2.3 ms instead of 10 to 11 at
+100,000 points). The nearest are rescored with the full vectors, which give the final scores."""
 _RESCORED, _RESCORED_LEAST = 3.0, 100
-"""So many times what is wanted is compared whole, and so many at least: with twice as many 1.000 of the nearest hundred
-are found, filtered or not; without any .957."""
+"""Oversampling: this many times the wanted passages, and at least this many, are rescored. Twice as many already find
+1.000 of the nearest hundred, filtered or not; without oversampling .957.
+"""
 _PASSAGE = "5"
-"""Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
+"""UUID version of passages other than 0 (`ids.point_id`)."""
 _VERSION_AT = 14
 """The position of the version in a UUID."""
 _BUCKETS = 2**16
-"""More than there are: what stands above is the digest."""
+"""More than the number of buckets: the value above it is the digest."""
 _STANDING = ["revision", "mark", "memory_id"]
 _AHEAD = 60 * MICROSECONDS
-"""The horizon of the search for the next expiry."""
+"""How far ahead to look for the next expiry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """A question to a shard."""
+    """A query to a shard."""
 
     vector: Sequence[float]
     condition: Filter
@@ -84,7 +85,7 @@ class Nearest:
     """The number of different memories that is enough."""
 
     def request(self) -> QueryRequest:
-        """For the engine: ids and scores alone."""
+        """Return the engine's request, for ids and scores only."""
         query = Query.Nearest(_numbers(self.vector))
         more = max(_RESCORED, _RESCORED_LEAST / self.passages)
         among = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=more))
@@ -92,19 +93,19 @@ class Nearest:
 
 
 class Shard:
-    """An open generation. Only one process can have it open."""
+    """An open generation. Only one process at a time can open it."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; `SetupError` where another process has it or another builder made it."""
+        """Open it; `SetupError` if another process has it or another builder made it."""
         self._path, self._inode = path, path.stat().st_ino
         self._shard, self.dimensions = opened(path, BUILDER)
         self._unflushed = 0
         self._none_before = -math.inf
-        """No living entry expires before this."""
+        """No live entry expires before this."""
 
     @classmethod
     def make(cls, path: Path, dimensions: int) -> "Shard":
-        """A new empty one. What a crash leaves of an unfinished one is made again."""
+        """Create an empty one. An unfinished one left by a crash is replaced."""
         unfinished = path.with_name(f"{path.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700, parents=True)
@@ -115,7 +116,7 @@ class Shard:
                 EdgeConfig(
                     vectors={VECTOR: _vectors(dimensions)},
                     optimizers=EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
-                    # There is one segment to search: more threads find nothing to do.
+                    # There is only one segment to search: more threads have no work.
                     max_search_threads=1,
                 ),
             )
@@ -128,11 +129,11 @@ class Shard:
         return cls(path)
 
     def gone(self) -> bool:
-        """Whether the folder that was opened is removed, emptied, or another now."""
+        """True if the opened folder was removed, emptied or replaced."""
         return not same_folder(self._path, self._inode, MADE)
 
     def upsert(self, entries: Sequence[VectorEntry | Tombstone]) -> None:
-        """Entries of one revision, each id once: taken where what stands is not higher."""
+        """Write entries of one revision, with distinct ids. Stored entries with a higher revision are kept."""
         not_higher = FieldCondition(key="revision", range=RangeFloat(lte=entries[0].revision))
         expiries = (entry.fields.expires_at for entry in entries if isinstance(entry, VectorEntry))
         self._none_before = min((self._none_before, *expiries))
@@ -145,7 +146,7 @@ class Shard:
                 self._unflushed = 0
 
     def nearest(self, queries: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
-        """(memory id, cosine) of the nearest passages, best first, for each."""
+        """Return (memory id, cosine) of the nearest passages for each query, best first."""
         requests = [query.request() for query in queries]
         with engine():
             if len(requests) == 1:
@@ -155,10 +156,10 @@ class Shard:
             return [self._owned(points, query.memories) for query, points in zip(queries, results, strict=True)]
 
     def _owned(self, points: list[ScoredPoint], memories: int) -> list[tuple[str, float]]:
-        """The first `memories`, and the others only where passages of one memory are among those: an id costs more
-        to read than its point to find."""
+        """Return the first `memories` passages; the others only if several passages of one memory may be among those.
+        Reading an id costs more than finding its point."""
         first = [(str(point.id), point.score) for point in points[:memories]]
-        # Reading a payload costs more yet, and passage 0 has its memory's id anyway.
+        # Reading a payload costs even more; passage 0 has its memory's id anyway.
         if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
             return first
         scores = [*first, *((str(point.id), point.score) for point in points[memories:])]
@@ -168,7 +169,7 @@ class Shard:
         return [(owners.get(point) or point, score) for point, score in scores]
 
     def any_expires_before(self, bound: float) -> bool:
-        """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
+        """True if a live entry expires before `bound`. Nearly always known without asking the engine."""
         if bound <= self._none_before:
             return False
         for ahead in (bound + _AHEAD, bound):
@@ -182,37 +183,37 @@ class Shard:
             return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
 
     def standing(self, ids: Sequence[str]) -> dict[str, Standing]:
-        """The stored states of these ids."""
+        """Return the stored states of these ids."""
         with engine():
             records = self._shard.retrieve(list(ids), True, False)
         return {str(record.id): _standing(str(record.id), record.payload or {}) for record in records}
 
     def count(self) -> int:
-        """Points with their tombstones."""
+        """Return the number of points, tombstones included."""
         with engine():
             return self._shard.count(CountRequest(exact=True))
 
     def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
-        """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
+        """Return `revision` or `mark` of the next points in id order, and the cursor; None at the end."""
         stored, following = self._scroll([field], after, limit)
         return [payload[field] for _, payload in stored], following
 
     def entry_marks(self, after: str | None, limit: int) -> tuple[EntryMarks, str | None]:
-        """Of the next points, and where to go on; None at the end."""
+        """Return the marks of the next points, and the cursor; None at the end."""
         stored, following = self._scroll(["mark"], after, limit)
         living = [mark(*parts(payload["mark"])) for _, payload in stored if payload["mark"] >= _BUCKETS]
         removed = [point for point, payload in stored if payload["mark"] < _BUCKETS]
         return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), following
 
     def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
-        """Entries of these buckets among the next points, and where to go on."""
+        """Return the entries of these buckets among the next points, and the cursor."""
         stored, following = self._scroll(_STANDING, after, limit)
         return [_standing(*item) for item in stored if item[1]["mark"] % _BUCKETS in buckets], following
 
     def _scroll(
         self, fields: list[str], after: str | None, limit: int
     ) -> tuple[list[tuple[str, dict[str, Any]]], str | None]:
-        """Id and these fields of the next points in the order of their ids, and where to go on; None at the end."""
+        """Return id and these fields of the next points in id order, and the cursor; None at the end."""
         request = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(fields))
         with engine():
             points, following = self._shard.scroll(request)
@@ -220,7 +221,7 @@ class Shard:
         return stored, None if following is None else str(following)
 
     def drop_tombstones(self, before: int) -> int:
-        """Remove old tombstones. Living entries have no such time."""
+        """Remove old tombstones. Live entries have no `removed_at`."""
         old = Filter(must=[FieldCondition(key="removed_at", range=RangeFloat(lt=before))])
         with engine():
             count = self._shard.count(CountRequest(filter=old, exact=True))
@@ -229,7 +230,7 @@ class Shard:
         return count
 
     def close(self) -> None:
-        """Work off the log and let go. Of files that were removed nothing is worth an error."""
+        """Flush the log and close. Ignore errors if the files were removed."""
         try:
             with engine():
                 self._shard.flush()
@@ -242,7 +243,7 @@ class Shard:
             close_with_seal(self._path)
 
     def let_go(self) -> None:
-        """Without working off the log, for which a full disk has no room: the next start reads it again."""
+        """Release the shard without flushing the log, which a full disk has no room for: the next start replays it."""
         del self._shard
 
 
@@ -256,8 +257,8 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
 
 
 def payload_of(entry: VectorEntry | Tombstone) -> dict[str, Any]:
-    """The payload beside the vector."""
-    # Each value costs some 4 us: bucket and digest, which nothing asks for, are one.
+    """Return the payload of a point."""
+    # Each value costs some 4 us: bucket and digest, which no filter uses, share one.
     payload: dict[str, Any] = {"revision": entry.revision, "mark": entry.bucket}
     if entry.id != entry.memory_id:
         payload["memory_id"] = entry.memory_id
@@ -277,12 +278,12 @@ def payload_of(entry: VectorEntry | Tombstone) -> dict[str, Any]:
 
 
 def parts(mark: int) -> tuple[int, int]:
-    """Bucket, and digest; a tombstone has 0."""
+    """Split a mark into bucket and digest; a tombstone's digest is 0."""
     return mark % _BUCKETS, mark // _BUCKETS
 
 
 def _numbers(vector: Sequence[float]) -> Any:
-    """The engine reads arrays fastest, but its declarations know only lists."""
+    """Return the vector as it is: the engine reads arrays fastest, but its type hints allow only lists."""
     return vector
 
 

@@ -1,8 +1,8 @@
 """Filterable fields in the embedded vector index: one text of words instead of ten strings.
 
-The engine takes a number of a payload in some 4 us, a text in 10, a list of eleven numbers in 45, and each index of a
-field costs more. So every keyword (field and value) is a word made of a hash, all of them stand in the one text
-`terms`, and a workspace with an audience, which every request asks for together, is a word too.
+The engine takes some 4 us for a number in a payload, 10 for a text, 45 for a list of eleven numbers, and more for each
+field index. So every keyword (field and value) becomes a word, made of a hash, and all words form the one text `terms`.
+The pair of workspace and audience, which every request combines, is a word too.
 """
 
 import math
@@ -29,23 +29,23 @@ from openbrain.ports.index import Fields
 
 TERMS = "terms"
 ABSENT = {"expires_at": NEVER, "confidence": 1.0}
-"""The value of most entries, which is therefore not written: the highest value there is, so that a lower bound is the
-contrary of what a point has."""
+"""Values of most entries, which are therefore not written. Each is the field's maximum, so a lower bound becomes "not
+below", which a missing value satisfies."""
 _KEYWORDS = ("workspace_id", "audience", "org", "project", "agent_id", "memory_scope", "type", "source")
 _keywords = attrgetter(*_KEYWORDS)
 WORDS = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False)
-"""The index of `terms`: in memory, word by word as they are."""
+"""The index of `terms`: in memory, words unchanged."""
 
 
 @lru_cache(maxsize=32_768)
 def term(field: str, value: str) -> str:
-    """The word that stands for a value of a field: 64 bits in 11 letters, digits, - and _."""
+    """Return the word for a value of a field: 64 bits in 11 letters, digits, - and _."""
     text = f"{field}\0{value}".encode(errors="surrogatepass")
     return urlsafe_b64encode(blake2b(text, digest_size=8).digest())[:11].decode()
 
 
 def terms_of(fields: Fields) -> str:
-    """The words of an entry."""
+    """Return the words of an entry."""
     shared = _shared(*_keywords(fields))
     if not fields.tags and not fields.metadata_pairs:
         return shared
@@ -53,7 +53,7 @@ def terms_of(fields: Fields) -> str:
     return " ".join([shared, *tags, *(term(METADATA_PAIRS, pair) for pair in fields.metadata_pairs)])
 
 
-# Few memories differ from all others in what is no tag.
+# Most memories share all keywords except tags with others.
 @lru_cache(maxsize=4096)
 def _shared(workspace_id: str, audience: str, *others: str) -> str:
     sight = term("sight", f"{len(workspace_id)}:{workspace_id}{audience}")
@@ -66,10 +66,10 @@ _NOTHING = FieldCondition(key=TERMS, match=MatchText("nothing"))
 
 
 def compiled(condition: AllOf) -> Filter:
-    """The condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`.
+    """Return the condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`.
 
-    What asks for one word each is asked for together: the engine looks at every node for every point, which takes
-    longer than to compare vectors (docs/decisions/one-predicate-one-keyword.md).
+    Conditions on a single word are merged into one: the engine evaluates every node for every point, which takes longer
+    than comparing vectors (docs/decisions/one-predicate-one-keyword.md).
     """
     required: list[str] = []
     others: list[_Compiled] = []
@@ -83,7 +83,7 @@ def compiled(condition: AllOf) -> Filter:
 
 
 def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
-    """The workspace and the audience as the one term that joins them."""
+    """Merge the conditions on workspace and audience into the one on their common term."""
     workspace = next(
         (condition for condition in conditions if isinstance(condition, Equals) and condition.field == "workspace_id"),
         None,
@@ -101,7 +101,7 @@ def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
 
 
 def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
-    """The words of which a point has one, where the condition asks for nothing else."""
+    """Return the words of which a point needs one, if the condition requires nothing else; otherwise None."""
     match condition:
         case Equals(field, value):
             return (term(field, value),)
@@ -113,14 +113,14 @@ def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
     return None
 
 
-# The engine parses a field's name anew for each node, which takes longer than many a search.
+# The engine parses the field's name for each new node, which takes longer than many searches.
 @lru_cache(maxsize=4096)
 def _node(condition: Condition) -> _Compiled:
     match condition:
         case Equals() | OneOf():
             return _one_of(_any_of_words(condition) or ())
         case Says():
-            raise KeyError("an index is not asked what a memory says letter by letter")
+            raise KeyError("an index can't evaluate `Says`: only the database can")
         case AtLeast(field, bound):
             return _not(below(field, bound)) if bound <= _absent(field) else _from(field, bound)
         case LessThan(field, bound):
@@ -146,7 +146,7 @@ def _absent(field: str) -> float:
 
 
 def below(field: str, bound: float) -> FieldCondition:
-    """The points with a number below `bound` in `field`."""
+    """Return a condition for points with a number below `bound` in `field`."""
     return FieldCondition(key=field, range=RangeFloat(lt=plain_bound(field, bound)))
 
 

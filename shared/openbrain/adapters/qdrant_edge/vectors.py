@@ -1,4 +1,4 @@
-"""Vectors inside the process: all are scanned, on qdrant-edge, for one process and up to some 500,000 passages."""
+"""Vectors inside the process: a full scan on qdrant-edge, for one process and up to some 500,000 passages."""
 
 import asyncio
 import time
@@ -33,39 +33,39 @@ from openbrain.ports.index import (
 from openbrain.usecases.background import GivesWay
 
 SLICE = 32
-"""Points between two turns of the event loop: about 5 ms."""
+"""Points written before the event loop gets a turn: about 5 ms."""
 TOGETHER = 8
-"""Searches before the first turn of the loop: most of what is gained by more, in the time of about three alone."""
+"""Searches in the first batch before the event loop gets a turn: most of what larger batches gain, in the time of about
+three single searches."""
 TURN_S = 0.02
-"""The time of searches before a turn: where they take less, twice as many come before the next."""
+"""Seconds per batch: after a faster one, the next batch is twice as large."""
 PAGE = 250
-"""Points looked at between two turns: about 2 ms."""
+"""Points read before the event loop gets a turn: about 2 ms."""
 TO_OPEN = 64 * 1024 * 1024
-"""Bytes that a shard may touch when it is opened: it works off its log, and on a file system in memory what it reads
-of holes takes room too (59 MB measured)."""
+"""Bytes of disk that opening a shard may use: it replays its log, and on a file system in memory, reading holes
+allocates them too (59 MB measured)."""
 MANY = 500_000
-"""Points from which on a search blocks the loop for too long."""
+"""From this many points on, a search blocks the event loop for too long."""
 NeedRoom = Callable[[int], None]
 T = TypeVar("T")
 
 
 class QdrantEdgeVectors:
-    """A folder of generations. A late writer is fenced by the engine, point by point."""
+    """A folder of generations. The engine rejects late writes for each point, by revision."""
 
     builder = BUILDER
     at_once = 1
 
     def __init__(self, path: Path, need_room: NeedRoom = lambda _: None) -> None:
-        """`need_room` raises `TryLater` where the disk lacks room, or this many bytes of it.
-        It is asked before every write: the engine writes into mapped files with holes, and where the disk has no room
-        for them the system ends the process."""
+        """`need_room` raises `TryLater` if the disk lacks room, or this many bytes. It is called before every write:
+        the engine writes to memory-mapped sparse files, and without room for them the system kills the process."""
         self._path = path
         self._need_room = need_room
         self._gives_way = GivesWay()
         self._open: dict[str, Shard] = {}
 
     async def prepare(self, name: str, dimensions: int) -> None:
-        """Open the generation, or make it. `SetupError` where its dimensions differ or another process has it."""
+        """Open or create the generation. `SetupError` if its dimensions differ or another process has it."""
         path = self._path / name
         if name in self._open and self._open[name].gone():
             self._open.pop(name).close()
@@ -78,7 +78,8 @@ class QdrantEdgeVectors:
         same_dimensions(dimensions, self._shard(name).dimensions, name)
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
-        """On return it is in the log, which outlives the process. The loop turns between slices."""
+        """Write the entries; on return they are in the log, which survives the process. The event loop gets turns
+        between slices."""
         shard = self._shard(name)
         fit, failed = writable(entries, shard.dimensions)
         for _, same in groupby(fit, key=lambda entry: entry.revision):
@@ -90,7 +91,7 @@ class QdrantEdgeVectors:
         return failed
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Every passage that matches is looked at. Blocks the loop while it runs."""
+        """Scan every passage that matches. Blocks the event loop meanwhile."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
     async def search_many(
@@ -100,7 +101,7 @@ class QdrantEdgeVectors:
         *,
         within_s: float | None = None,  # noqa: ARG002 - the port's
     ) -> Sequence[Sequence[Hit]]:
-        """The loop turns in between."""
+        """Run the searches in batches; the event loop gets turns in between."""
         shard = self._shard(name)
         for item in searches:
             same_dimensions(len(item.vector), shard.dimensions, name)
@@ -116,13 +117,14 @@ class QdrantEdgeVectors:
         return await best_passages(ask, [search.limit for search in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids. Searches go on in files that were removed: who reads learns of it."""
+        """Return the stored states of these ids. `IndexMissing` if the files were removed; searches don't notice that
+        and continue on the open files."""
         if name in self._open and self._open[name].gone():
             raise IndexMissing(name)
         return self._shard(name).standing(list(dict.fromkeys(ids)))
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
-        """Every point is looked at, some at a time."""
+        """Sum up all points, page by page."""
         points, summed, removed = [0] * BUCKETS, [0] * BUCKETS, [0] * BUCKETS
         async for marks in self._numbers(name, "mark"):
             for mark in marks:
@@ -138,34 +140,34 @@ class QdrantEdgeVectors:
         }
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """Every point is looked at."""
+        """Scan every point."""
         wanted = frozenset(buckets)
         async for some in self._pages(name, lambda shard, after: shard.in_buckets(wanted, after, PAGE)):
             if some:
                 yield some
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
-        """Every point is looked at."""
+        """Scan every point."""
         return self._pages(name, lambda shard, after: shard.entry_marks(after, PAGE))
 
     async def highest(self, name: str) -> int:
-        """Every point is looked at."""
+        """Scan every point."""
         return max([max(some, default=0) async for some in self._numbers(name, "revision")])
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """At once."""
+        """Remove old tombstones in one call."""
         self._need_room(0)
         return self._shard(name).drop_tombstones(before)
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
-        """None: a tombstone takes the place of the whole point."""
+        """Return 0: a tombstone replaces the whole point."""
         return 0
 
     def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
         return self._pages(name, lambda shard, after: shard.numbers(field, after, PAGE))
 
     async def _pages(self, name: str, page: Callable[[Shard, str | None], tuple[T, str | None]]) -> AsyncIterator[T]:
-        """Every page of a shard. The loop turns in between."""
+        """Yield every page of a shard; the event loop gets turns in between."""
         after = None
         while True:
             some, after = page(self._shard(name), after)
@@ -175,20 +177,20 @@ class QdrantEdgeVectors:
             await self._gives_way()
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
-        """Report nothing left: the index holds no text, and of names only hashes."""
+        """Report nothing left: the index holds no text, and names only as hashes."""
         return Scrubbed(details={"product": "qdrant-edge", "holds": "no text"})
 
     async def expose(self, name: str) -> None:
-        """Nobody else can read it."""
+        """Do nothing: no other reader can use it."""
 
     async def drop(self, name: str) -> None:
-        """Close it and delete its folder: aside first, so that a half deleted one is never opened."""
+        """Close it and delete its folder."""
         if (shard := self._open.pop(name, None)) is not None:
             shard.close()
         await asyncio.to_thread(remove_folder, self._path / name)
 
     async def check(self) -> Checked:
-        """The engine's version; too many points are a problem."""
+        """Report the engine's version, and generations with too many points as a problem."""
         problems = [
             f"generation {name} holds {shard.count()} points: a search blocks everything else, use a Qdrant server"
             for name, shard in self._open.items()
@@ -215,7 +217,7 @@ class QdrantEdgeVectors:
         return self._open[name]
 
     def _reopen(self, name: str) -> None:
-        """Open what stands, or set it aside where it is damaged."""
+        """Open an existing generation, or set it aside if it is damaged."""
         self._need_room(TO_OPEN)
         try:
             self._open[name] = Shard(self._path / name)
@@ -241,7 +243,8 @@ def _filter(condition: AllOf, shard: Shard) -> Filter:
 
 
 def _holds_for_all(condition: Condition, shard: Shard) -> bool:
-    """Nearly always nothing is due, and not to ask each point for its expiry saves a third of a search."""
+    """True if no entry expires before the bound. That is the usual case, and skipping the condition saves a third of a
+    search."""
     return (
         isinstance(condition, AtLeast)
         and condition.field == "expires_at"

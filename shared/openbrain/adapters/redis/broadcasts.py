@@ -1,4 +1,4 @@
-"""`client.subscriber.api.Stream` on Redis: the broadcast stream of a workspace, read at one's own pace."""
+"""`client.subscriber.api.Stream` on Redis: the broadcast stream of a workspace, read at the reader's pace."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from openbrain.streams.redis.entry_ids import after_number, first_part
 _log = structlog.get_logger(__name__)
 _FIELD = FIELD.encode()
 COUNT = 500
-"""Entries of one read, at most."""
+"""Maximum entries per read."""
 AGAIN_S = 0.5
 READ_S = 1.0
 
@@ -30,7 +30,7 @@ def broadcast_stream(url: str, prefix: str, workspace: str) -> "BroadcastStream"
 
 
 class BroadcastStream:
-    """Reads without a group: nothing is kept for the reader on the server."""
+    """Reads without a consumer group: the server keeps no state for the reader."""
 
     def __init__(self, settings: Streams, workspace: str) -> None:
         self.name = f"{settings.prefix}{BROADCAST.name}.{workspace}"
@@ -39,9 +39,10 @@ class BroadcastStream:
         self._decode = BROADCAST.decoder()
 
     async def after(self, seq: int) -> Sequence[tuple[int, Broadcast | None]]:
-        """Broadcasts behind `seq`, waiting for one at most `poll_s`; may be empty. TimeoutError for silence."""
+        """Return broadcasts after `seq`, with None for an entry that can't be decoded. Wait at most `poll_s` for one;
+        may be empty. `TimeoutError` if the server does not respond."""
         wait_s = self._settings.tuning.poll_s
-        # Silence is noticed sooner than by the socket's own limit.
+        # Notices a silent server earlier than the socket timeout.
         with _reachable():
             async with asyncio.timeout(wait_s + max(1, wait_s)):
                 response = await ask(
@@ -57,12 +58,12 @@ class BroadcastStream:
             for entry, fields in entries
             if believable(first_part(entry), seq)
         ]
-        if not broadcasts:  # what is passed over comes at once again
+        if not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))
         return broadcasts
 
     async def last(self) -> int:
-        """The number of the last entry that ever was; 0 where the stream is gone."""
+        """Return the number of the last entry ever added; 0 if the stream does not exist."""
         with _reachable():
             try:
                 response = await ask(self._client, "XINFO", "STREAM", self.name)
@@ -74,7 +75,7 @@ class BroadcastStream:
         return first_part(info.get("last-generated-id") or info[b"last-generated-id"])
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         await disconnect(self._client)
 
     def _broadcast(self, entry: bytes, fields: Sequence[bytes] | dict[bytes, bytes]) -> Broadcast | None:

@@ -1,4 +1,4 @@
-"""A real Valkey server from a wheel: append-only file on, nothing evicted, a socket that only its owner opens."""
+"""A real Valkey server from a wheel: append-only file on, no eviction, a socket that only its owner can open."""
 
 import asyncio
 import contextlib
@@ -24,20 +24,20 @@ _PR_SET_PDEATHSIG = 1
 _LONGEST_SOCKET_PATH = 100
 _START_SECONDS = 30.0
 _LOOK_S = 0.2
-"""The interval of checks whether the server still runs."""
+"""Interval of the checks that the server still runs."""
 _AGAIN_S = 5.0
-"""The pause after a start that failed."""
+"""Pause after a failed start."""
 _KEPT = "appendonlydir"
-"""Valkey's own name of the folder of its append-only file."""
+"""Valkey's name for the folder of its append-only file."""
 _log = structlog.get_logger(__name__)
 
 
 class _EndedError(SetupError):
-    """The server ended by itself before it answered."""
+    """The server exited before it answered."""
 
 
 class EmbeddedValkey:
-    """The stream server of `openbrain up`, started again when it ends. The caller holds the lock of the data folder."""
+    """The stream server of `openbrain up`; restarted when it exits. The caller holds the lock of the data folder."""
 
     def __init__(self, folder: Path, maxmemory_mb: int) -> None:
         self._folder = folder
@@ -52,9 +52,10 @@ class EmbeddedValkey:
         return f"unix://{self._socket}"
 
     async def start(self) -> str:
-        """Start and wait until it answers; returns the URL. A server that outlived a killed parent is ended first.
+        """Start the server, wait until it answers and return the URL. First stop a server that survived a killed
+        parent.
 
-        An append-only file that it can't read is set aside: what was in it is made again from the truth.
+        An unreadable append-only file is set aside: its contents are rebuilt from the database.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         await self._begin()
@@ -62,7 +63,7 @@ class EmbeddedValkey:
         return self.url
 
     async def stop(self) -> None:
-        """End it; what was appended is on disk before it goes."""
+        """Stop the server; all appended data is on disk then."""
         watch, self._watch = self._watch, None
         await cancel(watch)
         if self._process is not None and self._process.poll() is None:
@@ -71,7 +72,7 @@ class EmbeddedValkey:
         self._process = None
 
     async def _keep(self) -> None:
-        """Start it again whenever it has ended."""
+        """Restart the server whenever it exits."""
         while True:
             await asyncio.sleep(_LOOK_S)
             if self._process is None or (status := self._process.poll()) is None:
@@ -100,7 +101,7 @@ class EmbeddedValkey:
         try:
             await self._launch()
         except _EndedError:
-            # It was not the file: it goes back to its place.
+            # The file was not the cause: put it back.
             shutil.rmtree(kept, ignore_errors=True)
             aside.rename(kept)
             raise
@@ -108,9 +109,9 @@ class EmbeddedValkey:
             "start.damaged_set_aside",
             path=str(kept),
             aside=str(aside),
-            message="the stream server could not read its append-only file and begins with an empty one: what is "
-            "pending is announced again from the database; delete what was set aside when nobody needs it, for what "
-            "is erased stays in it",
+            message="the stream server could not read its append-only file and begins with an empty one: pending "
+            "events are announced again from the database; delete the copy set aside when nobody needs it: erased "
+            "memories remain in it",
         )
 
     async def _launch(self) -> None:
@@ -132,7 +133,7 @@ class EmbeddedValkey:
             *(str(binary), "--port", "0", "--unixsocket", str(self._socket), "--unixsocketperm", "700"),
             *("--dir", str(self._folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{self._maxmemory_mb}mb", "--maxmemory-policy", "noeviction", "--daemonize", "no"),
-            # Its list of slow commands would quote what was submitted.
+            # The log of slow commands would quote submitted texts.
             *("--slowlog-log-slower-than", "-1"),
         ]
 
@@ -154,7 +155,7 @@ class EmbeddedValkey:
                     if await client.ping():
                         return
                 except (RedisError, OSError):
-                    # Not there yet, or still reading its file.
+                    # The server is not listening yet, or still loads its file.
                     await asyncio.sleep(0.01)
         finally:
             await client.aclose()
@@ -177,7 +178,7 @@ def _program() -> Path:
 
 
 def _socket_path(folder: Path) -> Path:
-    """In the folder, or, where that path is too long for a socket, in a private temporary folder."""
+    """Return a path in the folder, or in a private temporary folder if that is too long for a socket."""
     path = folder.resolve() / "valkey.sock"
     if len(str(path)) <= _LONGEST_SOCKET_PATH:
         return path

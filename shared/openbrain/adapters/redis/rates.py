@@ -1,7 +1,7 @@
 """Token buckets that all replicas share, in Redis.
 
-A process takes tokens out of the shared bucket a few at a time and hands them out by itself, so that most requests cost
-no round trip. What it holds may be spent later: with n replicas a key can be ahead of its rate by n of these handfuls.
+A process takes tokens out of the shared bucket in batches (handfuls) and hands them out locally, so most requests need
+no round trip. It may spend them later: with n replicas a key can exceed its rate by n handfuls.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from openbrain.streams.redis.outage import Link
 from openbrain.streams.redis.scripts import RATE
 
 HANDFULS = 50
-"""A handful is this part of the burst."""
+"""A handful is the burst divided by this."""
 _KEPT = 10_000
 _ANSWER_S = 0.25
 _PAUSE_S = 1.0
-"""The pause after Redis did not answer."""
+"""Pause after Redis did not answer."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """This process's share of one holder's bucket, and the state last seen there."""
+    """This process's tokens of one holder's bucket, and the last seen state of the shared bucket."""
 
     rate: Rate
     seen: Bucket
@@ -49,7 +49,7 @@ class _Held:
 
 
 class RedisRates:
-    """`ports.tenants.Rates` on a Redis; while it is away each process counts by itself."""
+    """`ports.tenants.Rates` on Redis; while it is unreachable each process limits by itself."""
 
     def __init__(self, settings: Streams, clock: Clock, client: Redis | None = None) -> None:
         self._prefix = f"{settings.prefix}openbrain.rate."
@@ -59,7 +59,7 @@ class RedisRates:
         self._holders: Lru[str, _Held] = Lru(_KEPT)
         self._local = LocalRates(clock)
         self._alone = False
-        """Whether Redis did not answer last."""
+        """True while Redis does not answer."""
         self._link = Link("rate limits")
         self._tasks: set[asyncio.Task[None]] = set()
         metrics.API_RATES_SHARED.set(1)
@@ -90,7 +90,7 @@ class RedisRates:
         return held
 
     def _later(self, holder: str, held: _Held) -> None:
-        """Fetch more before it is needed."""
+        """Fetch more tokens before they are needed."""
 
         async def fetch() -> None:
             async with held.lock:
@@ -119,7 +119,7 @@ class RedisRates:
         held.seen = Bucket(float(left), now)
         if not given:
             short = (needed - held.seen.tokens) * 60 / rate.per_minute
-            # At most a second: another process may give a key more.
+            # At most a second: another process may return tokens.
             held.empty_until = now + math.ceil(min(1.0, max(0.0, short)) * MICROSECONDS)
 
     def _away(self) -> bool:
@@ -138,7 +138,7 @@ class RedisRates:
         self._begin(self._ask_again(holder, held))
 
     async def _ask_again(self, holder: str, held: _Held) -> None:
-        """Until Redis answers, whether or not anybody takes a token meanwhile."""
+        """Retry until Redis answers, whether or not tokens are requested meanwhile."""
         while self._alone:
             await asyncio.sleep(_PAUSE_S)
             async with held.lock:
@@ -152,7 +152,7 @@ class RedisRates:
             self._link.answered()
 
     async def close(self) -> None:
-        """Leave what is being fetched, and close what was made here."""
+        """Cancel pending fetches, and close the client if it was created here."""
         await cancel(*self._tasks)
         self._link.leave()
         if self._owned:

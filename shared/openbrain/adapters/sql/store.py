@@ -1,4 +1,4 @@
-"""The store on one database: its parts need the same database and clock, and nothing of each other."""
+"""The store on one database: its parts share the database and the clock, and don't know each other."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,7 +113,7 @@ class SqlStore:
         self.replays: Replays = SqlReplays(database)
 
     async def time(self) -> int:
-        """The database's clock."""
+        """Return the time of the database's clock."""
         return await self._database.read(
             lambda connection: int(connection.execute(select(database_now(connection))).scalar_one())
         )
@@ -122,8 +122,8 @@ class SqlStore:
         return await self._database.scrub()
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
-        """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""
-        # Brings the migrations with it, which nothing else of a running service needs.
+        """Return product, version and problems. `TryLater` while the database can't be reached."""
+        # Imports the migrations, which a running service needs nowhere else.
         from openbrain.adapters.sql.schema.commands import checked
 
         return await self._database.read(checked)
@@ -141,7 +141,7 @@ def open_store(
     degraded_scan: int = DEGRADED_SCAN,
     times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
 ) -> SqlStore:
-    """Connects to nothing yet. `SetupError` where the URL is of no database that we know. `follower`: is told the
+    """Open the store without connecting. `SetupError` if the URL is of an unsupported database. `follower` gets the
     database server's time."""
     address = store_url(settings.url, data_dir)
     database = open_database(address, pool=settings.pool, lock_wait_s=settings.tuning.lock_wait_s, clock=follower)
@@ -149,7 +149,7 @@ def open_store(
 
 
 def store_url(url: str, data_dir: Path) -> str:
-    """The database's own URL: `embedded` is a file in the data folder."""
+    """Return the database's own URL: `embedded` is a file in the data folder."""
     if url != EMBEDDED:
         return url
     return URL.create("sqlite+aiosqlite", database=str(data_dir / FILE)).render_as_string()

@@ -1,4 +1,4 @@
-"""Tantivy's own check sums, which it writes behind each file and does not look at when it opens them."""
+"""Tantivy's checksums, which it writes at the end of each file and does not verify on opening."""
 
 import json
 import struct
@@ -12,8 +12,8 @@ _READ = 1 << 20
 
 
 def first_damaged(folder: Path) -> str:
-    """The name of a file of a committed segment that is not as it was written; '' where all are. What a kill left of
-    others is of no account."""
+    """Return the name of a damaged file of a committed segment; '' if all are intact. Files that a kill left of
+    uncommitted segments are ignored."""
     try:
         about = json.loads((folder / "meta.json").read_bytes())
         segments = [(item["segment_id"].replace("-", ""), item.get("deletes")) for item in about["segments"]]

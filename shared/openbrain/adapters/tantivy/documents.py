@@ -1,7 +1,8 @@
-"""From an entry to a tantivy document: schema, English analysis, fields.
+"""Converts an entry to tantivy documents: schema, English analysis, fields.
 
-A commit costs mostly its dictionaries, one an indexed field: so all keywords share a field as `name=value` terms, what
-is only read back is bytes, numbers are fast fields. The text itself is not stored: the truth has it.
+The dictionaries are the main cost of a commit, one per indexed field. So all keywords share one field as `name=value`
+terms, values that are only read back are bytes, and numbers are fast fields. The text itself is not stored: the
+database has it.
 """
 
 import re
@@ -15,10 +16,10 @@ from openbrain.ports.index import TextEntry, Tombstone
 
 BUILDER = "tantivy-english-6"
 PASSAGE = "entry=passage"
-"""The keyword of what is only a part of an entry."""
+"""The keyword of a document that is only a passage of an entry."""
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
-# Scripts written without spaces: each sign is a word of its own, as Unicode's word boundaries have it.
+# Scripts written without spaces: each character is a word of its own, as in Unicode's word boundaries.
 _IDEOGRAPH = re.compile(r"[\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -36,43 +37,45 @@ def _schema() -> Schema:
 
 
 FIELDS = _schema()
-"""Of every generation. A change of them is a new BUILDER."""
+"""The schema of every generation. Raise BUILDER when it changes."""
 
 
 def english() -> TextAnalyzer:
-    """Words in lower case without stop words, stemmed. What an apostrophe leaves of `it's` and `don't` is no word."""
+    """Return an analyzer: lower case words without stop words, stemmed. The `s` and `t` left of `it's` and `don't` are
+    stop words."""
     builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(255)).filter(Filter.lowercase())
     builder = builder.filter(Filter.stopword("english")).filter(Filter.custom_stopword(["s", "t"]))
     return builder.filter(Filter.stemmer("english")).build()
 
 
 def spaced(text: str) -> str:
-    """The text as the analyzer is to see it."""
+    """Return the text as the analyzer must get it: with spaces around ideographs."""
     return text if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", text)
 
 
 def keyword(field: str, value: str) -> str:
-    """The term that a filter compares."""
+    """Return the term that filters compare."""
     return f"{field}={value}"
 
 
 def memory_id(stored: Document) -> str:
-    """The memory of a stored document."""
+    """Return the memory id of a stored document."""
     return bytes(stored.get_first("memory_id") or b"").decode()
 
 
 def passage_of(entry_id: str) -> str:
-    """The keyword of the passages of an entry."""
+    """Return the keyword of an entry's passages."""
     return keyword("passage_of", entry_id)
 
 
 def name_key(key: str) -> str:
-    """The keyword of a key of a name."""
+    """Return the keyword of a key of a name."""
     return keyword("name_key", key)
 
 
 def documents(entry: TextEntry | Tombstone, name_keys: Iterable[str] = ()) -> list[Document]:
-    """The entry and its passages. `ValueError` where a number is out of range or a string is not text."""
+    """Return the documents of the entry and its passages. `ValueError` if a number is out of range or a string is not
+    valid text."""
     values = values_of(entry)
     if isinstance(entry, TextEntry):
         values["keyword"] += map(name_key, name_keys)
@@ -81,7 +84,8 @@ def documents(entry: TextEntry | Tombstone, name_keys: Iterable[str] = ()) -> li
 
 
 def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """With what filters ask, and the owner: no id, bucket or revision, so that nothing else counts or finds them."""
+    """Yield passages with the fields that filters use, and the owner; without id, bucket and revision, so that
+    reconciliation neither counts nor finds them."""
     for text in entry.passages:
         yield {
             "memory_id": whole["memory_id"],
@@ -93,7 +97,7 @@ def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, 
 
 
 def values_of(entry: TextEntry | Tombstone) -> dict[str, Any]:
-    """By field."""
+    """Return the entry's values by field."""
     values: dict[str, Any] = {
         "id": entry.id,
         "memory_id": entry.memory_id.encode(),

@@ -1,4 +1,4 @@
-"""One generation on disk: opened by one process, written behind the fence, searched by many threads."""
+"""One generation on disk: opened by one process, written with the fence, searched by many threads."""
 
 import contextlib
 import fcntl
@@ -26,20 +26,21 @@ from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.ports.index import Hit, Standing, TextEntry, TextSearch, Tombstone
 
 _HEAP = 15_000_000
-"""The least that tantivy takes. With one thread a commit is one segment, which costs a fraction of one a core."""
+"""The minimum that tantivy accepts. With one thread a commit makes one segment, at a fraction of the cost of one per
+core."""
 
 Batch = Sequence[TextEntry | Tombstone]
 Failures = dict[str, Exception]
 
 
 class Generation:
-    """Holds the index's lock from construction to `close`."""
+    """An open generation; holds the index's lock until `close`."""
 
     def __init__(self, path: Path) -> None:
-        """`SetupError` where another process has it, or another builder made it."""
+        """Open or create it. `SetupError` if another process has it or another builder made it."""
         self._path = path
         self._english = english()
-        # An analyzer serves one thread at a time.
+        # An analyzer can be used by one thread at a time.
         self._writing_english = english()
         try:
             self._index = self._open()
@@ -54,7 +55,7 @@ class Generation:
         if not self._path.exists():
             _create(self._path)
         elif _in_use(self._path):
-            pass  # taking the writer tells so
+            pass  # taking the writer raises the error
         elif (seal := break_seal(self._path)) is Seal.BROKEN:
             raise DamagedError("files are not as they were when it was closed")
         elif seal is Seal.MISSING and (wrong := first_damaged(self._path)):
@@ -69,7 +70,7 @@ class Generation:
                 raise SetupError(
                     f"the text index {self._path} is of another version: move the folder away and reindex"
                 ) from error
-            # Where tantivy panics it's no Exception.
+            # A panic of tantivy is no Exception.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             if damaged(error):
@@ -78,7 +79,7 @@ class Generation:
         return index
 
     def gone(self) -> bool:
-        """Whether the folder that was opened is removed, emptied, or another now."""
+        """True if the opened folder was removed, emptied or replaced."""
         return not same_folder(self._path, self._inode, "meta.json")
 
     def _take(self) -> IndexWriter:
@@ -93,8 +94,8 @@ class Generation:
             ) from None
 
     def write(self, batches: Sequence[Batch]) -> list[Failures]:
-        """Write all batches in one commit, each fenced, and show it to searches. What fails is told batch by batch;
-        `TryLater` where the disk refuses, and then nothing is written."""
+        """Write all batches in one commit, with the fence, and make it visible. Return the failures of each batch.
+        `TryLater` if the disk refuses; then nothing is written."""
         with self._writing:
             return self._write(batches)
 
@@ -115,15 +116,16 @@ class Generation:
                 writer.add_document(item)
             writer.commit()
         except ValueError as error:
-            # Its state is unknown: it goes, with what was not committed, and the next write opens another.
-            # Gone also from this frame, which the error keeps alive: the lock must be free by then.
+            # The writer's state is unknown: drop it with its uncommitted changes; the next write opens another. Delete
+            # it from this frame too, which the error keeps alive: the lock must be free by then.
             del writer
             raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
         self._index.reload()
         self._writer = writer
 
     def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, list[Document]], Mapping[str, int], list[Failures]]:
-        """The documents to write, what stands under their ids, and what can't become a document."""
+        """Return the documents to write, the stored revisions of their ids, and the entries of each batch that can't
+        become a document."""
         indexed = self._revisions({entry.id for batch in batches for entry in batch})
         revisions = dict(indexed)
         pending: dict[str, list[Document]] = {}
@@ -147,7 +149,7 @@ class Generation:
 
     def _revisions(self, ids: Iterable[str]) -> dict[str, int]:
         searcher = self._index.searcher()
-        # Most ids are new, and the term's frequency tells so for a fraction of a search.
+        # Most ids are new; the term's frequency shows that at a fraction of the cost of a search.
         revisions = {
             entry_id: address
             for entry_id in ids
@@ -160,7 +162,7 @@ class Generation:
         return hits[0][1] if hits else None
 
     def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
-        """Best first, for each. A tombstone has no text, so that none is ever found."""
+        """Return the hits of each search, best first. A tombstone has no text and is never found."""
         scoring = Scoring(self._index.searcher())
         within = {item: compiled(item) for item in {search.condition for search in searches}}
         hits: list[list[Hit]] = []
@@ -173,10 +175,10 @@ class Generation:
         return hits
 
     def named(self, search: TextSearch) -> list[str]:
-        """Memories with one of the keys of the query's words."""
+        """Return the memories with one of the keys of the query's words."""
         searcher = self._index.searcher()
         question_terms = map(name_key, question_keys(search.query, english()))
-        # Few of its words begin a name: to look each up costs a tenth of a search that finds nothing.
+        # Few of its words begin a name: looking each one up costs a tenth of a search without hits.
         keys = [key for key in question_terms if searcher.doc_freq("keyword", key)]
         if not keys or search.limit < 1:
             return []
@@ -185,11 +187,11 @@ class Generation:
         return [memory_id(searcher.doc(place)) for _, place in searcher.search(query, search.limit, count=False).hits]
 
     def reader(self) -> Reader:
-        """For searches page by page and for counts."""
+        """Return a snapshot for paged searches and counts."""
         return Reader(self._index.searcher(), self._english)
 
     def read(self, ids: Sequence[str]) -> dict[str, Standing]:
-        """The stored states of these ids."""
+        """Return the stored states of these ids."""
         searcher = self._index.searcher()
         known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
         addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
@@ -197,11 +199,11 @@ class Generation:
         return dict(zip(addresses, entries, strict=True))
 
     def searcher(self) -> Searcher:
-        """A look at what stands now."""
+        """Return a searcher over the current state."""
         return self._index.searcher()
 
     def drop_tombstones(self, before: int) -> int:
-        """Remove tombstones from before this time; nothing is written in between."""
+        """Remove tombstones from before this time; other writes wait meanwhile."""
         with self._writing:
             ids = reconciliation.old_tombstones(self._index.searcher(), before)
             if ids:
@@ -209,14 +211,14 @@ class Generation:
             return len(ids)
 
     def unclean(self, segments: Sequence[str] | None) -> Unclean:
-        """Find what `removed_entries.unclean` finds; files of removed segments are deleted first."""
+        """Return the result of `removed_entries.unclean`, after deleting the files of removed segments."""
         with self._writing:
             if self._writer is not None:
                 self._writer.garbage_collect_files()
             return unclean(self._index, self._path, segments)
 
     def close(self) -> None:
-        """Let merges end and give the lock back. What still uses the writer, though nobody waits for it, ends first."""
+        """Wait for running writes, even abandoned ones, and for merges; then release the lock."""
         with self._writing:
             writer, self._writer = self._writer, None
             if writer is not None:
@@ -226,7 +228,7 @@ class Generation:
 
 
 def _in_use(path: Path) -> bool:
-    """Whether a process writes it: what that one changes is no damage."""
+    """True if a process is writing to it: then changed files are no damage."""
     try:
         with (path / ".tantivy-writer.lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -238,7 +240,7 @@ def _in_use(path: Path) -> bool:
 
 
 def _create(path: Path) -> None:
-    """Beside its place and then moved there whole: of two processes that make it at once, one succeeds."""
+    """Create it next to its path, then rename it: if two processes create it at once, one succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:

@@ -1,4 +1,4 @@
-"""One thread that writes for all: whatever arrives while a commit runs is the next commit."""
+"""One thread that writes for all: batches that arrive during a commit form the next commit."""
 
 import queue
 import threading
@@ -10,16 +10,17 @@ from openbrain.adapters.tantivy.generation import Batch, Failures
 from openbrain.domain.errors import TryLater
 
 MOST_ENTRIES = 256
-"""From which on a commit waits for no more: twice as many would save a quarter of its cost."""
+"""Entries from which on a commit waits for no more: twice as many would save only a quarter of its cost."""
 FLOW = 16
-"""Entries from which on a commit is one of many: others follow it."""
+"""Entries from which on a commit counts as part of a flow: more are expected."""
 
 _Waiting = tuple[Batch, "Future[Failures]"]
 
 
 class GroupCommit:
-    """A commit costs some 10 ms of a core whatever its size, and merges after it, so that in a flow of entries one
-    begins `pause_s` after the other; a full one, and one after a time of rest, begins at once."""
+    """Combines waiting batches into commits. A commit costs some 10 ms of a core whatever its size, plus later merges.
+    So in a flow of entries commits start `pause_s` apart; a full commit, and the first one after a pause, start at
+    once."""
 
     def __init__(self, name: str, write: Callable[[Sequence[Batch]], list[Failures]], pause_s: float) -> None:
         self._write = write
@@ -32,7 +33,7 @@ class GroupCommit:
         self._thread.start()
 
     def submit(self, batch: Batch) -> "Future[Failures]":
-        """Done when the batch is on disk and searches find it."""
+        """Queue a batch. The future completes when the batch is on disk and searches find it."""
         future: Future[Failures] = Future()
         with self._closing:
             if self._closed:
@@ -41,7 +42,7 @@ class GroupCommit:
         return future
 
     def close(self) -> None:
-        """Write what waits, then end the thread."""
+        """Write all waiting batches, then end the thread."""
         with self._closing:
             self._closed = True
             self._queue.put(None)

@@ -1,4 +1,4 @@
-"""Positions of the words of a query in a text of the caller's, by the English analysis of both text indexes."""
+"""Finds the words of a query in the caller's texts, with the English analysis that both text indexes use."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -12,7 +12,7 @@ from openbrain.ports.index import FUZZY_WORDS, Span, TextQuery
 
 
 class Word(NamedTuple):
-    """A word as it is indexed, and where it stands."""
+    """An indexed word, and its place in the text."""
 
     stem: str
     position: int
@@ -21,18 +21,18 @@ class Word(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """Stems at their distances from the first; stop words leave gaps."""
+    """Stems with their distance from the first; stop words leave gaps."""
 
     parts: tuple[tuple[int, str], ...]
 
 
 def words_of(text: str, analyzer: TextAnalyzer) -> list[Word]:
-    """The indexed words of a text; offsets in code points."""
-    text = text.encode(errors="replace").decode()  # lone surrogates, one by one
+    """Return the indexed words of a text; offsets in code points."""
+    text = text.encode(errors="replace").decode()  # replaces lone surrogates one by one
     tokens = analyzer.pre_tokenize(spaced(text)).tokens
     if text.isascii():
         return [Word(token.text, token.position, token.char_offset_from, token.char_offset_to) for token in tokens]
-    # The tokenizer sees the text with ideographs apart.
+    # The tokenizer gets the text with spaces around ideographs: map its offsets back.
     origin = [index for index, letter in enumerate(text) for _ in spaced(letter)]
     return [
         Word(token.text, token.position, origin[token.char_offset_from], origin[token.char_offset_to - 1] + 1)
@@ -41,20 +41,20 @@ def words_of(text: str, analyzer: TextAnalyzer) -> list[Word]:
 
 
 def phrase_of(text: str, analyzer: TextAnalyzer) -> Phrase | None:
-    """None where the text holds no indexed word."""
+    """Return the analyzed phrase; None if it contains no indexed word."""
     words = words_of(text, analyzer)
     return Phrase(tuple((word.position - words[0].position, word.stem) for word in words)) if words else None
 
 
 class Marker:
-    """Finds the places of queries; its analysis is made when first needed."""
+    """Finds the matches of queries in texts; the analyzer is created on first use."""
 
     @cached_property
     def _analyzer(self) -> TextAnalyzer:
         return english()
 
     def marks(self, query: TextQuery, texts: Sequence[str]) -> list[list[Span]]:
-        """For each text, in order, overlapping ones joined."""
+        """Return the spans in each text, in order; overlapping spans are joined."""
         stems = list(dict.fromkeys(item.stem for item in words_of(query.words, self._analyzer)))
         phrases = [analyzed for phrase in query.phrases if (analyzed := phrase_of(phrase, self._analyzer)) is not None]
         fuzzy = {stem: allowed(stem) for stem in stems[:FUZZY_WORDS]} if query.fuzzy else {}
@@ -73,7 +73,7 @@ class Marker:
         return marked
 
     def indexed(self, phrase: str) -> bool:
-        """Whether it holds a word that an index holds; stop words are none."""
+        """True if the phrase contains an indexed word; stop words are not indexed."""
         return phrase_of(phrase, self._analyzer) is not None
 
 

@@ -1,4 +1,4 @@
-"""The text index of an installation without servers: a folder, a generation in each of its folders."""
+"""The text index of an installation without servers: a folder with one subfolder per generation."""
 
 import asyncio
 import threading
@@ -43,15 +43,14 @@ class _Open:
 
 
 class TantivyText:
-    """Serves one process; a second one that prepares the same generation gets `SetupError`."""
+    """Serves one process; another process that prepares the same generation gets `SetupError`."""
 
     builder = BUILDER
     at_once = 1
 
     def __init__(self, path: Path, commit_ms: int, need_room: Callable[[int], None] = lambda _: None) -> None:
-        """`path`: the folder of all generations, made when the first is. `commit_ms`: while entries flow, a commit
-        begins this long after the one before. `need_room` raises `TryLater` where the disk lacks room,
-        or this many bytes of it."""
+        """`path`: the folder of all generations, created with the first one. `commit_ms`: interval between commits in a
+        flow of entries. `need_room` raises `TryLater` if the disk lacks room, or this many bytes."""
         self._need_room = need_room
         self._path = path
         self._gives_way = GivesWay()
@@ -61,7 +60,7 @@ class TantivyText:
         self._marker = Marker()
 
     async def prepare(self, name: str) -> None:
-        """Make it if it is missing, and open it: only a prepared generation can be used."""
+        """Create it if it is missing, and open it: only a prepared generation can be used."""
         await asyncio.to_thread(self._prepare, name)
 
     def _prepare(self, name: str) -> None:
@@ -81,16 +80,16 @@ class TantivyText:
             raise TryLater(f"text generation {name} is not open yet: its indexer opens it when it starts") from None
 
     async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
-        """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
+        """Write the entries; return after the commit, when searches find them. Concurrent writers share a commit."""
         self._need_room(0)
         return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Entries that hold any of the words."""
+        """Return entries with any of the words."""
         return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
 
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
-        """All in one thread, over one state."""
+        """Run all searches in one thread, over one snapshot."""
         return await asyncio.to_thread(self._prepared(name).generation.search, searches)
 
     async def find(
@@ -103,39 +102,40 @@ class TantivyText:
         facets: Sequence[str] = (),
         values: int = 1,
     ) -> Found:
-        """A page, its total and its facets."""
+        """Return a page, its total and its facets."""
         find = self._prepared(name).generation.reader().find
         return await asyncio.to_thread(find, query, condition, limit, after, facets, values)
 
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
-        """From the dictionary of keywords: every value that any workspace uses is looked at."""
+        """Count with the dictionary of keywords; it visits every value that any workspace uses."""
         return await asyncio.to_thread(self._prepared(name).generation.reader().counts, fields, condition, limit)
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
-        """Of whole entries: passages have no keys."""
+        """Find memories by name keys, which only whole entries have, not passages."""
         return await asyncio.to_thread(self._prepared(name).generation.named, search)
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
-        """By the analysis of the index."""
+        """Uses the analysis of the index."""
         return await asyncio.to_thread(hold_names, query, names)
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
-        """By the analysis of the index."""
+        """Uses the analysis of the index."""
         return await asyncio.to_thread(self._marker.marks, query, texts)
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids. Searches go on in files that were removed: who reads learns of it."""
+        """Return the stored states of these ids. `IndexMissing` if the files were removed; searches don't notice that
+        and continue on the open files."""
         generation = self._prepared(name).generation
         if generation.gone():
             raise IndexMissing(name)
         return await asyncio.to_thread(generation.read, ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
-        """One aggregation."""
+        """Sum up with one aggregation."""
         return await asyncio.to_thread(reconciliation.sums, self._prepared(name).generation.searcher())
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """A search for each part, over one state."""
+        """Yield the entries of these buckets: one search for each part, over one snapshot."""
         parts = reconciliation.in_buckets(self._prepared(name).generation.searcher(), buckets)
         while (some := await asyncio.to_thread(next, parts, None)) is not None:
             if some:
@@ -143,23 +143,24 @@ class TantivyText:
             await self._gives_way()
 
     async def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
-        """A search for each part, over one state."""
+        """Yield the marks: one search for each part, over one snapshot."""
         parts = reconciliation.entry_marks(self._prepared(name).generation.searcher())
         while (some := await asyncio.to_thread(next, parts, None)) is not None:
             yield some
             await self._gives_way()
 
     async def highest(self, name: str) -> int:
-        """One aggregation."""
+        """Return the highest revision with one aggregation."""
         return await asyncio.to_thread(reconciliation.highest, self._prepared(name).generation.searcher())
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """In one commit."""
+        """Delete old tombstones in one commit."""
         self._need_room(0)
         return await asyncio.to_thread(self._prepared(name).generation.drop_tombstones, before)
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """`parts` are segments. Tombstones in them are written again here; the living are the caller's to write."""
+        """`parts` are segments. Their tombstones are written again here; the caller must write the live entries
+        again."""
         generation = self._prepared(name).generation
         unclean = await asyncio.to_thread(generation.unclean, parts)
         if unclean.tombstones:
@@ -168,7 +169,7 @@ class TantivyText:
         return Scrubbed(details={"product": "tantivy"}, parts=unclean.segments, again=unclean.memories)
 
     async def expose(self, name: str) -> None:
-        """Nobody else can read it."""
+        """Do nothing: no other reader can use it."""
 
     async def drop(self, name: str) -> None:
         """Close it and delete its folder."""
@@ -181,11 +182,11 @@ class TantivyText:
             remove_folder(self._path / name)
 
     async def check(self) -> Checked:
-        """The library's version."""
+        """Report the library's version."""
         return Checked("tantivy", version("tantivy"))
 
     async def close(self) -> None:
-        """Write what waits, end the threads, give the locks back."""
+        """Write waiting batches, end the threads and release the locks."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:

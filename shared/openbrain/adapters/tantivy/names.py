@@ -1,7 +1,7 @@
-"""Names that stand in a question: as phrases of stems, a typo forgiven in longer words.
+"""Finds names in a question: as phrases of stems, with a typo allowed in longer words.
 
-A word of a name is meant by one of the same stem. From five letters on one edit is forgiven, in the word or in its
-stem, but not in the first two letters.
+A word matches a word of a name if their stems are equal. From five letters on one edit is allowed, in the word or in
+its stem, but not in the first two letters.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.highlights import words_of
 
 FORGIVEN = 5
-"""Letters of a name's word from which on one edit is forgiven."""
+"""Minimum letters of a name's word for which one edit is allowed."""
 SURE = 2
-"""First letters that must be right."""
+"""Number of first letters that must be right."""
 
 
 class _Word(NamedTuple):
-    """A word by its stem and as it is written."""
+    """A word: its stem, and its form in lower case."""
 
     stem: str
     form: str
@@ -28,18 +28,19 @@ class _Word(NamedTuple):
 
 
 def name_keys(names: Iterable[str], analyzer: TextAnalyzer) -> list[str]:
-    """By which an index finds the memories of which a name may stand in a question: those of each first word."""
+    """Return the keys by which an index finds memories whose names may be in a question: those of each name's first
+    word."""
     firsts = (words[0] for name in names if (words := _words(name, analyzer)))
     return sorted({key for word in firsts for key in _keys(word)})
 
 
 def question_keys(question: str, analyzer: TextAnalyzer) -> list[str]:
-    """At least one of them is among the keys of every name that stands in the question."""
+    """Return the question's keys. At least one of them is among the keys of every name in the question."""
     return sorted({key for word in _words(question, analyzer) for key in _keys(word)})
 
 
 def hold_names(question: str, names: Sequence[Sequence[str]]) -> list[bool]:
-    """Of each memory's names, whether one stands in the question. A name without indexed words never does."""
+    """Return for each memory's names whether one is in the question. A name without indexed words never is."""
     analyzer = english()
     words = {word.position: word for word in _words(question, analyzer)}
     return [any(_stands(_words(name, analyzer), words) for name in several) for several in names]
@@ -65,7 +66,8 @@ def _meant(word: _Word, name: _Word) -> bool:
 
 
 def _keys(word: _Word) -> Iterator[str]:
-    """Two words within an edit become the same when a letter is taken from each, or from the longer one."""
+    """Yield the stem and, for longer words, each form with and without each single letter: two words within one edit
+    are equal once a letter is removed from each, or from the longer one."""
     yield word.stem
     for form in {word.stem, word.form}:
         if len(form) >= FORGIVEN - 1:

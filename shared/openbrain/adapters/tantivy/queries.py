@@ -1,4 +1,4 @@
-"""Questions and filters as tantivy queries. No query syntax: a question is plain words, a filter is a tree of ours."""
+"""Questions and filters as tantivy queries. No query syntax: a question is plain words, a filter is a `Condition`."""
 
 import math
 
@@ -11,31 +11,31 @@ _LONG = 2**62
 
 
 def any_word(query: str, analyzer: TextAnalyzer) -> Query | None:
-    """Entries with any of the words, scored by BM25; None where there is no word."""
+    """Match entries with any of the words, scored by BM25; None if there is no word."""
     words = dict.fromkeys(analyzer.analyze(spaced(query.encode(errors="replace").decode())))
     return _any([Query.term_query(FIELDS, "text", word, "freq") for word in words]) if words else None
 
 
 def filtered(question: Query, within: Query) -> Query:
-    """The question within a compiled condition, which adds nothing to a score."""
+    """Return the question within a compiled condition, which adds nothing to the score."""
     return Query.boolean_query([(Occur.Must, question), (Occur.Must, Query.const_score_query(within, 0.0))])
 
 
 def without(within: Query, mark: str) -> Query:
-    """A query without entries that have this keyword."""
+    """Exclude entries with this keyword."""
     marked = Query.term_query(FIELDS, "keyword", mark, "basic")
     return Query.boolean_query([(Occur.Must, within), (Occur.MustNot, marked)])
 
 
 def compiled(condition: Condition) -> Query:
-    """One node of a condition and what is below it."""
+    """Return a condition, with its nested conditions, as a query."""
     match condition:
         case Equals(field, value):
             return _term(field, value)
         case OneOf(field, values):
             return _any([_term(field, value) for value in values])
         case Says():
-            raise KeyError("an index is not asked what a memory says letter by letter")
+            raise KeyError("an index can't evaluate `Says`: only the database can")
         case AtLeast(field, bound):
             kind, edge = _edge(field, bound)
             return Query.range_query(FIELDS, field, kind, lower_bound=edge)
@@ -61,8 +61,8 @@ def _any(queries: list[Query]) -> Query:
 
 
 def _edge(field: str, bound: float) -> tuple[FieldType, float]:
-    """The field's kind, and the bound as that kind: for integers the first one not below it, which is right for `>=`
-    and for `<`, and which the field can hold."""
+    """Return the field's type and the bound in that type. For integers the bound is rounded up, which is right for `>=`
+    and for `<`, and limited to what the field can store."""
     if field in INTEGERS:
         return FieldType.Integer, math.ceil(max(-_LONG, min(_LONG, bound)))
     return FieldType.Float, float(bound)

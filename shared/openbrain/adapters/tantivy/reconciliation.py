@@ -1,4 +1,4 @@
-"""Reconciliation by a searcher. The fast fields answer: no document is unpacked but for its owner."""
+"""Reconciliation with a searcher. Values come from fast fields; stored documents are read only for their owner."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import EntryMarks, Standing, Sum
 
 AT_ONCE = 400
-"""Entries looked at between two turns: about 2 ms of the interpreter."""
+"""Entries read between two turns of the event loop: about 2 ms with the GIL."""
 _SUMS = {
     "each": {
         "terms": {"field": "bucket", "size": BUCKETS, "segment_size": BUCKETS},
@@ -19,7 +19,7 @@ _SUMS = {
 
 
 def sums(searcher: Searcher) -> Mapping[int, Sum]:
-    """By bucket."""
+    """Sum up by bucket."""
     by_bucket: dict[int, Sum] = {}
     for item in searcher.aggregate(Query.all_query(), _SUMS)["each"]["buckets"]:
         removed = sum(part["doc_count"] for part in item["removed"]["buckets"] if part["key"])
@@ -28,21 +28,21 @@ def sums(searcher: Searcher) -> Mapping[int, Sum]:
 
 
 def highest(searcher: Searcher) -> int:
-    """Of all revisions."""
+    """Return the highest revision."""
     result = searcher.aggregate(Query.all_query(), {"highest": {"max": {"field": "revision"}}})
     return int(result["highest"]["value"] or 0)
 
 
 def in_buckets(searcher: Searcher, buckets: Collection[int]) -> Iterator[list[Standing]]:
-    """Everything in these buckets, some at a time. The column of buckets is walked through once for each span of them,
-    which is quick; each document is unpacked once."""
+    """Yield the entries of these buckets in parts. Each part scans the column of buckets once, which is fast; each
+    document is decoded once."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(buckets, wide):
         yield standings(searcher, _places(searcher, "bucket", first, last))
 
 
 def entry_marks(searcher: Searcher) -> Iterator[EntryMarks]:
-    """Every entry, some at a time, of columns alone but for tombstones."""
+    """Yield the marks of all entries in parts. Only tombstones need their documents."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(range(BUCKETS), wide):
         places = _places(searcher, "bucket", first, last)
@@ -53,7 +53,7 @@ def entry_marks(searcher: Searcher) -> Iterator[EntryMarks]:
 
 
 def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
-    """Neighbours together, at most so many."""
+    """Join neighbouring buckets into ranges of at most `wide`."""
     first = last = None
     for bucket in sorted(buckets):
         if first is not None and last is not None and (bucket > last + 1 or bucket - first >= wide):
@@ -65,14 +65,14 @@ def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
 
 
 def old_tombstones(searcher: Searcher, before: int) -> list[str]:
-    """The ids of those that stand since before this time."""
+    """Return the ids of tombstones from before this time."""
     places = _places(searcher, "removed_at", 1, before - 1) if before > 1 else []
-    # In a text index an entry's id is its memory's.
+    # In a text index an entry's id is its memory's id.
     return [memory_id(searcher.doc(place)) for place in places]
 
 
 def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:
-    """The stored states."""
+    """Return the stored states."""
     columns = [numbers(searcher, name, list(places)) for name in ("revision", "bucket", "digest", "tombstone")]
     states = []
     for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):
@@ -86,11 +86,11 @@ def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing
 
 
 def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
-    """The field's value at each place; 0 where it has none."""
+    """Return the field's value at each place; 0 if it has none."""
     return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
 
 
 def _places(searcher: Searcher, field: str, first: int, last: int) -> list[DocAddress]:
-    """Of what has a number from the first to the last in this field."""
+    """Return the places whose number in this field is between first and last."""
     query = Query.range_query(FIELDS, field, FieldType.Integer, lower_bound=first, upper_bound=last)
     return [place for _, place in searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits]

@@ -1,5 +1,5 @@
-"""Removed entries lie on in the segment that they were written to, until nothing in it lives: then it goes, with its
-files. So what lives in such a segment is written again."""
+"""Finds segments with removed entries. These stay in their segment until it has no live entry; then it is deleted with
+its files. So the live entries of such a segment are written again."""
 
 import json
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ _LOOKS = 20
 
 @dataclass(frozen=True, slots=True)
 class Unclean:
-    """Segments with removed entries, and what lives in them."""
+    """Segments with removed entries, and their other entries."""
 
     segments: tuple[str, ...]
     memories: tuple[str, ...]
     tombstones: tuple[Tombstone, ...]
-    """Tombstones with all that is needed to write them again."""
+    """Tombstones, complete, to be written again."""
 
 
 def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean:
-    """Of the segments that hold removed entries now, or of these where some are given."""
+    """Examine the segments that contain removed entries now, or the given ones."""
     names, searcher = _view(index, path)
     wanted = {place for place, (name, _) in enumerate(names) if segments is not None and name in segments}
     if segments is None:
@@ -42,7 +42,7 @@ def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean
     for address, dead, revision, bucket, at in zip(places, *columns, strict=True):
         owner = memory_id(searcher.doc(address))
         if dead:
-            # In a text index an entry's id is its memory's.
+            # In a text index an entry's id is its memory's id.
             tombstones.append(Tombstone(id=owner, memory_id=owner, revision=revision, bucket=bucket, at=at))
         else:
             memories.append(owner)
@@ -52,15 +52,15 @@ def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean
 
 
 def _view(index: Index, path: Path) -> tuple[list[tuple[str, bool]], Searcher]:
-    """The segments (name, whether entries were removed from it) in the searcher's order. A merge that ends in between
-    changes them: then look again."""
+    """Return the segments (name, whether entries were removed from it) in the searcher's order. If a merge changes them
+    meanwhile, read them again."""
     for _ in range(_LOOKS):
         before = _segments(path)
         index.reload()
         searcher = index.searcher()
         if _segments(path) == before and searcher.num_segments == len(before):
             return before, searcher
-    raise TryLater("the text index merges its segments: it is looked at again")
+    raise TryLater("the text index is merging its segments: it is examined again later")
 
 
 def _segments(path: Path) -> list[tuple[str, bool]]:

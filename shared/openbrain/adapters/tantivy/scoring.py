@@ -1,4 +1,4 @@
-"""Scores of a search: a long text by itself and by its best passage, half and half."""
+"""Scores of a search: for a long text, the mean of its own score and its best passage's."""
 
 from dataclasses import dataclass, field
 
@@ -9,26 +9,26 @@ from openbrain.adapters.tantivy.queries import filtered, without
 from openbrain.ports.index import Hit
 
 PASSAGES = 2
-"""Looked at for each memory that is asked for: several may be of one."""
+"""Passages requested per requested memory: several may belong to one memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Of searches over one state."""
+    """Scores several searches over one snapshot."""
 
     searcher: Searcher
     _owners: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Searches of one workspace find the same ones, and a stored document is unpacked once."""
+    """Cache: searches of one workspace find the same documents, and each is decoded once."""
 
     def best(self, question: Query, within: Query, limit: int) -> list[Hit]:
-        """The best memories, best first."""
+        """Return the best memories, best first."""
         whole = self._scores(filtered(question, without(within, PASSAGE)), limit)
         if self.searcher.doc_freq("keyword", PASSAGE):
             whole = self._with_passages(whole, question, within, limit)
         return [Hit(owner, score) for owner, score in whole.items()]
 
     def _with_passages(self, whole: dict[str, float], question: Query, within: Query, limit: int) -> dict[str, float]:
-        """Look up the best of one side on the other."""
+        """Merge both rankings: look up the best texts' passages, and the best passages' texts."""
         passages = self._scores(
             filtered(question, self._both(within, self._term("keyword", PASSAGE))), PASSAGES * limit
         )
@@ -44,7 +44,7 @@ class Scoring:
         return dict(sorted(scores.items(), key=lambda item: -item[1])[:limit])
 
     def _scores(self, query: Query, limit: int) -> dict[str, float]:
-        """By memory, best first, each by its best entry."""
+        """Return the score of each memory's best entry, best first."""
         scores: dict[str, float] = {}
         for score, address in self.searcher.search(query, limit=limit, count=False).hits:
             if score > 0:

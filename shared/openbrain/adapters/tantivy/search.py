@@ -1,4 +1,4 @@
-"""Searches page by page, and counts, over what a searcher sees."""
+"""Paged searches and counts over a snapshot."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -55,13 +55,14 @@ class Reader:
         return tuple(counts)
 
     def _page(self, within: Query, limit: int, after: Place | None) -> tuple[list[Hit], int]:
-        """tantivy knows no page after a hit, and orders hits of one score by their place on disk: so the best are
-        asked for, as many as may be needed, and where a score may go on beyond them, twice as many."""
+        """Return a page of hits. tantivy can't continue after a hit, and orders equal scores by position on disk. So
+        request the best hits, as many as may be needed, and twice as many while hits with the last score may be
+        missing."""
         most = max(1, self.searcher.num_docs)
         most_hits = min(most, (after.rank if after else 0) + limit + 1)
         total = 0
         while True:
-            # What matches is counted once: a search that counts can't skip what is not among the best.
+            # Count matches only once: a counting search can't skip documents with low scores.
             result = self.searcher.search(within, limit=most_hits, count=not total)
             total = total or int(result.count)  # type: ignore[attr-defined]  # not in its stub
             scored: list[_Scored] = result.hits
@@ -86,7 +87,7 @@ class Reader:
 
 
 def question(query: TextQuery, analyzer: TextAnalyzer) -> Query | None:
-    """None where nothing is asked that the index could hold."""
+    """Return the query; None if it has no word that the index could contain."""
     words = [(Occur.Should, word) for word in _words(query, analyzer)]
     known = [analyzed for phrase in query.phrases if (analyzed := phrase_of(phrase, analyzer)) is not None]
     phrases = [(Occur.Must, _phrase(item)) for item in known]
@@ -98,7 +99,7 @@ def _words(query: TextQuery, analyzer: TextAnalyzer) -> Iterator[Query]:
     for number, stem in enumerate(stems):
         yield Query.term_query(FIELDS, "text", stem, "freq")
         if query.fuzzy and number < FUZZY_WORDS and (most := allowed(stem)):
-            # Scores 1, also beside the exact word's own score: so that the exact one comes first.
+            # A fuzzy match scores 1, in addition to an exact match's own score, so exact matches rank first.
             yield Query.fuzzy_term_query(FIELDS, "text", stem, most)
 
 

@@ -1,4 +1,4 @@
-"""Embeddings by Ollama (`/api/embed`). Nothing is ever cut: the server is told to refuse what is too long."""
+"""Embeddings by Ollama (`/api/embed`). No text is truncated: the server is asked to refuse texts that are too long."""
 
 import asyncio
 from array import array
@@ -16,10 +16,10 @@ from openbrain.ports.index import Checked
 from openbrain.ports.models import ModelIdentity
 
 CHARS_A_REQUEST = 16_000
-"""So that a request of long texts ends within the timeout on a slow machine too."""
+"""Limit per request, so that a request of long texts ends within the timeout on a slow machine too."""
 SECOND_TRY_S = 0.3
 
-# The same to a tokenizer that is right: WordPiece strips accents and takes quotes and signs apart.
+# Equal to a correct tokenizer: WordPiece strips accents and splits off quotes and signs.
 _PROBE = ("crème brûlée “déjà vu” x=y+z", "creme brulee “ deja vu ” x = y + z")
 _PROBE_COSINE = 0.98
 
@@ -81,7 +81,7 @@ class Ollama:
         await self._http.close()
 
     def _requests(self, texts: Sequence[str]) -> Iterator[list[str]]:
-        """Texts in rising order of length, grouped for one request each."""
+        """Group texts, sorted by rising length, into one request each."""
         group: list[str] = []
         for text in texts:
             if group and (len(group) == self._batch or (len(group) + 1) * len(text) > CHARS_A_REQUEST):
@@ -103,7 +103,7 @@ class Ollama:
         return [vector for part in parts for vector in await self._embed_texts(part, dimensions)]
 
     async def _embed_halves(self, text: str, dimensions: int) -> "array[float]":
-        """The direction between the vectors of both halves, cut between words where there are some."""
+        """Return the mean direction of the vectors of both halves; split between words if possible."""
         if len(text) < 2:
             raise NeverRetry(f"{self._name} finds one character too long: its window (num_ctx) is set too small")
         cut = text.rfind(" ", 1, len(text) // 2) + 1 or len(text) // 2
@@ -124,7 +124,8 @@ class Ollama:
             return await self._http.embed(self._name, texts, self._keep_alive)
         except RunnerDied:
             await self._http.embed(self._name, ["a"], self._keep_alive)
-        # A text that ends the runner each time must not stop the others for ever: this counts as its failed attempt.
+        # A text that crashes the runner every time must not block the others for ever: count this as its failed
+        # attempt.
         raise OpenBrainError(
             f"{self._name} ended twice on one of {len(texts)} inputs, yet answers others: see Ollama's log"
         )
@@ -169,8 +170,8 @@ class Ollama:
         return digest.removeprefix("sha256:")
 
     async def _require_unchanged(self) -> None:
-        """After embedding: the server takes the weights that the name stands for when it is asked, and its answers
-        don't say which."""
+        """Check after embedding that the weights have not changed: the server uses the weights that the name refers to
+        at that moment, and its answers don't say which."""
         try:
             unchanged = await self.unchanged()
         except SetupError as error:
@@ -188,7 +189,7 @@ class Ollama:
         return f"`openbrain models change {self._name}` embeds everything with it, or put the old one back"
 
     async def _wrong_tokens(self) -> list[str]:
-        """Some versions of Ollama tokenize accents, curly quotes and signs wrongly for BERT models."""
+        """Check the tokenizer: some versions of Ollama read accents, curly quotes and signs wrongly for BERT models."""
         if not self._model.wordpiece:
             return []
         one, other = await self.embed(_PROBE)

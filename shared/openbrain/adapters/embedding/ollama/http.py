@@ -1,6 +1,6 @@
 """Ollama's HTTP interface, as far as embedding needs it, and its failures as our errors.
 
-What it sends back is never passed on where it might repeat an input; its own short error texts are.
+Response bodies that may repeat an input are never passed on; the server's own short error texts are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ import httpx
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 
 _DEAD_RUNNER = ("EOF", "runner", "connection reset", "connection refused", "broken pipe")
-"""Parts of the answers to a request whose runner has ended: the last three are its socket's."""
+"""Parts of error texts of a request whose runner has ended; the last three come from its socket."""
 _TOO_LONG = "context length"
 _NOT_A_NUMBER = "value: NaN"
 CONNECT_S = 5.0
 
 
 class TooLong(NeverRetry):
-    """One of the inputs is longer than the model's window: nothing was embedded."""
+    """An input is longer than the model's window: nothing was embedded."""
 
 
 class RunnerDied(TryLater):
@@ -26,11 +26,11 @@ class RunnerDied(TryLater):
 
 
 class NotThere(TryLater):
-    """404: the model was removed, or this is no Ollama."""
+    """404: the model was removed, or the server is not Ollama."""
 
 
 class OllamaHttp:
-    """One server. Connects at the first request."""
+    """One server; connects at the first request."""
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
         try:
@@ -42,11 +42,11 @@ class OllamaHttp:
         self._client = httpx.AsyncClient(base_url=url, timeout=timeout)
 
     async def version(self) -> str:
-        """Ask for the server's version, like `0.11.4`."""
+        """Return the server's version, like `0.11.4`."""
         return str((await self._request("GET", "api/version")).get("version", "unknown"))
 
     async def digests(self) -> Mapping[str, str]:
-        """The digest of each installed model, by its name with tag."""
+        """Return the digest of each installed model, by its name with tag."""
         try:
             answer = await self._request("GET", "api/tags")
         except NotThere:
@@ -56,7 +56,7 @@ class OllamaHttp:
         return {str(model["name"]): str(model["digest"]) for model in answer["models"] or ()}
 
     async def embed(self, model: str, texts: Sequence[str], keep_alive: str) -> list[list[float]]:
-        """A vector for each text, in order. `TooLong`, `RunnerDied`, `TryLater`, `NeverRetry`."""
+        """Return a vector for each text, in order. Raises `TooLong`, `RunnerDied`, `TryLater` or `NeverRetry`."""
         body = {"model": model, "input": list(texts), "truncate": False, "keep_alive": keep_alive}
         rows = (await self._request("POST", "api/embed", body)).get("embeddings")
         if not isinstance(rows, list) or len(rows) != len(texts):
@@ -97,7 +97,7 @@ class OllamaHttp:
 
 
 def _object(response: httpx.Response) -> Mapping[str, Any] | None:
-    """The answer's JSON object; None for anything else, as a proxy's page."""
+    """Return the answer's JSON object; None for anything else, such as a proxy's page."""
     try:
         answer = response.json()
     except ValueError:

@@ -1,1 +1,1 @@
-"""Token states: what they are and how they are compared; how their projection was learned."""
+"""Token states: their format and comparison, and how their projection was learned."""

@@ -1,8 +1,8 @@
 """Learn the projection of token states: python -m openbrain.adapters.embedding.token_states.learn_projection FILE
 
-From the topics of the language reference that come with Python itself (`pydoc_data`, PSF License): 800 paragraphs of
-them are read by MiniLM, and the 64 main directions of the states of their content tokens are kept, as 16-bit floats.
-The shipped file was made by Python 3.11.
+The training texts are 800 paragraphs of the language reference shipped with Python (`pydoc_data`, PSF License). MiniLM
+reads them; the 64 main directions of the states of their content tokens are kept, as 16-bit floats. The shipped file
+was made by Python 3.11.
 """
 
 import random
@@ -26,7 +26,7 @@ SEED = 1
 
 
 def paragraphs() -> list[str]:
-    """Prose, no code, in an order that is always the same."""
+    """Return paragraphs of prose, without code, in a reproducible order."""
     parts = [re.sub(r"\s+", " ", part).strip() for text in topics.values() for part in re.split(r"\n\s*\n", text)]
     prose = [item for item in parts if 60 < len(item) < 1200 and _letters(item) > 0.85 * len(item)]
     random.Random(SEED).shuffle(prose)  # noqa: S311 - a choice of samples
@@ -34,12 +34,12 @@ def paragraphs() -> list[str]:
 
 
 def learn() -> NDArray[Any]:
-    """The shipped projection, learned anew: (dimensions of the model, 64) in 16-bit floats."""
+    """Learn the shipped projection again: (dimensions of the model, 64) in 16-bit floats."""
     return main_directions(np.concatenate(list(_states())))
 
 
 def main_directions(states: NDArray[Any]) -> NDArray[Any]:
-    """Of (states, dimensions): (dimensions, 64), the main direction first."""
+    """Return the main directions of states of shape (states, dimensions) as (dimensions, 64), the strongest first."""
     states = states / np.linalg.norm(states, axis=1, keepdims=True)
     _, directions = np.linalg.eigh(states.T @ states)
     return directions[:, ::-1][:, :DIMENSIONS].astype("<f2")

@@ -1,7 +1,7 @@
-"""Token states: one short vector for each word that says something, so that words are compared in their context.
+"""Token states: one short vector for each content word, so that words are compared in their context.
 
-They come from the pass that a sentence model makes anyway: the state of each content token, projected to 64
-dimensions, of length 1. A document keeps them in 8 bits; of a question they are floats.
+They come from the pass that the sentence model makes anyway: the state of each content token, projected to 64
+dimensions and normalised. Documents store them in 8 bits; a question's are floats.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ PROJECTION = "token_projection.f16"
 PROJECTION_SHA256 = "cf51d6e2bba531310e913c275264e5a1e0b4297b181b4c45e1b58a4e53d535f9"
 DIMENSIONS = 64
 VERSION = b"\x01"
-"""First byte of what is kept: raised with the projection, or with what counts as content."""
+"""First byte of stored states: raise it when the projection or the set of content tokens changes."""
 _SCALE = 127
 _RARE = 0.05
-"""A mean similarity below it says no more of a token."""
+"""Lower bound of a token's mean similarity in its weight: below it a token is not rarer."""
 
 Matrix = NDArray[np.float32]
 
 
 @cache
 def projection() -> Matrix:
-    """(dimensions of the model, 64). `SetupError` where the shipped file was changed."""
+    """Return the projection: (dimensions of the model, 64). `SetupError` if the shipped file was changed."""
     raw = (resources.files("openbrain.adapters.embedding") / "assets" / PROJECTION).read_bytes()
     if hashlib.sha256(raw).hexdigest() != PROJECTION_SHA256:
         raise SetupError(f"{PROJECTION} of this installation was changed: install openbrain-memory again")
@@ -42,7 +42,7 @@ def projection() -> Matrix:
 
 @cache
 def content_tokens() -> NDArray[np.bool_]:
-    """By token number: whether it is a word, or a part of one, that says something."""
+    """By token id: True if it is a content word or a part of one."""
     known = tokenizer().get_vocab()
     content = np.zeros(max(known.values()) + 2, np.bool_)
     content[[number for token, number in known.items() if _says_something(token)]] = True
@@ -52,33 +52,34 @@ def content_tokens() -> NDArray[np.bool_]:
 def _says_something(token: str) -> bool:
     part = token.removeprefix("##")
     special = part.startswith("[") and len(part) > 1
-    # `##s` is hardly more than an ending.
+    # `##s` is little more than an ending.
     return part[0].isalnum() and not special and token != "##s" and part not in FUNCTION_WORDS  # noqa: S105
 
 
 def projected(states: NDArray[Any], tokens: NDArray[Any]) -> tuple[Matrix, Sequence[int]]:
-    """Unit states of the content tokens of all rows, one behind the other, and how many each row has. `tokens`: the
-    numbers by row, padded with -1."""
-    wanted = content_tokens()[tokens]  # the last entry is for what pads
+    """Return the unit states of the content tokens of all rows, concatenated, and their number in each row. `tokens`:
+    the ids by row, padded with -1."""
+    wanted = content_tokens()[tokens]  # padding selects the last entry, which is False
     small = states[wanted] @ projection()
     small /= np.maximum(np.linalg.norm(small, axis=1, keepdims=True), 1e-9)
     return small, wanted.sum(axis=1).tolist()
 
 
 def pack(states: Matrix) -> bytes:
-    """Pack token states as they are stored."""
+    """Encode token states for storage."""
     return VERSION + np.rint(states * _SCALE).astype(np.int8).tobytes()
 
 
 def similarities(
     question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
 ) -> Sequence[TokenSimilarity | None]:
-    """Of each document, a sequence of passages: that of its best passage, in -1..1; None without states.
+    """Return for each document (a sequence of passages) the similarity of its best passage, in -1..1; None without
+    states.
 
-    A passage's is the mean over the question's tokens of that of its most similar token. A token counts the more the
-    less it is like these documents throughout: a name that all of them bear tells nothing. Half of it is what the
-    passage says by itself; for the other half tokens of documents beside its own count too, by their share. `alone` is
-    the plain mean.
+    A passage's similarity is the weighted mean, over the question's tokens, of the similarity of the passage's most
+    similar token. A token weighs less the more similar it is to all these documents on average: a name that occurs in
+    all of them tells nothing. Half of the value comes from the passage alone; in the other half, tokens of documents in
+    `beside` count too, scaled by their share. `alone` is the plain mean.
     """
     passages = _passages(documents)
     if not passages or not question:
@@ -92,12 +93,12 @@ def similarities(
 
 
 def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
-    """Those that can be read, each with the number of its document."""
+    """Return the readable passages, each with the number of its document."""
     return [(number, item) for number, some in enumerate(documents) for item in some if _readable(item)]
 
 
 def _best(question: "array[float]", passages: Sequence[tuple[int, bytes]]) -> Matrix:
-    """(passages, tokens of the question): the similarity of the most similar token."""
+    """Return (passages, tokens of the question): the similarity of the most similar token."""
     counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
     states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
     question_states = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
@@ -107,7 +108,7 @@ def _best(question: "array[float]", passages: Sequence[tuple[int, bytes]]) -> Ma
 
 
 def _with_others(best: Matrix, owners: NDArray[Any], beside: Sequence[Beside], documents: int) -> Matrix:
-    """`best`, where a token of a document beside the owner's may be the most similar one."""
+    """Return `best` with tokens of documents in `beside` included."""
     by_document = np.full((documents, best.shape[1]), -np.inf, np.float32)
     np.maximum.at(by_document, owners, best)
     lent = np.full_like(by_document, -np.inf)
@@ -124,5 +125,5 @@ def _by_rarity(best: Matrix) -> Matrix:
 
 
 def _readable(packed: bytes) -> bool:
-    """Of this version, and with at least one token."""
+    """True if it has this version and at least one token."""
     return len(packed) > len(VERSION) and packed.startswith(VERSION)

@@ -1,4 +1,4 @@
-"""Matches of standing queries: messages without a text of their own, in the inboxes of those who asked."""
+"""Matches of standing queries: messages without text of their own in the inboxes of the subscribed agents."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
 
 _SUBJECT_CHARS = 255
 _KEYS_REPLACED = 20
-"""Of one key, one after the other."""
+"""Maximum number of successive replacements of a key that are followed."""
 
 
 class SqlMatches(Part):
@@ -74,7 +74,8 @@ def _deliver(
 
 
 def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> set[str]:
-    """Ids of memories that are still so. Their rows stay as they are until this transaction ends."""
+    """Return the ids of memories that have not changed. A shared lock keeps their rows unchanged until the transaction
+    ends."""
     unexpired = or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
     query = select(memories.c.id, memories.c.revision).where(LIVING, unexpired).order_by(memories.c.id)
     rows = among(connection, query.with_for_update(read=True), memories.c.id, revisions)
@@ -82,7 +83,7 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
 
 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
-    """Ids of queries that are not removed, and whose key is open. A key that was replaced hands its queries on."""
+    """Return the ids of live queries whose key is open. Queries of a replaced key move to the key that replaced it."""
     table = standing_queries.c
     query = select(table.id, table.key_id).where(table.deleted_at.is_(None))
     keys = {row.id: row.key_id for row in among(connection, query, table.id, queries)}
@@ -101,7 +102,7 @@ def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
 
 
 def _heir(connection: Connection, key_id: str, now: int) -> str | None:
-    """The open key at the end of those that replaced it; none where one of them was revoked."""
+    """Return the open key at the end of the chain of replacements; None if a key in the chain was revoked."""
     for _ in range(_KEYS_REPLACED):
         after = select(api_keys.c.id).where(api_keys.c.replaces_id == key_id, api_keys.c.revoked_at.is_(None))
         revoked = select(api_keys.c.revoked_at).where(api_keys.c.id == key_id)
@@ -115,7 +116,7 @@ def _heir(connection: Connection, key_id: str, now: int) -> str | None:
 
 
 def _lock_mailboxes(connection: Connection, workspace_id: str, agents: set[str]) -> dict[str, int]:
-    """The last number of each."""
+    """Lock the mailboxes and return the last number of each."""
     seqs: dict[str, int] = {}
     for some in chunks(sorted(agents)):
         rows = [{"workspace_id": workspace_id, "agent_id": agent_id, "seq": 0} for agent_id in some]
@@ -190,7 +191,7 @@ def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[Matched
 
 
 def _take_off(connection: Connection, workspace_id: str, done: Sequence[MatchedMemory]) -> None:
-    """Off the queue, where the memory has not changed since."""
+    """Remove entries from the queue, unless the memory has changed since."""
     as_of = match_queue.c.revision <= bindparam("as_of")
     this = and_(match_queue.c.memory_id == bindparam("memory"), match_queue.c.workspace_id == workspace_id, as_of)
     if done:

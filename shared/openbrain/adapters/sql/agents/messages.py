@@ -29,7 +29,7 @@ class SqlMessages(TimedPart):
             try:
                 return await self._write(_send, message, key, most)
             except IntegrityError:
-                # The same key came at the same moment, with another recipient: look again.
+                # The same key was used concurrently with another recipient: retry.
                 continue
         raise TryLater("others send with the same idempotency key at this moment: try again")
 
@@ -52,7 +52,7 @@ class SqlMessages(TimedPart):
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Message]:
-        """A query for each direction, so that both follow an index."""
+        """Run one query for each direction, so that both use an index."""
         me, place = viewer.agent_id, (messages.c.created_at, messages.c.id)
         by_id: dict[str, Message] = {}
         for sender, recipient in ((me, other), (other, me)):
@@ -117,7 +117,7 @@ def _send(connection: Connection, message: Message, key: str, most: int) -> Sent
         .limit(1)
     )
     if connection.scalar(waiting) is not None:
-        raise Conflict(f"this agent has {most} unread messages, which is all that may be: send when it has read some")
+        raise Conflict(f"this agent has {most} unread messages, the maximum: send when it has read some")
     made = replace(message, seq=last + 1)
     connection.execute(update(mailboxes).where(box).values(seq=made.seq))
     connection.execute(insert(messages), {**asdict(made), "key_hash": key or None, "content_hash": hashed})

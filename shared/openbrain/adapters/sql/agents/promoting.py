@@ -1,4 +1,4 @@
-"""Memories of a session that become the project's."""
+"""Promotion of a session's memories to the project."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ def promote(
     after: tuple[int, str] | None,
     now: int,
 ) -> Promoted:
-    """The next ones, in the order in which they were made."""
+    """Promote the next memories, in order of creation."""
     rows = _next(connection, session, agents, limit, after)
     journal = Journal(now)
     done = 0
@@ -45,7 +45,7 @@ def promote(
         try:
             store_edit(connection, journal, before, given)
         except Conflict:
-            continue  # the project knows it already
+            continue  # the project has this memory already
         journal.edited(before, given, Change.METADATA, origin)
         done += 1
     journal.write(connection)

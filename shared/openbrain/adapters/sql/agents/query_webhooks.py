@@ -1,4 +1,4 @@
-"""Webhooks of standing queries, and how far each has come in its agent's inbox."""
+"""Webhooks of standing queries, and the cursor of each in its agent's inbox."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
 _ERROR_CHARS = 1000
 _CLOSED_PAUSE = 60 * MICROSECONDS
-"""After which a webhook whose key is not open is looked at again: a key that replaces it may follow."""
+"""Pause before a webhook whose key is not open is checked again: the key may be replaced."""
 _BOX = and_(
     mailboxes.c.workspace_id == standing_queries.c.workspace_id, mailboxes.c.agent_id == standing_queries.c.agent_id
 )
@@ -58,7 +58,7 @@ def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:
 
 
 def _open(connection: Connection, ids: Sequence[str], now: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-    """Webhooks of open keys; the others wait, so that they hold up nobody."""
+    """Return the webhooks of open keys; postpone the others, so that they block nobody."""
     open_ids = of_open_keys(connection, ids, now)
     if closed := sorted(set(ids) - open_ids):
         later = update(standing_webhooks).where(standing_webhooks.c.id.in_(closed))

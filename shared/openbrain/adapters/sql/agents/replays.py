@@ -1,4 +1,4 @@
-"""Replays of standing queries: how far each has come."""
+"""Replays of standing queries, and their progress."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def _as_read(replay: Replay) -> ColumnElement[bool]:
 
 def _start(connection: Connection, replay: Replay) -> None:
     this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
-    # Locked: it is not removed meanwhile, and two that start at once leave one.
+    # Locked: the query can't be removed meanwhile, and of two concurrent starts one replay remains.
     if connection.scalar(this.with_for_update()) is None:
         raise NotFound("no subscription with this id")
     connection.execute(delete(standing_replays).where(standing_replays.c.query_id == replay.query.id))

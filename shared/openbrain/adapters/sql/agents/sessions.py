@@ -1,4 +1,4 @@
-"""Sessions: who is of which, and what becomes of their memories."""
+"""Sessions: their agents, hand-overs, and the promotion of their memories."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -22,7 +22,7 @@ from openbrain.ports.store.writes import Origin
 
 _RACES = 5
 _SAME_ID = 100
-"""Sessions of one id whose owners may have asked an agent in."""
+"""Maximum sessions with the same id that are searched for an invitation."""
 
 
 class SqlSessions(TimedPart):
@@ -33,7 +33,7 @@ class SqlSessions(TimedPart):
             try:
                 return await self._write(_start, session, viewer, traceparent)
             except IntegrityError:
-                # The same session was started at this moment: look again.
+                # The same session was started concurrently: retry.
                 continue
         raise TryLater("others start the same session at this moment: try again")
 

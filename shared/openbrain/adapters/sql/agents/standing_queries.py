@@ -1,5 +1,5 @@
-"""Standing queries: numbered by their changes under the lock of the workspace's counter, so that a reader who goes on
-behind a number misses none."""
+"""Standing queries, numbered by change under the lock of the workspace's counter, so that a reader that continues after
+a number misses none."""
 
 from array import array
 from collections import defaultdict
@@ -112,17 +112,15 @@ def _add(
     webhook: QueryWebhook | None,
 ) -> StandingQuery:
     known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, workspaces.c.deleted_at.is_(None))
-    # Shared: the workspace can't be closed meanwhile.
+    # A shared lock: the workspace can't be closed meanwhile.
     if connection.scalar(known.with_for_update(read=True)) is None:
         raise NotFound("no such workspace")
     seq, count = _lock_counter(connection, query.workspace_id)
     if count >= limits.WORKSPACE_SUBSCRIPTIONS:
-        raise Conflict(
-            f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some"
-        )
+        raise Conflict(f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, the maximum: remove some")
     of_key = select(func.count()).where(standing_queries.c.key_id == query.key_id, _STANDS)
     if (connection.scalar(of_key) or 0) >= limits.KEY_SUBSCRIPTIONS:
-        raise Conflict(f"this key has {limits.KEY_SUBSCRIPTIONS} subscriptions, which is all that may be: remove some")
+        raise Conflict(f"this key has {limits.KEY_SUBSCRIPTIONS} subscriptions, the maximum: remove some")
     made = replace(query, change_seq=seq + 1)
     connection.execute(insert(standing_queries), _row(made))
     _put_vectors(connection, query.workspace_id, {(query.id, model): vector for model, vector in vectors.items()})
@@ -196,7 +194,7 @@ def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tup
 
 
 def _lock_counter(connection: Connection, workspace_id: str) -> tuple[int, int]:
-    """The number of the last change, and how many queries stand."""
+    """Lock the counter; return the number of the last change and the number of live queries."""
     counters = standing_query_counters
     first = {"workspace_id": workspace_id, "change_seq": 0, "queries": 0}
     connection.execute(insert_missing(connection.dialect, counters), first)
@@ -215,7 +213,7 @@ def _own_queries(viewer: Viewer) -> list[ColumnElement[bool]]:
     own = [table.workspace_id == viewer.workspace_id, table.agent_id == viewer.agent_id, _STANDS]
     if viewer.orgs is None:
         return own
-    # A query may tell of its key's orgs: one that is limited to others is not shown it.
+    # A query may reveal its key's orgs: a viewer limited to other orgs must not see it.
     return [*own, table.orgs == _orgs(viewer.orgs), table.without_org.is_(viewer.without_org)]
 
 

@@ -1,4 +1,4 @@
-"""A bound on work that grows with the table: it may not take the database from everyone else."""
+"""Limits work whose cost grows with the table, so that it does not slow down everyone else's use of the database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ from openbrain.domain.errors import TryLater
 
 
 class Bulkhead:
-    """At most `at_once` of this process are inside; who has waited `wait_s` for a place is sent away."""
+    """At most `at_once` tasks of this process are inside; a task that has waited `wait_s` for a place gets an error."""
 
     def __init__(self, at_once: int, wait_s: float) -> None:
         self._places = asyncio.Semaphore(at_once)
@@ -16,13 +16,13 @@ class Bulkhead:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Inside. `TryLater` where none was free in time."""
+        """Enter. Raise `TryLater` if no place became free in time."""
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._places.acquire()
         except TimeoutError:
             raise TryLater(
-                "the database is searched without an index as often as it bears at once: try again soon, or bring the "
+                "too many searches without an index are running on the database: try again soon, or bring the "
                 "indexes back"
             ) from None
         try:

@@ -1,7 +1,7 @@
 """The transaction runner: every query is a plain function of a SQLAlchemy connection, written once for both databases.
 
-`read(fn)` and `write(fn)` run `fn(connection)` as one transaction. `fn` may run again from the start (a deadlock, a
-lost connection), so it has no effect but on the database, and builds its result anew each time.
+`read(fn)` and `write(fn)` run `fn(connection)` as one transaction. `fn` may run again from the start (after a deadlock
+or a lost connection), so it must have no other effects, and must build its result from scratch each time.
 """
 
 from abc import ABC, abstractmethod
@@ -19,18 +19,18 @@ T = TypeVar("T")
 
 SQLITE = "sqlite"
 MARIADB = "mysql"
-"""Dialect names as SQLAlchemy has them; MariaDB goes by the name of its protocol."""
+"""Dialect names of SQLAlchemy; MariaDB has the name of its protocol."""
 FEW = 256
-"""Rows of `Database.read_few`: as many as a batch of a consumer, or the candidates of a recall."""
+"""Maximum rows of `Database.read_few`: enough for a batch of a consumer, or the candidates of a recall."""
 CLOSED = "the database is closed: open it anew"
-"""Of the `RuntimeError` that a call gets then."""
+"""The message of the `RuntimeError` that a call on a closed database raises."""
 
 
 class Database(ABC):
-    """One database. Opening connects to nothing yet; all methods belong to one event loop.
+    """One database. Opening does not connect yet; call all methods from one event loop.
 
-    Both raise `TryLater` while the database can't be reached or a lock was not had in time, and `SetupError` where
-    only a person can help: refused credentials, no such database, a schema that was never made.
+    `read` and `write` raise `TryLater` while the database can't be reached or a lock is not available in time, and
+    `SetupError` for what only a person can fix: refused credentials, a missing database or schema.
     """
 
     dialect: str
@@ -38,27 +38,27 @@ class Database(ABC):
 
     @abstractmethod
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """Run a function that only reads. It must not lock rows; on MariaDB each statement sees what is committed."""
+        """Run a read-only function. It must not lock rows; on MariaDB each statement sees the latest committed rows."""
 
     async def read_few(self, fn: Callable[[Connection], T]) -> T:
-        """Run a function that only reads, and no more than a few rows by their keys: it may hold the event loop."""
+        """Run a read-only function that reads a few rows by key: it may block the event loop."""
         return await self.read(fn)
 
     @abstractmethod
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        """Run a function and commit, or roll back what it did if it raises.
+        """Run a function and commit; roll back if it raises.
 
-        A caller that is cancelled leaves either the whole transaction behind or nothing of it.
+        If the caller is cancelled, the transaction is either complete or has no effect.
         """
 
     @abstractmethod
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
-        """The error to give instead; None where the database is well and refused the statement or a value in it."""
+        """Return the error to raise instead; None if the database works and refused the statement or a value in it."""
 
     @abstractmethod
     async def scrub(self) -> dict[str, object]:
-        """Let nothing of removed rows stay in files that are ours; tells what was done. `TryLater` where somebody is
-        in the way."""
+        """Remove deleted rows from our own files; report what was done. `TryLater` if another user of the file blocks
+        it."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -66,13 +66,13 @@ class Database(ABC):
 
 
 class Part:
-    """One part of the store."""
+    """Base of one part of the store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def _read(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
-        """Run a function of a connection and of what is given, as `Database.read` does."""
+        """Run a function of a connection and these arguments with `Database.read`."""
         return await self._database.read(lambda connection: fn(connection, *given, **named))
 
     async def _read_keys(
@@ -82,27 +82,27 @@ class Part:
         *given: P.args,
         **named: P.kwargs,
     ) -> T:
-        """Run a function of a connection, of keys and of what is given, which reads the rows of these keys."""
+        """Run a function of a connection, keys and these arguments that reads the rows of the keys."""
         read = self._database.read_few if len(keys) <= FEW else self._database.read
         return await read(lambda connection: fn(connection, keys, *given, **named))
 
     async def _write(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
-        """Run a function of a connection and of what is given, as `Database.write` does."""
+        """Run a function of a connection and these arguments with `Database.write`."""
         return await self._database.write(lambda connection: fn(connection, *given, **named))
 
     async def _rows(self, query: Select[Any]) -> Sequence[RowMapping]:
         return await self._database.read(lambda connection: connection.execute(query).mappings().all())
 
     async def _scalar(self, query: Select[T]) -> T | None:
-        """The first column of the first row; None where there is none."""
+        """Return the first column of the first row; None if there is no row."""
         return await self._database.read(lambda connection: connection.scalar(query))
 
     async def _change(self, statement: UpdateBase) -> int:
-        """Run one INSERT, UPDATE or DELETE: a transaction of its own. Returns the number of rows."""
+        """Run one INSERT, UPDATE or DELETE in a transaction. Return the number of rows."""
         return await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
     async def _remove(self, table: Table, past: Select[Any]) -> int:
-        """Remove the rows whose ids a query gives. Returns their number."""
+        """Remove the rows whose ids a query returns. Return their number."""
 
         def remove(connection: Connection) -> int:
             ids = connection.scalars(past).all()
@@ -112,7 +112,7 @@ class Part:
 
 
 class TimedPart(Part):
-    """A part that writes by a clock."""
+    """A part whose writes need a clock."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database)

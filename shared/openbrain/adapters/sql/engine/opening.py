@@ -1,4 +1,4 @@
-"""The database that a URL names."""
+"""Opens the database of a URL."""
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -13,12 +13,12 @@ _EXAMPLES = (
 
 
 def open_database(url: str, *, pool: int = 8, lock_wait_s: float = 10.0, clock: Follower | None = None) -> Database:
-    """Connects to nothing yet. `pool`: connections for reads, and on MariaDB as many for writes. `lock_wait_s`: longest
-    wait for a lock. `clock`: follows the clock of a server; a file has that of this host.
+    """Open a database without connecting. `pool`: connections for reads, and on MariaDB as many for writes.
+    `lock_wait_s`: longest wait for a lock. `clock`: follows the server's clock; for a file the host's clock is used.
 
-    `SetupError` for a URL of another kind.
+    `SetupError` for an unsupported URL.
     """
-    # Each brings a driver with it, and a process needs one.
+    # Each engine imports a driver, and a process needs only one.
     address = parse(url)
     if address.get_backend_name() == SQLITE:
         from openbrain.adapters.sql.engine.sqlite.database import SqliteDatabase
@@ -30,7 +30,7 @@ def open_database(url: str, *, pool: int = 8, lock_wait_s: float = 10.0, clock: 
 
 
 def parse(url: str) -> URL:
-    """The address in a setting. `SetupError` says what is wrong, without repeating a password."""
+    """Parse the address in a setting. `SetupError` says what is wrong, without repeating a password."""
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):  # a port that is no number

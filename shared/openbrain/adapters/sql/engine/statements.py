@@ -1,4 +1,4 @@
-"""Parts of statements: ids in chunks, places in a list, and what differs between the two databases in statements that
+"""Helpers for statements: ids in chunks, placeholders, and what differs between the two databases in statements that
 run too often to be compiled each time."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,15 +26,15 @@ T = TypeVar("T")
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 CHUNK = 500
-"""Ids in one statement."""
+"""Maximum ids per statement."""
 CRC32 = "openbrain_crc32"
 LOWER = "openbrain_lower"
-"""The function that SQLite lacks, under the name by which our connections have it."""
+"""Functions that SQLite lacks, by the names under which our connections register them."""
 
 NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
 # UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
 NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
-"""The database's clock in microseconds, for what hosts whose clocks differ must agree on."""
+"""The database's clock in microseconds, for times on which hosts with different clocks must agree."""
 
 
 def is_sqlite(connection: Connection) -> bool:
@@ -42,22 +42,22 @@ def is_sqlite(connection: Connection) -> bool:
 
 
 def database_now(connection: Connection) -> ColumnElement[int]:
-    """The database's clock, as part of a statement of SQLAlchemy's."""
+    """Return the database's clock as an expression of SQLAlchemy."""
     return literal_column(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB, BigInteger)
 
 
 def slot(connection: Connection) -> str:
-    """The driver's mark of one bound value."""
+    """Return the driver's placeholder for one bound value."""
     return "?" if is_sqlite(connection) else "%s"
 
 
 def slots(connection: Connection, count: int) -> str:
-    """Placeholders of an IN list."""
+    """Return the placeholders of an IN list."""
     return ", ".join([slot(connection)] * count)
 
 
 def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: Sequence[str]) -> str:
-    """An INSERT of one row of these columns; where its key is taken, `changing` are overwritten."""
+    """Return an INSERT of one row with these columns; if its key exists, `changing` are overwritten."""
     columns = [*fixed, *changing]
     insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({slots(connection, len(columns))})"  # noqa: S608 - values are bound
     if is_sqlite(connection):
@@ -73,28 +73,28 @@ def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
 def among(
     connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Collection[Any]
 ) -> Iterator[Any]:
-    """The rows of a query where a column has one of these values, some of them a statement."""
+    """Yield the rows in which a column has one of these values, running the query once per chunk."""
     for some in chunks(sorted(values)):
         yield from connection.execute(query.where(column.in_(some)))
 
 
 def first_of(connection: Connection, query: Select[Any], made_of: Callable[[RowMapping], T]) -> T | None:
-    """The object of a query's first row; None where there is no row."""
+    """Return the object made from a query's first row; None if there is no row."""
     row = connection.execute(query).mappings().first()
     return None if row is None else made_of(row)
 
 
 def older_than(place: tuple[int, str] | None, at: ColumnElement[int], key: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a row comes behind a place (time, key) in a list that has the newest first."""
+    """Return the condition that a row comes after a place (time, key) in a list sorted newest first."""
     if place is None:
         return true()
     time, last = place
-    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    # The second bound implies the first, which lets a database start in the middle of the index.
     return and_(at <= time, or_(at < time, and_(at == time, key < last)))
 
 
 def newer_than(place: tuple[int, str] | None, at: ColumnElement[int], key: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a row comes behind a place (time, key) in a list that has the oldest first."""
+    """Return the condition that a row comes after a place (time, key) in a list sorted oldest first."""
     if place is None:
         return true()
     time, last = place
@@ -102,13 +102,13 @@ def newer_than(place: tuple[int, str] | None, at: ColumnElement[int], key: Colum
 
 
 def along(query: Select[Row], table: Table, index: str) -> Select[Row]:
-    """One page of a walk along an index. Without the hint MariaDB scans the index from the workspace's first entry for
-    every page."""
+    """Force the index for one page of a walk along it. Without the hint MariaDB scans the index from the workspace's
+    first entry for every page."""
     return query.with_hint(table, f"FORCE INDEX ({index})", "mysql")
 
 
 def insert_missing(dialect: Dialect, table: Table) -> Insert:
-    """An INSERT that leaves what already stands. Never IGNORE: that would swallow every other error too."""
+    """Return an INSERT that skips existing rows. Never IGNORE: that would swallow all other errors too."""
     if dialect.name == SQLITE:
         return sqlite.insert(table).on_conflict_do_nothing()
     key: Any = next(iter(table.primary_key))

@@ -1,6 +1,6 @@
-"""Expected entries of each generation of an index, added up by the database itself.
+"""Expected entries of each generation of an index, summed up in the database.
 
-`ids.digest` and `ids.bucket` are said here once more in SQL: a test holds them against each other.
+`ids.digest` and `ids.bucket` are implemented here again, in SQL; a test compares both.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,15 +17,15 @@ from openbrain.ports.store.index_entries import ExpectedRow
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
 _NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}
-# SQLite makes a new text at each ||: the builder, which all lines end with, is put between them instead.
+# SQLite creates a new text at each ||, so the builder, which ends every line, is put into the separator instead.
 _LINE = "m.id || {number} || m.revision || '|' || m.updated_at || '|' || m.content_hash"
 
-# The plus keeps SQLite from looking for the reason by its index, through all living rows for each part of the table.
+# The plus keeps SQLite from using the index on reason, which would scan all live rows for each part of the table.
 _LIVING = "(m.deleted_at IS NULL AND m.archived_at IS NULL AND +m.reason IS NULL)"
 _WANTED = {IndexKind.TEXT: _LIVING, IndexKind.VECTOR: f"({_LIVING} AND m.wants_vector)"}
 _BEHIND = {
     IndexKind.TEXT: "m.text_revision <> m.revision",
-    # What never wanted a vector is marked only when it has ended.
+    # A memory that never wanted a vector is marked only once it has ended.
     IndexKind.VECTOR: f"(m.vector_revision <> m.revision AND (m.wants_vector OR NOT {_LIVING}))",
 }
 _FAILED = {kind: f"m.{kind.value}_error_revision = m.revision" for kind in IndexKind}
@@ -43,13 +43,13 @@ _REST = "SELECT MAX(id) FROM memories WHERE id > :after"
 
 
 def walk(connection: Connection, after: str, limit: int) -> str | None:
-    """The id that ends the next `limit` rows."""
+    """Return the last id of the next `limit` rows."""
     last: str | None = connection.scalar(text(_WALK), {"after": after, "passed": limit - 1})
     return last if last is not None else connection.scalar(text(_REST), {"after": after})
 
 
 def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
-    """By bucket. What can't be indexed is not expected of the generation that it failed in."""
+    """Sum up by bucket. Entries that failed to be indexed are not expected in the generation that serves."""
     where, span = _expected(generation, after, until)
     if is_sqlite(connection):
         return _added_up(_lines(connection, generation, where, span))
@@ -69,7 +69,7 @@ def marks(connection: Connection, generation: Generation, after: str, until: str
 
 
 def _expected(generation: Generation, after: str, until: str) -> tuple[str, Mapping[str, Any]]:
-    """The entries that these rows should have."""
+    """Return the FROM and WHERE clauses for the expected entries of these rows, and their values."""
     kind = generation.kind
     vector = kind is IndexKind.VECTOR
     source = f"memories AS m JOIN {_PASSAGES}" if vector else "memories AS m"
@@ -82,8 +82,8 @@ def _hashed(generation: Generation) -> str:
 
 
 def _lines(connection: Connection, generation: Generation, where: str, span: Mapping[str, Any]) -> Sequence[bytes]:
-    """The lines to hash. SQLite has no such hash, and calling ours for each row takes it longer than handing all lines
-    over as one text."""
+    """Return the lines to hash. SQLite has no such hash, and calling a Python function per row is slower than returning
+    all lines as one text."""
     line = _LINE.format(number=_NUMBERED[generation.kind])
     end = f"|{generation.builder}"
     statement = f"SELECT group_concat({line}, :separator) {where}"
@@ -103,7 +103,7 @@ def _added_up(lines: Sequence[bytes]) -> Mapping[int, Sum]:
 def in_buckets(
     connection: Connection, generation: Generation, after: str, until: str, buckets: Collection[int]
 ) -> Sequence[ExpectedRow]:
-    """Rows that should have entries, or that are behind."""
+    """Return rows in these buckets that should have entries, or whose marks are outdated."""
     kind = generation.kind
     where = f"{_SPAN} AND ({_WANTED[kind]} OR {_BEHIND[kind]})"
     span = {"after": after, "until": until}
@@ -114,7 +114,7 @@ def in_buckets(
 
 
 def behind(connection: Connection, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
-    """The first rows that are not marked and did not fail."""
+    """Return the first rows with outdated marks that did not fail."""
     kind = generation.kind
     where = f"{_SPAN} AND {_BEHIND[kind]} AND NOT {_FAILED[kind]}"
     return _rows(connection, generation, where, {"after": after, "until": until, "count": limit}, " LIMIT :count")
@@ -129,7 +129,7 @@ def by_id(connection: Connection, generation: Generation, ids: Collection[str]) 
 
 
 def serves(generation: Generation) -> bool:
-    """Marks and failures are about the generation that serves, and no other."""
+    """True if the generation serves: marks and failures refer to the serving one only."""
     return generation.status == GenerationStatus.SERVING
 
 

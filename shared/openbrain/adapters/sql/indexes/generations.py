@@ -1,7 +1,7 @@
-"""Index generations. A unique key, not a reader, decides between two that are made at once.
+"""Index generations. If two are created at once, a unique key decides, not an earlier read.
 
-Who changes the generations of a kind locks its rows, and who confirms that it knows them shares that lock: so whoever
-looks for writers after a change sees all that did not know of it.
+A change of the generations of a kind locks its rows; a writer that confirms that it knows them takes a shared lock. So
+reading the writers after a change returns every writer that does not know of it.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,15 @@ _ORDER = (table.c.kind, table.c.serving.is_(None), table.c.created_at.desc(), ta
 
 
 class SqlGenerations(TimedPart):
-    """`ports.generations.Generations`, but for the writers."""
+    """`ports.generations.Generations`, without the writers."""
 
     async def serving(self, kind: IndexKind) -> Generation | None:
-        """The one that answers."""
+        """Return the serving generation."""
         return await self._read(_serving, kind)
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
-        """The serving one; this one where there was none, or where the one of another model was of no use yet."""
+        """Return the serving generation. If there is none, or if `replace_unused` and the one of another model is
+        unused, make this one serve."""
         serving = await self.serving(generation.kind)
         if serving is not None and (serving.model == generation.model or not replace_unused):
             return serving
@@ -69,7 +70,7 @@ class SqlGenerations(TimedPart):
 
 
 def written_of(kind: IndexKind) -> Select[tuple[object, ...]]:
-    """The query for those that are written, the serving one first."""
+    """Return the query for all generations that are written to, the serving one first."""
     return select(*_COLUMNS).where(table.c.kind == kind.value, table.c.status != RETIRED).order_by(*_ORDER)
 
 
@@ -94,7 +95,7 @@ def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
 
 
 def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
-    """All of a kind, by name, for a change."""
+    """Lock all generations of a kind for a change, and return them by name."""
     query = select(*_COLUMNS).where(table.c.kind == kind.value).order_by(table.c.name).with_for_update()
     return {item.name: item for item in read_all(connection, query)}
 
@@ -151,7 +152,8 @@ def _retire(connection: Connection, kind: IndexKind, name: str, now: int) -> Gen
 
 
 def _retire_unused(connection: Connection, generation: Generation, now: int) -> None:
-    """One statement: what it finds is what stands, not what a snapshot held."""
+    """Retire another model's serving generation if there are no memories. A single statement, so that it sees the
+    current rows instead of a snapshot."""
     other = table.c.serving == generation.kind.value, table.c.model != generation.model
     values = {"status": RETIRED, "serving": None, "updated_at": now}
     connection.execute(update(table).where(*other, ~exists(select(memories.c.id))).values(values))
@@ -160,12 +162,12 @@ def _retire_unused(connection: Connection, generation: Generation, now: int) -> 
 def _ensure(connection: Connection, generation: Generation, now: int, *, replace_unused: bool) -> Generation:
     if replace_unused:
         _retire_unused(connection, generation, now)
-    # Waits for another's uncommitted row of this kind, so what is read next is decided.
+    # Waits for an uncommitted row of this kind, so that the next read is final.
     connection.execute(insert_missing(connection.dialect, table), _row(generation, SERVING, now))
     serving = _serving(connection, generation.kind)
     if serving is not None:
         return serving
-    # It stands under this name without serving, and nothing else serves: the lock on its row is ours.
+    # A row of this name exists but does not serve, and no other serves: we hold the lock on it.
     return _set(connection, generation.kind, generation.name, SERVING, now)
 
 

@@ -1,4 +1,4 @@
-"""The truth beside an index: what is due, and saying it again."""
+"""The entries that an index should have, and the rows to announce to it again."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -20,11 +20,11 @@ class SqlExpectedEntries(Part):
     """`ports.index_entries.ExpectedEntries`."""
 
     async def walk(self, after: str, limit: int) -> str | None:
-        """By the primary key."""
+        """Return the last id of the next `limit` rows, by primary key."""
         return await self._read(expected_entries.walk, after, limit)
 
     async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
-        """One statement; the rows stay where they are."""
+        """Sum up in one statement; no rows are returned."""
         return await self._read(expected_entries.sums, generation, after, until)
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
@@ -47,7 +47,7 @@ class SqlExpectedEntries(Part):
         return await self._scalar(select(func.count()).select_from(memories).where(within(extent))) or 0
 
     async def measure_extent(self, extent: Extent) -> Measured:
-        """One statement, so that both are of the same rows."""
+        """Count and newest time in one statement, so that both refer to the same rows."""
         newest = func.coalesce(func.max(memories.c.created_at), 0)
         (row,) = await self._rows(select(func.count(), newest + 1).where(within(extent)))
         return Measured(*row.values())
@@ -57,7 +57,7 @@ class SqlExpectedEntries(Part):
 
 
 def listed(connection: Connection, extent: Extent, after: str, limit: int) -> list[Listed]:
-    """The next rows: those of a workspace as they were made, for only so an index gives them in an order; all by id."""
+    """Return the next rows: of a workspace by creation time, the only order that an index provides; of all by id."""
     rows = memories.c
     order = (rows.created_at, rows.id) if extent.workspace_id else (rows.id,)
     behind = _made_after(connection, after) if extent.workspace_id else rows.id > after
@@ -69,7 +69,7 @@ def listed(connection: Connection, extent: Extent, after: str, limit: int) -> li
 def _made_after(connection: Connection, after: str) -> ColumnElement[bool]:
     rows = memories.c
     at = connection.scalar(select(rows.created_at).where(rows.id == after)) if after else None
-    # Else at the beginning; or the row has gone, which it does only with its whole workspace.
+    # Without a row, start at the beginning; rows are only deleted together with their workspace.
     return newer_than(None if at is None else (at, after), rows.created_at, rows.id)
 
 

@@ -1,4 +1,4 @@
-"""Marks and failures: what the indexers write back to the rows."""
+"""Marks and failures that the indexers write back to the rows."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from openbrain.ports.store.index_entries import Extent, Mark
 ERROR_CHARS = 1000
 _LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)
 
-# MariaDB assigns from left to right and then reads what it assigned: indexed_at stands before what decides it.
+# MariaDB assigns from left to right and reads assigned values: indexed_at precedes the columns that it depends on.
 _MARK = """UPDATE memories SET
  indexed_at = CASE WHEN {half}_revision <> {slot} AND ({other_half_holds}) THEN {slot} ELSE indexed_at END,
  {half}_revision = {slot}, {half}_error = '', {half}_error_revision = 0
@@ -32,8 +32,8 @@ class SqlIndexMarks(TimedPart):
     """`ports.index_entries.IndexMarks`."""
 
     async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
-        """One UPDATE a revision; of several marks of a memory the highest counts. Unknown ids are ignored, as their
-        events are."""
+        """Write marks with one UPDATE per revision; of several marks of a memory the highest counts. Return the ids
+        whose revision has changed since. Unknown ids are ignored, like their events."""
         highest: dict[str, int] = {}
         for item in marks:
             highest[item.memory_id] = max(item.revision, highest.get(item.memory_id, 0))
@@ -42,7 +42,7 @@ class SqlIndexMarks(TimedPart):
         return await self._write(_mark, kind, highest, self._clock.now())
 
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
-        """The message is cut to what the column holds."""
+        """Record a failure; the message is cut to the column's length."""
         message = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
         note = {f"{kind}_error": message, f"{kind}_error_revision": memories.c.revision}
         await self._change(update(memories).where(memories.c.id == memory_id).values(note))
@@ -64,17 +64,17 @@ class SqlIndexMarks(TimedPart):
         return await self._scalar(marked) is not None
 
     async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
-        """In one transaction."""
+        """Reset the marks in one transaction."""
         mark = memories.c[f"{kind}_revision"]
         these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
         return await self._change(update(memories).where(*these).values({mark.name: 0}))
 
     async def lift(self, seen: Mapping[str, int]) -> int:
-        """In one transaction."""
+        """Raise the revisions in one transaction."""
         return await self._write(_lift, seen, self._clock.now())
 
     async def lift_all(self, seen: int, after: str, until: str) -> int:
-        """In one transaction."""
+        """Raise the revisions in one transaction."""
         low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
         return await self._change(update(memories).where(*low).values(revision=seen + 1))
 
@@ -123,7 +123,7 @@ def _lift(connection: Connection, seen: Mapping[str, int], now: int) -> int:
 
 
 def _by_revision(revisions: Mapping[str, int]) -> Iterator[tuple[int, Sequence[str]]]:
-    """The memories of each revision, some at a time, in one order."""
+    """Yield the memories of each revision in chunks, in a fixed order."""
     by_revision: defaultdict[int, list[str]] = defaultdict(list)
     for memory_id, revision in revisions.items():
         by_revision[revision].append(memory_id)

@@ -1,10 +1,10 @@
-"""Vectors that no passage uses any more are removed.
+"""Removes vectors that no passage uses any more.
 
-No index leads from a model input to its passages: it would cost every memory that is stored. So all passages are looked
-through, some rows a statement and with nothing locked, and whoever uses one of these vectors meanwhile says so: they
-are marked first, whoever writes a passage takes the marks off in the same transaction, and what is still marked in the
-end, and was not found, goes. The mark of each look is its own, so that no other look's is taken for it. One that was
-never taken off, because its process died, says nothing.
+There is no index from a model input to its passages: it would make storing every memory slower. So all passages are
+scanned, some rows per statement and without locks. To notice concurrent use, the vectors are marked first, and whoever
+writes a passage removes its marks in the same transaction. Vectors that are still marked after the scan, and were not
+found by it, are deleted. Each scan has its own mark, so that scans are not confused. A mark that a killed process left
+has no effect.
 """
 
 import random
@@ -24,29 +24,29 @@ from openbrain.ports.store.operations import TRACES
 from openbrain.ports.store.writes import PURGE
 
 AT_ONCE = 5000
-"""Inputs that are looked for together: each look walks through everything."""
+"""Inputs per scan: each scan reads all passages."""
 LOOKED = 20_000
-"""Passages of one statement."""
+"""Passages per statement."""
 _MARKS = 2**62
 PURGES = 20
-"""Waiting purges whose vectors are looked for together with those of one."""
+"""Waiting purges whose vectors are included in the scan for another one."""
 
 
 class Used(NamedTuple):
-    """The inputs that are used, and the memory up to which was looked."""
+    """The inputs that are used, and the last memory scanned."""
 
     inputs: frozenset[str]
     looked: str
 
 
 async def drop(database: Database, inputs: Collection[str], of: Collection[str] = ()) -> int:
-    """Remove the vectors of these model inputs that no memory uses, but for those `of` which they are; returns how
-    many. `TryLater` where another look goes on for some of them."""
+    """Remove the vectors of these model inputs unless a memory other than `of` uses them; return how many. `TryLater`
+    if another scan has marked some of them."""
     return sum([await _drop(database, some, frozenset(of)) for some in chunks(sorted(set(inputs)), AT_ONCE)])
 
 
 async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
-    """Inputs that have a vector."""
+    """Return the inputs that have a vector."""
     parts = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
     return frozenset(item for some in parts for item in some)
 
@@ -64,12 +64,14 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
     await _in_chunks(database, sorted(some - free), partial(_run, update(embeddings).where(mine).values(created_at=0)))
     removed = await _in_chunks(database, sorted(free), partial(_run, delete(embeddings).where(mine)))
     if await _in_chunks(database, sorted(free), _marked):
-        raise TryLater("another purge looks for some of the same vectors: it may be killed, so this one looks again")
+        raise TryLater(
+            "another purge is removing some of the same vectors: it may have been killed, so this one tries again"
+        )
     return removed
 
 
 def used(connection: Connection, inputs: Sequence[str], after: str, of: Collection[str] = ()) -> Used | None:
-    """Find the inputs that the next passages use; None behind the last one."""
+    """Return which of these inputs the next passages use; None after the last passage."""
     passages = memory_passages.c
     behind = select(passages.memory_id).where(passages.memory_id > after)
     end = connection.scalar(behind.order_by(passages.memory_id).limit(1).offset(LOOKED - 1))
@@ -85,7 +87,7 @@ def used(connection: Connection, inputs: Sequence[str], after: str, of: Collecti
 async def _in_chunks(
     database: Database, inputs: Sequence[str], work: Callable[[Sequence[str], Connection], int]
 ) -> int:
-    """Small transactions, each of which locks its rows in the order in which everyone does."""
+    """Run small transactions that all lock their rows in the same order."""
     return sum([await database.write(partial(work, some)) for some in chunks(inputs)])
 
 
@@ -103,7 +105,7 @@ def _run(statement: Update | Delete, inputs: Sequence[str], connection: Connecti
 
 
 def awaited_inputs(connection: Connection) -> frozenset[str]:
-    """Inputs of purges that have not come to it yet."""
+    """Return the inputs of waiting purges that have not removed vectors yet."""
     result = operations.c.result
     waiting = or_(result.is_(None), ~result.contains('"embeddings"', autoescape=True))
     some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(PURGES)

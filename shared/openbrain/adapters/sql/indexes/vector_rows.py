@@ -13,7 +13,7 @@ from openbrain.adapters.sql.schema.tables import former_inputs
 from openbrain.ports.store.index_entries import Embedded
 
 _VECTORS_IN_ONE = 64
-"""With their token states: of long inputs some megabytes a statement."""
+"""Vectors with token states per statement: some megabytes for long inputs."""
 
 
 def add_embeddings(
@@ -25,8 +25,8 @@ def add_embeddings(
     *,
     replace: bool = False,
 ) -> None:
-    """Save embeddings. Existing ones stay, for the same input gives the same vector; unless they are to be replaced.
-    Token states that are given replace others. Marks of `unused_vectors` are taken off."""
+    """Save embeddings. Existing vectors are kept, since equal inputs have equal vectors, unless `replace`. Given token
+    states replace existing ones. Marks of `unused_vectors` are removed."""
     rows = [
         (input_hash, model, to_bytes(vector), states.get(input_hash), now)
         for input_hash, vector in sorted(vectors.items())
@@ -39,7 +39,7 @@ def add_embeddings(
             kept = f"vector = excluded.vector, {kept}" if replace else f"{kept} WHERE {new}"
             connection.exec_driver_sql(f"{insert} (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {kept}", list(some))
         else:
-            # As literals: the driver takes fifteen times as long over parameters of bytes.
+            # As literals: the driver takes fifteen times as long for binary parameters.
             values = ", ".join(f"(%s, %s, X'{row[2].hex()}', {_literal(row[3])}, %s)" for row in some)
             given = tuple(value for input_hash, _, _, _, at in some for value in (input_hash, model, at))
             kept = "vector = VALUES(vector), " if replace else ""
@@ -53,7 +53,8 @@ def _literal(states: bytes | None) -> str:
 
 
 def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int], model: str) -> None:
-    """Exactly these passages of each memory; `high` says how many it ever had. Inputs that they replace are noted."""
+    """Replace the passages of each memory; `high` is the most it ever had. Inputs that are no longer used are
+    recorded."""
     _note_former(connection, [item for item in current if high[item.memory_id]], model)
     shrunk: defaultdict[int, list[str]] = defaultdict(list)
     for item in current:
@@ -76,7 +77,7 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
 
 
 def _note_former(connection: Connection, again: Sequence[Embedded], model: str) -> None:
-    """Of memories that had passages: the inputs that no passage of theirs has any more."""
+    """Record, for memories that had passages, the inputs that their passages no longer use."""
     kept = {item.memory_id: item.input_hashes for item in again}
     former: list[tuple[str, str]] = []
     for some in chunks(sorted(kept)):

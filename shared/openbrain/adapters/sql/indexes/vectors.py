@@ -1,4 +1,4 @@
-"""The cache of embeddings, and which passages of which memory use them."""
+"""The cache of embeddings, and the passages of memories that use them."""
 
 from array import array
 from collections import defaultdict
@@ -29,7 +29,7 @@ from openbrain.usecases.auth import OPERATORS
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
-# Their first byte is their version.
+# The first byte of states is their version.
 _WITH_STATES = _KNOWN + " AND SUBSTR(states, 1, 1) = {slot}"
 
 _STATES = """SELECT p.memory_id, e.states FROM memory_passages AS p
@@ -43,9 +43,9 @@ _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_p
  WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
 
 LOOKED = 10_000
-"""Rows that one look for what has no vectors takes."""
+"""Rows scanned per statement for memories without vectors."""
 
-# By primary key alone: with a condition on `reason` both databases would rather walk all that is alive.
+# By primary key only: with a condition on `reason` both databases would rather scan all live rows.
 _STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
  FROM memories WHERE id IN ({these}) ORDER BY id"""
 
@@ -54,7 +54,7 @@ class SqlVectors(TimedPart):
     """`ports.index_entries.Vectors`."""
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
-        """Find the inputs that need no model any more."""
+        """Return the inputs that are already embedded."""
         wanted = sorted(set(hashes))
         if not wanted:
             return frozenset()
@@ -70,7 +70,7 @@ class SqlVectors(TimedPart):
         states: Mapping[str, bytes] | None = None,
         replace: bool = False,
     ) -> None:
-        """One transaction. Of several revisions of a memory the highest counts."""
+        """Save everything in one transaction. Of several revisions of a memory the highest counts."""
         latest: dict[str, Embedded] = {}
         for item in embedded:
             if item.memory_id not in latest or item.revision > latest[item.memory_id].revision:
@@ -84,7 +84,7 @@ class SqlVectors(TimedPart):
         return await self._scalar(inputs) or 0
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
-        """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""
+        """Return memories without vectors, scanning both tables by primary key, some rows per statement."""
         ids: list[str] = []
         while len(ids) < limit:
             some = await self._read(unembedded, model, until, after, limit - len(ids))
@@ -95,7 +95,7 @@ class SqlVectors(TimedPart):
         return ids
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
-        """Absent also where a passage or its vector is missing."""
+        """Return the passages of each memory; absent too if a passage or its vector is missing."""
         wanted = sorted(set(ids))
         if not wanted:
             return {}
@@ -113,7 +113,7 @@ class SqlVectors(TimedPart):
         return by_memory
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """One look through all passages serves the purges that wait too."""
+        """Remove unused vectors. One scan of all passages serves the waiting purges too."""
         if not await unused_vectors.standing(self._database, inputs):
             return 0
         awaited = await self._read(unused_vectors.awaited_inputs)
@@ -121,14 +121,14 @@ class SqlVectors(TimedPart):
 
 
 class Lacking(NamedTuple):
-    """Memories without vectors, and the id up to which was looked."""
+    """Memories without vectors, and the id up to which rows were scanned."""
 
     ids: Sequence[str]
     looked: str
 
 
 def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> Lacking | None:
-    """Memories without an embedding among the next rows; None behind the last row."""
+    """Return memories without an embedding among the next rows; None after the last row."""
     end = expected_entries.walk(connection, after, LOOKED)
     if end is None:
         return None
@@ -169,7 +169,7 @@ def _save(
     states: Mapping[str, bytes],
     replace: bool,
 ) -> None:
-    # Everyone locks in this order: embeddings by hash, memories by id.
+    # All transactions lock in this order: embeddings by hash, memories by id.
     add_embeddings(connection, vectors, states, model, now, replace=replace)
     _require(connection, {item for one in latest.values() for item in one.input_hashes} - vectors.keys(), model, now)
     for some in chunks(sorted(latest)):
@@ -185,12 +185,12 @@ def _save(
 
 
 def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:
-    """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
+    """Check that vectors known before still exist: an erasure may have removed one that was not used yet."""
     lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
     held = _for_each_chunk(connection, sorted(hashes), _HELD + lock, model)
     if len(held) < len(hashes):
-        raise TryLater("a vector that was known has just been erased: embed it again")
-    # An erasure that looks for who uses them must hear of it.
+        raise TryLater("a known vector has just been erased: embed it again")
+    # A running scan for unused vectors must notice this use.
     marked = [(now, model, input_hash) for input_hash, created_at in held if created_at < 0]
     if marked:
         one = slot(connection)
@@ -199,7 +199,7 @@ def _require(connection: Connection, hashes: Collection[str], model: str, now: i
 
 
 def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) -> None:
-    """Remove vectors that were made while their memory was erased, or its workspace removed."""
+    """Start purges of vectors that were created while their memory was erased or its workspace removed."""
     if not late:
         return
     rows = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([item.memory_id for item in late]))
@@ -217,7 +217,7 @@ def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) ->
 
 
 def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mapping[str, int]:
-    """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
+    """Lock the memories that are live and still at that revision; return the most passages each has had."""
     lock = "" if is_sqlite(connection) else " FOR UPDATE"
     revisions = {item.memory_id: item.revision for item in embedded}
     statement = _STANDING.format(these=slots(connection, len(revisions))) + lock

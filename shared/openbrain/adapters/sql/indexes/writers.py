@@ -1,4 +1,4 @@
-"""Writers of the indexes, and the generations that each knows. The database's clock says how long that counts."""
+"""The writers of the indexes, and the generations that each knows. Entries expire by the database's clock."""
 
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +38,7 @@ class SqlIndexWriters(Part):
 
 
 def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
-    # Shared with other writers, and never held together with a change of the generations.
+    # A shared lock: writers don't block each other, only changes of the generations.
     written = read_all(connection, written_of(kind).with_for_update(read=True))
     names = orjson.dumps(sorted(item.name for item in written)).decode()
     connection.execute(_CONFIRM_SQLITE if is_sqlite(connection) else _CONFIRM_MARIADB, {**row, "names": names})

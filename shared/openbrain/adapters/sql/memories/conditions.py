@@ -1,6 +1,6 @@
-"""Conditions of `openbrain.domain.access.visibility` as SQL: they select the same rows that `visibility.matches` finds.
+"""Conditions of `openbrain.domain.access.visibility` as SQL: they select the rows that `visibility.matches` accepts.
 
-Nothing here decides who sees what, and only the named fields of an index entry can be asked for.
+Access is not decided here. Only the named fields of an index entry can be used in a condition.
 """
 
 import math
@@ -38,8 +38,8 @@ from openbrain.domain.memory import MemoryType, Scope
 LIVING = and_(
     memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), func.coalesce(memories.c.reason, "") == ""
 )
-"""Rows that nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no
-planner prefers its index, by which it would read all that lives for each page of a walk by id."""
+"""Rows that have not ended. Expiry depends on the time, so it is a separate condition. The reason is wrapped, so that
+no planner uses its index, with which it would read all live rows for each page of a walk by id."""
 NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
 _KEYWORDS = {name: memories.c[name] for name in (*KEYWORD_FIELDS, "speaker") if name != "tags"}
@@ -48,7 +48,7 @@ _JSON = tuple(memories.c[name] for name in ("aliases", "tags", "metadata"))
 _NUMBERS = {
     "confidence": memories.c.confidence,
     "occurred_at": memories.c.occurred_at,
-    # Wrapped, so that no planner prefers the index on expiry to the one that gives the newest first.
+    # Wrapped, so that no planner prefers the index on expiry to the one by age.
     "expires_at": func.coalesce(memories.c.expires_at, NEVER),
 }
 _WORDS: dict[str, type[StrEnum]] = {"type": MemoryType, "memory_scope": Scope}
@@ -56,7 +56,7 @@ _FAR = 2**62
 
 
 def compiled(condition: Condition) -> ColumnElement[bool]:
-    """The condition over the columns of `memories`. `KeyError` for a field that has no column to ask."""
+    """Return the condition over the columns of `memories`. `KeyError` for a field without a column."""
     match condition:
         case AllOf(conditions):
             return and_(true(), *(compiled(item) for item in conditions))
@@ -83,14 +83,14 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
 
 
 def of_orgs(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether the viewer sees the org that stands in a column."""
+    """Return the condition that the viewer sees the org in a column."""
     return true() if viewer.orgs is None else org.in_([*viewer.orgs, *([""] if viewer.without_org else ())])
 
 
 def _among(field: str, values: tuple[str, ...]) -> ColumnElement[bool]:
     column = _KEYWORDS[field]
     if field in _WORDS:
-        # These columns are ASCII on MariaDB, which would compare other text by a looser collation.
+        # These columns are ASCII on MariaDB, which would compare non-ASCII values with a looser collation.
         words = frozenset(_WORDS[field])
         values = tuple(value for value in values if value in words)
     if not values:
@@ -99,13 +99,13 @@ def _among(field: str, values: tuple[str, ...]) -> ColumnElement[bool]:
 
 
 def _comparable(field: str, bound: float) -> float:
-    """The bound in the column's own kind of number, so that no database rounds what Python compares exactly."""
+    """Convert the bound to the column's type, so that no database rounds what Python compares exactly."""
     bound = max(-_FAR, min(_FAR, bound))
     return float(bound) if field == "confidence" else math.ceil(bound)
 
 
 class _Tags(FunctionElement[Any]):
-    """The tags of a row, one a row, in the column `value`."""
+    """The tags of a row as a table with the column `value`."""
 
     inherit_cache = True
     name = "tags"
@@ -132,7 +132,7 @@ def _holds_pair(pair: str) -> ColumnElement[bool]:
 
 
 class _Lowered(FunctionElement[Any]):
-    """A text in small letters."""
+    """A text in lower case."""
 
     inherit_cache = True
     name = "lowered"
@@ -161,7 +161,7 @@ def _says(text: str) -> ColumnElement[bool]:
 
 
 def holds_text(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
-    """Whether a column contains `text`, which is lower case, in any case of letters."""
+    """True if a column contains `text`, ignoring case; `text` must be lower case."""
     return func.instr(_Lowered(column), text) > 0
 
 

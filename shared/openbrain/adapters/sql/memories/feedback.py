@@ -1,4 +1,4 @@
-"""Verdicts on recalls' results, each counted once; and what no recall finds."""
+"""Verdicts on results of recalls, each counted once; and memories that no recall finds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def _judge(connection: Connection, feedback: Feedback, rules: FeedbackRules, now
     seen = visible(feedback.viewer, Criteria(), now)
     journal = Journal(now)
     judged = []
-    # In one order everywhere: two that judge the same memories wait and don't lock each other out.
+    # In a fixed order: two transactions that judge the same memories wait for each other instead of deadlocking.
     for memory_id, verdict in sorted(feedback.verdicts.items()):
         row = rows.get(memory_id)
         if row is None or not row.alive(now) or not matches(seen, row):
@@ -62,7 +62,7 @@ def _judge(connection: Connection, feedback: Feedback, rules: FeedbackRules, now
 
 
 def _known(connection: Connection, feedback: Feedback) -> None:
-    """The recall is the agent's own, and gave it these."""
+    """Check that the recall is the agent's own and returned these memories."""
     mine = and_(recalls.c.workspace_id == feedback.viewer.workspace_id, recalls.c.agent_id == feedback.viewer.agent_id)
     results = connection.scalar(select(recalls.c.results).where(recalls.c.id == feedback.recall_id, mine))
     if results is None:

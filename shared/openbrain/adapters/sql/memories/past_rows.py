@@ -1,4 +1,4 @@
-"""Memories as they were at an earlier time: the rows of today, and the audit read backwards."""
+"""Memories as they were at an earlier time: current rows with their later history undone."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 _HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
 _ENDINGS = frozenset(reason.value for reason in Reason)
 _CHANGES = ("updated", "confirmed", "feedback", "restored")
-"""Actions whose lines say what stood before."""
+"""Actions whose history lines contain the earlier values."""
 _PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
 
 Line = tuple[str, Mapping[str, Any]]
-"""A change, and the values before it."""
+"""The action of a change, and the values before it."""
 
 
 def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
-    """Read rows for `Past.past`."""
+    """Return rows for `Memories.past`."""
     known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
     statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*NEWEST).limit(limit)
     rows = to_memories(connection, connection.execute(statement))
@@ -35,7 +35,7 @@ def read_past(connection: Connection, condition: Condition, at: int, limit: int)
 
 
 def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:
-    """Newest first."""
+    """Return the later history lines of each memory, newest first."""
     table = memory_history.c
     lines: defaultdict[str, list[Line]] = defaultdict(list)
     query = select(table.memory_id, table.action, table.before).where(table.at > at).order_by(table.id.desc())
@@ -45,12 +45,12 @@ def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping
 
 
 def _known(later: Sequence[Line]) -> bool:
-    """Whether what stood before these lines has not left with its days of retention."""
+    """False if the values before one of these changes were removed after their retention period."""
     return all(before or action not in _CHANGES for action, before in later)
 
 
 def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
-    """Before these lines were written, the newest of which comes first."""
+    """Return the memory as it was before these changes, which are given newest first."""
     for action, before in later:
         if action in _ENDINGS:
             memory = replace(memory, reason=None, deleted_at=None, archived_at=None)

@@ -1,4 +1,4 @@
-"""Rows as they stand, and what led to them."""
+"""Reads current rows, their history and their lineage."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -24,13 +24,13 @@ from openbrain.ports.index import Count, Hit
 from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
 _NARROWING = {"project", "memory_scope", "agent_id", METADATA_PAIRS}
-"""Fields that begin other indexes."""
+"""Fields that other indexes begin with."""
 
 DEGRADED_SCAN = 20_000
-"""The number of newest visible memories that a keyword search looks at."""
+"""Number of newest visible memories that a keyword search scans."""
 SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
-"""Searches that look through rows. Every recall does while no index answers: unbounded they keep a server that is only
-slow from ever answering again."""
+"""Maximum number of concurrent scans, and the seconds to wait for one. Every recall scans while no index answers:
+without a limit, a server that is only slow would never recover."""
 
 
 class SqlMemories(Part):
@@ -45,12 +45,12 @@ class SqlMemories(Part):
         self._scans = Bulkhead(SCANS_AT_ONCE, SCAN_WAIT_S)
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """By id. What is no id has no row."""
+        """Return rows by id. Invalid ids are ignored."""
         known = _uuids(ids)
         return {memory.id: memory for memory in await self._read_keys(read_rows, known)} if known else {}
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Rows to index; what this process wrote a moment ago is not read again."""
+        """Return rows to index; rows that this process has just written are not read again."""
         kept = self._recent.among(ids)
         if not kept:
             return await self.rows(ids)
@@ -67,51 +67,51 @@ class SqlMemories(Part):
         surest: bool = False,
         archived: bool = False,
     ) -> Sequence[Memory]:
-        """Newest first, or the surest, and of these the newest."""
+        """Return memories, newest first; with `surest` by confidence, then newest first."""
         return await self._read(_listing, condition, limit, before, surest=surest, archived=archived)
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
-        """Best first, then newest."""
+        """Return hits, best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
         async with self._scans.place():
             return [Hit(row["id"], row["score"]) for row in await self._rows(statement)]
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
-        """Two statements, where there are sessions."""
+        """Return the turns; needs a second statement if there are sessions."""
         known = _uuids(ids)
         return await self._read_keys(read_turns, known, condition, around) if known else {}
 
     async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
-        """One statement over the session."""
+        """Return the memories of the session with one statement."""
         return await self._read(read_beside, memory, condition, limit)
 
     async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
-        """Rows, and the audit behind that time."""
+        """Return memories as they were, from current rows and the later history."""
         async with self._scans.place():
             return await self._read(read_past, condition, at, limit)
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
-        """Of the newest that may be seen, at most `degraded_scan`."""
+        """Count over the newest visible memories, at most `degraded_scan`."""
         within = compiled(condition)
         async with self._scans.place():
             return await self._read(counted, fields, within, self._degraded_scan, limit)
 
     async def count_embedded(self, condition: Condition) -> int:
-        """One statement."""
+        """Count with one statement."""
         current = memories.c.vector_revision == memories.c.revision
         statement = select(func.count()).select_from(memories).where(LIVING, compiled(condition), current)
         return await self._scalar(statement) or 0
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
-        """Oldest first."""
+        """Return history lines, oldest first."""
         return await self._read(_history, memory_id, limit, after)
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
-        """Nearest first; each memory once, also in a chain that bites its tail."""
+        """Return relatives, nearest first; each memory once, even if the chain is a cycle."""
         return await self._read(_ancestry, memory_id, limit)
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """All in one transaction."""
+        """Record all recalls in one transaction."""
         if recalls:
             await self._write(record, recalls)
 
@@ -142,7 +142,7 @@ def _listing(
 
 
 def _narrowed(condition: Condition) -> bool:
-    """Whether another index may lead to fewer rows than the one by age."""
+    """True if another index may select fewer rows than the one by age."""
     parts = condition.conditions if isinstance(condition, AllOf) else (condition,)
     return any(getattr(part, "field", "") in _NARROWING for part in parts)
 
@@ -170,7 +170,7 @@ def _ancestry(connection: Connection, memory_id: str, limit: int) -> Ancestry:
 
 
 def _related(connection: Connection, memory_id: str, limit: int, from_column: str, to_column: str) -> tuple[str, ...]:
-    """Generation after generation: lists stay short, and what was seen is not followed again."""
+    """Follow links one generation at a time: lists stay short, and no memory is visited twice."""
     table = memory_lineage.c
     seen = {memory_id: None}
     ring: Sequence[str] = [memory_id]

@@ -1,4 +1,4 @@
-"""Answered recalls, and how often each memory was found by one."""
+"""Answered recalls, and how often each memory was found."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
     if not times:
         return
     at = max(recall.at for recall in recalls)
-    # In one order in every process, so that two that count the same memories wait and don't lock each other out.
+    # In a fixed order: two processes that count the same memories wait for each other instead of deadlocking.
     ids = sorted(times)
     insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0) for memory_id in ids], missing=True)
     connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in ids])

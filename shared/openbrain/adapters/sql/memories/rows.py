@@ -1,8 +1,8 @@
-"""Whole memories: read by the way that costs the least on each database, or kept by the process that wrote them a
-moment ago, for those of its services that index them.
+"""Complete memories: read in the cheapest way for each database, or kept for a moment by the process that wrote them,
+for its own indexing services.
 
-Of a kept row only whether it still stands is asked: whatever is indexed changes with its revision, or with the time of
-its change where a database was put back. A process that indexes nothing keeps none.
+For a kept row, only whether it is current is queried: whatever is indexed changes together with the revision, or, after
+a database restore, with the time of change. A process that indexes nothing keeps none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, mem
 from openbrain.domain.memory import Memory
 
 _CONFIDENCE = MEMORY_COLUMNS.index("confidence")
-# MariaDB's driver takes a microsecond and more for each column that it reads, and there are many: the server packs them
-# into one (numbers stay exact, strings whole). A third of the time for 256 rows.
+# MariaDB's driver takes a microsecond or more per column, and there are many: so the server packs them into one
+# (numbers stay exact, strings complete). That takes a third of the time for 256 rows.
 _PACKED: Sequence[ColumnElement[Any]] = [func.json_array(*WHOLE)]
 _NAMES = ", ".join(MEMORY_COLUMNS)
 _MOST = 4096
 _LONG_CHARS = 8_000
-"""A longer content is not kept."""
+"""Rows with longer contents are not kept."""
 _STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
 
 
@@ -32,24 +32,24 @@ def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
 
 
 def memory_text(connection: Connection) -> str:
-    """The columns to select, for a statement that is written as text."""
+    """Return the columns to select in a statement written as text."""
     return _NAMES if is_sqlite(connection) else f"JSON_ARRAY({_NAMES})"
 
 
 def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[Memory]:
-    """From rows of `memory_columns`."""
+    """Convert rows with the columns `memory_columns`."""
     if is_sqlite(connection):
         return [memory_from_row(row) for row in rows]
     return [memory_from_row(_unpacked(row[0])) for row in rows]
 
 
 def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False) -> list[Memory]:
-    """Read whole memories, in no order. `turns`: without those that have no turn."""
+    """Read complete memories, in no order. `turns`: only memories with a turn."""
     columns = memory_text(connection)
     among = " AND turn IS NOT NULL" if turns else ""
     memories: list[Memory] = []
     for some in chunks(ids):
-        # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
+        # By primary key only: with another condition SQLite uses that one's index and reads a whole workspace.
         known = f"id IN ({slots(connection, len(some))})"
         statement = f"SELECT {columns} FROM memories WHERE {known}{among}"  # noqa: S608 - our own names
         memories.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
@@ -58,20 +58,20 @@ def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False
 
 def _unpacked(packed: str) -> list[Any]:
     values: list[Any] = orjson.loads(packed)
-    # A whole number comes as an integer.
+    # JSON has an integer for a float without fraction.
     values[_CONFIDENCE] = float(values[_CONFIDENCE])
     return values
 
 
 class RecentRows:
-    """The newest of this process, oldest first; all methods belong to one event loop."""
+    """The rows last written by this process, oldest first. Use it from one event loop only."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Memory] = {}
         self._wanted = False
 
     def keep(self, memories: Iterable[Memory]) -> None:
-        """Keep rows that were committed just now."""
+        """Keep rows that have just been committed."""
         if not self._wanted:
             return
         self._rows.update({memory.id: memory for memory in memories if len(memory.content) <= _LONG_CHARS})
@@ -79,12 +79,12 @@ class RecentRows:
             del self._rows[next(iter(self._rows))]
 
     def among(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """The rows of these ids that are kept."""
+        """Return the kept rows among these ids. From the first call on rows are kept."""
         self._wanted = True
         return {id_: row for id_ in ids if (row := self._rows.get(id_)) is not None}
 
     def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
-        """Drop rows that have moved on."""
+        """Drop kept rows that are outdated."""
         for memory_id, row in kept.items():
             current = now.get(memory_id)
             if current is None or (current.revision, current.updated_at) != (row.revision, row.updated_at):
@@ -92,7 +92,7 @@ class RecentRows:
 
 
 def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Memory]) -> dict[str, Memory]:
-    """The rows by id: those kept where they still stand so, else as they are read."""
+    """Return the rows by id: kept ones if they are current, otherwise from the database."""
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
         statement = _STANDING.format(these=slots(connection, len(some)))
@@ -100,7 +100,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
         for memory_id, revision, version, updated_at, high in standing:
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
-                # With one passage there is nothing beyond it to remove, as with none: the row is as good as it was.
+                # One passage leaves no others to remove, like none: the kept row can be used unchanged.
                 fresh[memory_id] = row if high <= 1 else replace(row, passages_high=high)
     rest = [id_ for id_ in ids if id_ not in fresh]
     return fresh | {row.id: row for row in read_rows(connection, rest)} if rest else fresh

@@ -1,4 +1,4 @@
-"""A keyword search and counts of values without an index: the newest memories are looked through."""
+"""Keyword search and value counts without an index, by scanning the newest memories."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from openbrain.domain.limits import KEYWORDS
 from openbrain.ports.index import Count
 
 _Group = tuple[tuple[Sequence[str], ...], int]
-"""The values of rows in each field, and their numbers."""
+"""The values of a group of rows in each field, and the number of rows."""
 
 
 def keyword_hits(words: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int) -> Select[Any]:
-    """Rows of (id, score): score is the share of the words (at most the first KEYWORDS) that stand in the content.
+    """Select (id, score): the score is the share of the words (at most the first KEYWORDS) that the content contains.
 
     `words` are lower case.
     """
     wanted = [word for word in dict.fromkeys(words) if word][:KEYWORDS]
     present = sum((case((_holds(word), 1), else_=0) for word in wanted), start=literal(0))
-    # The share is made here and divided by a number that is never 0, because MariaDB makes that a decimal.
+    # Divided by a constant that is never 0; MariaDB returns the result as a decimal.
     score = (present * 1.0 / max(1, len(wanted))).label("score")
     candidate = _looked_at((memories.c.id, memories.c.created_at, score), condition, scan).c
     return (
@@ -40,7 +40,8 @@ def _holds(word: str) -> ColumnElement[bool]:
 
 
 def _forms(word: str) -> Sequence[str]:
-    """SQLite's lower() leaves all but ASCII as it is: look for an accented word also in capitals or with one first."""
+    """Return the forms to look for. SQLite's lower() changes ASCII only, so non-ASCII letters are also tried in upper
+    case: all of them, or only the first letter of the word."""
     capitals = "".join(_capital(letter) for letter in word)
     return tuple(dict.fromkeys((word, capitals, _capital(word[0]) + word[1:])))
 
@@ -53,7 +54,7 @@ def _capital(letter: str) -> str:
 def counted(
     connection: Connection, fields: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int
 ) -> tuple[Count, ...]:
-    """Count values of the newest `scan` memories that live within the condition."""
+    """Count values in the newest `scan` live memories that match the condition."""
     looked_at = _looked_at([memories.c[name] for name in dict.fromkeys(fields)], condition, scan)
     columns = [looked_at.c[name] for name in fields]
     rows = connection.execute(select(*columns, func.count()).group_by(*columns))
@@ -61,7 +62,7 @@ def counted(
 
 
 def _values(fields: Sequence[str], values: Sequence[str]) -> tuple[Sequence[str], ...]:
-    """A row has one value of a field, or several tags."""
+    """Return the values of each field: one, or several for tags."""
     several = (orjson.loads(value) if name == "tags" else (value,) for name, value in zip(fields, values, strict=True))
     return tuple(several)
 
@@ -79,6 +80,6 @@ def _tree(groups: Sequence[_Group], limit: int) -> tuple[Count, ...]:
 
 
 def _looked_at(columns: Sequence[ColumnElement[Any]], condition: ColumnElement[bool], scan: int) -> Subquery:
-    """The newest `scan` memories that live within the condition."""
+    """Select the newest `scan` live memories that match the condition."""
     newest = select(*columns).where(LIVING, condition).order_by(*NEWEST).limit(scan)
     return newest.subquery("looked_at")

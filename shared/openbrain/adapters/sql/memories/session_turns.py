@@ -1,4 +1,4 @@
-"""Turns of sessions, by memory and by place."""
+"""Turns of sessions, by memory and by position."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
@@ -13,10 +13,10 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.store.memories import Turn
 
 SESSIONS_AT_ONCE = 16
-"""Per statement: its seeks are sessions times turns."""
+"""Sessions per statement: each statement seeks every turn in every session."""
 
 _NO_TURN = 2**40
-"""The position of a memory without a turn: behind all that have one."""
+"""The position of a memory without a turn: after all others."""
 
 _table = memories.c
 _TURNS = select(_table.id, _table.session_id, _table.turn, func.char_length(_table.content)).where(
@@ -24,14 +24,14 @@ _TURNS = select(_table.id, _table.session_id, _table.turn, func.char_length(_tab
 )
 
 Places = Mapping[str, Collection[int]]
-"""Numbers of turns, by session."""
+"""Turn numbers by session."""
 
 
 def read_turns(
     connection: Connection, ids: Sequence[str], condition: Condition, around: Collection[int]
 ) -> Mapping[str, Turn]:
-    """Read rows for `Memories.turns`."""
-    # Asked for both, SQLite reads all of the workspace that the condition names, and not these rows.
+    """Return turns for `Memories.turns`."""
+    # With the condition in the statement, SQLite would read the whole workspace instead of these rows.
     sees = matcher(condition)
     turns: dict[str, Turn] = {}
     workspace_id = ""
@@ -42,7 +42,7 @@ def read_turns(
     places = _beside(turns, around)
     if not places:
         return turns
-    # A condition takes longer to be made a statement of than all of these rows to be read.
+    # Compiling the condition takes longer than reading all of these rows.
     missing, within = iter(places.items()), compiled(condition)
     while part := dict(islice(missing, SESSIONS_AT_ONCE)):
         turns |= read_places(connection, workspace_id, part, within)
@@ -52,10 +52,10 @@ def read_turns(
 def read_places(
     connection: Connection, workspace_id: str, places: Places, within: ColumnElement[bool]
 ) -> dict[str, Turn]:
-    """The memories at these places. One statement: it seeks every number in every session."""
+    """Return the memories at these positions. One statement, which seeks every number in every session."""
     numbers = sorted({number for wanted in places.values() for number in wanted})
     there = _table.workspace_id == workspace_id, _table.session_id.in_(sorted(places)), _table.turn.in_(numbers)
-    # Seen as it is, a condition on scope and agent leads both databases to all that is the agent's.
+    # In a CASE: as a plain condition, scope and agent make both databases read all memories of the agent.
     seen = case((within, 1), else_=0) == 1
     return {
         memory_id: Turn(session_id, number, chars)
@@ -65,7 +65,7 @@ def read_places(
 
 
 def read_beside(connection: Connection, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
-    """Read rows for `Memories.beside`."""
+    """Return ids for `Memories.of_same_session`."""
     turn = _NO_TURN if memory.turn is None else memory.turn
     distance = func.abs(func.coalesce(_table.turn, _NO_TURN) - turn), func.abs(_table.occurred_at - memory.occurred_at)
     others = and_(_table.session_id == memory.session_id, _table.id != memory.id)
@@ -74,7 +74,7 @@ def read_beside(connection: Connection, memory: Memory, condition: Condition, li
 
 
 def _beside(turns: Mapping[str, Turn], around: Collection[int]) -> Places:
-    """Places around these turns, without their own."""
+    """Return the positions around these turns, without the turns themselves."""
     read: dict[str, set[int]] = {}
     for turn in turns.values():
         read.setdefault(turn.session_id, set()).add(turn.number)

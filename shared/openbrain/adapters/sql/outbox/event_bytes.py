@@ -1,4 +1,4 @@
-"""Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
+"""Events about memories, encoded as the bytes that the outbox stores and the relay publishes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _OURSELVES = Origin(actor="openbrain")
 
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
-    """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
+    """Return `memory.stored` for the current row; `memory.reindex` if it may wait."""
     data = {
         "memory_id": memory.id,
         "workspace_id": memory.workspace_id,
@@ -32,7 +32,7 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
 
 
 def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
-    """`memory.reindex` about a row as it stands (id, workspace, version, revision), for one generation, those of a
+    """Return `memory.reindex` for a current row (id, workspace, version, revision): for one generation, those of a
     model, or all."""
     memory_id, workspace_id, version, revision = row
     data = {
@@ -48,7 +48,7 @@ def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | N
 
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
-    """`memory.superseded` about a row that has just left recall."""
+    """Return `memory.superseded` for a row that has just left recall."""
     data = MemorySuperseded(
         memory_id=memory.id,
         workspace_id=memory.workspace_id,
@@ -60,8 +60,7 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
 
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
-    """`memory.embedded` about a row whose passages have just been put into the truth; `memory.reindex` where it may
-    wait."""
+    """Return `memory.embedded` for a row whose passages have just been stored; `memory.reindex` if it may wait."""
     if passages.bulk:
         row = passages.memory_id, passages.workspace_id, passages.version, passages.revision
         return again(row, None, at, model=model)
@@ -75,7 +74,7 @@ def embedded(passages: Embedded, model: str, at: int) -> Announcement:
 
 
 def recalled(recall: RecallRecord) -> Announcement:
-    """`memory.recalled` about an answer that was given."""
+    """Return `memory.recalled` for an answered recall."""
     data = MemoryRecalled(
         recall_id=recall.id,
         workspace_id=recall.workspace_id,
@@ -88,7 +87,7 @@ def recalled(recall: RecallRecord) -> Announcement:
 
 
 def session_started(session: Session, agent_id: str, at: int, traceparent: str | None) -> Announcement:
-    """`agent.session_started` about a session that an agent has just opened, or joined."""
+    """Return `agent.session_started` for a session that an agent has just opened or joined."""
     data = AgentSessionStarted(
         workspace_id=session.workspace_id,
         agent_id=agent_id,
@@ -106,7 +105,7 @@ def announcement(
     at: int,
     origin: Origin | Embedded = _OURSELVES,
 ) -> Announcement:
-    """A new event, with what caused it."""
+    """Encode a new event with its cause."""
     body = encode(
         stream.name,
         data,

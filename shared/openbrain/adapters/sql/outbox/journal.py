@@ -1,4 +1,4 @@
-"""The journal of a transaction: audit lines and events, gathered while it runs and written at its end."""
+"""The journal of a transaction: history lines and events, collected while it runs and written at its end."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -21,12 +21,12 @@ _BOOKKEEPING = {
     *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
 }
 PUBLIC = tuple(field.name for field in fields(Memory) if field.name not in _BOOKKEEPING)
-"""The fields that a user gives, and that the audit keeps."""
+"""The fields that a user sets; the history records their changes."""
 _public = attrgetter(*PUBLIC)
 
 
 class Journal:
-    """One transaction's lines, all of one moment."""
+    """The lines of one transaction, all with the same time."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -35,34 +35,34 @@ class Journal:
         self._unmatched: list[QueuedMemory] = []
 
     def created(self, memory: Memory, origin: Origin) -> None:
-        """A new row."""
+        """Record a new row."""
         given = {name: value for name, value in zip(PUBLIC, _public(memory), strict=True) if value or value == 0}
         self._line(memory, "created", origin, after=given)
         self._stored(memory, Change.CREATED, origin)
 
     def duplicate(self, existing: Memory, origin: Origin) -> None:
-        """Something that is known already: told only to who submitted it by stream."""
+        """Record a duplicate: an event only for a submission by stream."""
         if origin.causation_id:
             self._announcements.append(event_bytes.stored(existing, Change.DUPLICATE, origin, self.now))
 
     def edited(self, before: Memory, after: Memory, change: Change, origin: Origin, note: str = "") -> None:
-        """A row changed by its users; the audit keeps the fields that differ."""
+        """Record a row changed by its users; the history keeps the fields that differ."""
         names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
         self._changed(before, after, names, "updated", origin, note)
         self._stored(after, change, origin)
 
     def cleaned(self, after: Memory, origin: Origin, note: str) -> None:
-        """A cleaned row; its history is cleaned too, and the audit keeps nothing of the former text."""
+        """Record a cleaned row; its history is cleaned too, so nothing of the former text is kept."""
         self._line(after, "cleaned", origin, note=note)
         if not after.ended:
             self._stored(after, Change.CONTENT, origin)
 
     def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
-        """Still true; nothing that is indexed changed."""
+        """Record a confirmation; nothing that is indexed has changed."""
         self._changed(before, after, ["confirmed_at"], "confirmed", origin, "")
 
     def judged(self, before: Memory, after: Memory, verdict: str, origin: Origin, note: str) -> None:
-        """A recall's result was used or not: its confidence moved by a step."""
+        """Record feedback on a recall's result: the confidence changed by a step."""
         judged = {**_picked(after, ["confidence"]), "feedback": verdict}
         self._line(after, "feedback", origin, before=_picked(before, ["confidence"]), after=judged, note=note)
         self._announcements.append(event_bytes.stored(after, Change.METADATA, origin, self.now))
@@ -70,20 +70,20 @@ class Journal:
     def ended(
         self, memory: Memory, reason: Reason, origin: Origin, note: str = "", superseded_by: str | None = None
     ) -> None:
-        """A row left recall; its content stays on it, so the audit needs no copy."""
+        """Record a row that left recall; it keeps its content, so the history needs no copy."""
         after = {"reason": reason.value} | ({"superseded_by": superseded_by} if superseded_by else {})
         self._line(memory, reason.value, origin, after=after, note=note)
         self._announcements.append(event_bytes.left(memory, reason, superseded_by, origin, self.now))
         self._match(memory)
 
     def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:
-        """A row is back in recall."""
+        """Record a row that is back in recall."""
         names = ["reason", "expires_at"] if before.expires_at != after.expires_at else ["reason"]
         self._changed(before, after, names, "restored", origin, note)
         self._stored(after, Change.RESTORED, origin)
 
     def write(self, connection: Connection) -> None:
-        """Put everything gathered into the transaction."""
+        """Write everything collected to the transaction."""
         insert_rows(connection, memory_history, self._history)
         relay.append(connection, self._announcements)
         match_queue.enqueue(connection, self._unmatched, self.now)
@@ -94,7 +94,7 @@ class Journal:
             self._match(memory)
 
     def _match(self, memory: Memory) -> None:
-        """Against standing queries, without an embedding that would have it done."""
+        """Queue matching against standing queries, for a change without an embedding, which would trigger it."""
         self._unmatched.append(QueuedMemory(memory.id, memory.workspace_id, memory.revision, ""))
 
     def _changed(self, before: Memory, after: Memory, names: list[str], action: str, origin: Origin, note: str) -> None:

@@ -1,6 +1,6 @@
-"""Memories that are still to be held against standing queries, written with what causes it.
+"""The queue of memories to match against standing queries, written in the transaction that causes it.
 
-The event of the same transaction is faster; the queue is what can't be lost.
+The event of the same transaction is faster; the queue can't be lost.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.subscriptions import QueuedMemory
 
 EVENT_GRACE = 15 * MICROSECONDS
-"""So long the event of a memory that was embedded may take."""
+"""Time that the event of an embedded memory has before the queue entry is due."""
 
 _LISTENING = "SELECT workspace_id FROM standing_query_counters WHERE workspace_id IN ({these}) AND queries > 0"
 

@@ -1,4 +1,4 @@
-"""Events that were committed with their cause and wait to be published."""
+"""The outbox: events that were committed with their cause and wait to be published."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _FIRST, _LAST = select(func.min(outbox.c.id)), select(func.max(outbox.c.id))
 _SOME = select(func.count()).select_from(select(outbox.c.id).limit(bindparam("count")).subquery())
 _ANNOUNCED = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 _LATE = 2000
-"""Ids behind those that were looked at, among which a late commit may still bring one."""
+"""Ids before the last one checked, among which a late commit may still add an event."""
 
 
 class SqlOutbox(TimedPart):
@@ -30,7 +30,7 @@ class SqlOutbox(TimedPart):
     _looked = 0
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
-        """The oldest, in order; what may wait comes after all that may not."""
+        """Return the oldest events in order; low priority events (reindex) come after all others."""
         oldest = await self._read(_take, limit)
         waiting = [entry for entry in oldest if entry.stream == REINDEX.name]
         if not waiting:
@@ -38,8 +38,7 @@ class SqlOutbox(TimedPart):
         live = [entry for entry in oldest if entry.stream != REINDEX.name]
         if len(oldest) < limit:
             return [*live, *waiting]
-        # Up to where there was nothing live the last time, there is nothing now: a long import is not looked through
-        # again and again.
+        # Up to the id checked last time there were no live events: so a long import is not scanned again and again.
         after = max(oldest[-1].id, self._looked - _LATE)
         behind, top = await self._read(_live, limit - len(live), after)
         if not behind:
@@ -50,17 +49,17 @@ class SqlOutbox(TimedPart):
         return await self._read(_waiting, limit)
 
     async def delete(self, ids: Sequence[int]) -> None:
-        """Exactly these."""
+        """Delete exactly these."""
         if ids:
             await self._write(_delete, ids)
 
     async def unpublished_since(self) -> int | None:
-        """Give the time that the oldest event itself holds."""
+        """Return the time of the oldest event."""
         body = await self._scalar(select(outbox.c.body).order_by(outbox.c.id).limit(1))
         return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
-        """A transaction for each part, so that nobody waits long for the outbox."""
+        """Use one transaction per chunk, so that nobody waits long for the outbox."""
         now = self._clock.now()
         return sum([await self._write(announce_rows, some, generation, now) for some in chunks(sorted(ids))])
 
@@ -69,11 +68,11 @@ class SqlOutbox(TimedPart):
 
 
 def append(connection: Connection, announcements: Sequence[Announcement]) -> None:
-    """Put events into the transaction that causes them."""
+    """Add events to the transaction that causes them."""
     if is_sqlite(connection):
         insert_rows(connection, outbox, announcements)
     else:
-        # As text: the driver escapes bytes far more slowly, and the column takes the same bytes from either.
+        # As text: the driver escapes bytes far more slowly, and the column stores the same bytes.
         insert_rows(connection, outbox, [(stream, body.decode()) for stream, body in announcements])
 
 
@@ -88,15 +87,15 @@ def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
 
 
 def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
-    """Urgent rows, and the highest id that there was before the read."""
+    """Return live rows, and the highest id before the read."""
     top = connection.scalar(_LAST) or 0
     rows = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
     return [OutboxEntry(*row) for row in rows], top
 
 
 def _waiting(connection: Connection, limit: int) -> int:
-    """By the ids, which is two looks at an index; counted only where that may be too many: events of low priority stay
-    while later ones pass them, and leave a gap behind."""
+    """Return the number of waiting events, derived from the lowest and highest id: two index lookups. Count only if
+    that reaches the limit: ids have gaps, since low priority events stay while later ones are published."""
     first = connection.scalar(_FIRST)
     last = None if first is None else connection.scalar(_LAST)
     if first is None or last is None:

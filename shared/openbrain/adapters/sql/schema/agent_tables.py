@@ -1,4 +1,4 @@
-"""Tables of agents among themselves: messages, sessions, and the queries that wait for new memories. As in `tables`."""
+"""Tables of agents: messages, sessions, and standing queries. Conventions as in `tables`."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, and_, text
 
@@ -9,7 +9,8 @@ mailboxes = Table(
     metadata,
     Column("workspace_id", name(64), primary_key=True),
     Column("agent_id", name(100), primary_key=True),
-    # Of its last message, given under this row's lock: who reads behind a number misses none.
+    # The number of its last message, assigned under this row's lock: a reader that continues after a number misses
+    # none.
     Column("seq", BigInteger, nullable=False),
 )
 
@@ -24,12 +25,12 @@ messages = Table(
     empty("org", name(128)),
     empty("subject", name(255)),
     Column("content", long_text(), nullable=False),
-    # Of the sender's idempotency key; NULL without one.
+    # Hash of the sender's idempotency key; NULL without one.
     Column("key_hash", ascii_name(64)),
     Column("content_hash", ascii_name(64), nullable=False),
     Column("created_at", BigInteger, nullable=False, index=True),
     Column("read_at", BigInteger),
-    # Of a match of a standing query; NULL in what an agent sent. The memory's text is not copied.
+    # For a match of a standing query; NULL in messages of agents. The memory's text is not copied.
     Column("subscription_id", ascii_name(36)),
     Column("memory_id", ascii_name(36)),
     Column("memory_revision", BigInteger),
@@ -48,7 +49,7 @@ sessions = Table(
     metadata,
     Column("workspace_id", name(64), primary_key=True),
     Column("id", name(255), primary_key=True),
-    # Its owner: two agents may use the same id, of two sessions.
+    # The owner: two agents may use the same id for two sessions.
     Column("agent_id", name(100), primary_key=True),
     empty("org", name(128)),
     empty("project", name(255)),
@@ -67,7 +68,7 @@ session_agents = Table(
     metadata,
     Column("workspace_id", name(64), primary_key=True),
     Column("session_id", name(255), primary_key=True),
-    # One session of an id is all that an agent can be of.
+    # An agent can be in only one session with the same id.
     Column("agent_id", name(100), primary_key=True),
     Column("owner", name(100), nullable=False),
     Column("started_at", BigInteger, nullable=False),
@@ -79,7 +80,7 @@ OF_SESSION = and_(
     session_agents.c.session_id == sessions.c.id,
     session_agents.c.owner == sessions.c.agent_id,
 )
-"""Of agents and sessions: whether the one is of the other."""
+"""Join condition of agents and their sessions."""
 
 standing_queries = Table(
     "standing_queries",
@@ -87,7 +88,7 @@ standing_queries = Table(
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False),
     Column("agent_id", name(100), nullable=False),
-    # Of the key that made it, or of its successor: it ends when that key does.
+    # The key that created it, or its successor: the query ends with that key.
     Column("key_id", ascii_name(36), nullable=False, index=True),
     Column("orgs", long_text()),
     Column("without_org", Boolean, nullable=False),
@@ -97,7 +98,7 @@ standing_queries = Table(
     Column("min_similarity", Float(53), nullable=False),
     Column("include_own", Boolean, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    # Kept for a while after it was removed, without its text, so that every process hears of it.
+    # Kept for a while after removal, without its text, so that every process notices it.
     Column("deleted_at", BigInteger, index=True),
     # The number of its last change within the workspace.
     Column("change_seq", BigInteger, nullable=False),
@@ -118,9 +119,9 @@ standing_query_counters = Table(
     "standing_query_counters",
     metadata,
     Column("workspace_id", name(64), primary_key=True),
-    # Of the last change of its standing queries, given under this row's lock.
+    # The number of the last change of its standing queries, assigned under this row's lock.
     Column("change_seq", BigInteger, nullable=False),
-    # Those that are not removed.
+    # Queries that are not removed.
     Column("queries", Integer, nullable=False),
 )
 
@@ -130,23 +131,23 @@ standing_replays = Table(
     Column("query_id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False, index=True),
     Column("since", BigInteger, nullable=False),
-    # The memory that was looked at last; the walk goes back in time.
+    # The memory examined last; the replay goes back in time.
     Column("before_at", BigInteger, nullable=False),
     Column("before_id", ascii_name(36), nullable=False),
-    # Whether what was delivered is delivered again.
+    # True to deliver again what was already delivered.
     Column("again", Boolean, nullable=False),
 )
 
 standing_webhooks = Table(
     "standing_webhooks",
     metadata,
-    # Of its query.
+    # The id of its query.
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False, index=True),
     Column("url", name(2000), nullable=False),
-    # What bodies are signed with; never shown again.
+    # The key that signs the bodies; never shown again.
     Column("secret", name(255), nullable=False),
-    # The number in the agent's inbox up to which all is posted or given up.
+    # The number in the agent's inbox up to which everything is posted or given up.
     Column("cursor_seq", BigInteger, nullable=False),
     count("attempts"),
     Column("next_attempt_at", BigInteger, nullable=False, server_default=text("0"), index=True),
@@ -161,8 +162,8 @@ match_queue = Table(
     Column("memory_id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False, index=True),
     Column("revision", BigInteger, nullable=False),
-    # By which it was embedded; '' where it was not, or has ended.
+    # The model that embedded it; '' if it was not embedded, or has ended.
     empty("model", ascii_name(64)),
-    # From then on it is matched without its event.
+    # From this time on it is matched without its event.
     Column("due_at", BigInteger, nullable=False, index=True),
 )

@@ -1,6 +1,6 @@
-"""Column types of the truth's tables: one definition for MariaDB and SQLite. Vectors are kept as bytes.
+"""Column types of the tables: one definition for MariaDB and SQLite. Vectors are stored as bytes.
 
-Strings that are compared are compared byte for byte on both.
+Compared strings are compared byte by byte on both.
 """
 
 import sys
@@ -22,7 +22,7 @@ BYTEWISE = "utf8mb4_nopad_bin"
 metadata = MetaData(
     naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s"}
 )
-"""The one set that all tables of the truth belong to, and how their indexes are named."""
+"""The metadata of all tables, with the naming of their indexes."""
 
 
 def name(length: int) -> TypeEngine[str]:
@@ -56,7 +56,7 @@ def count(column: str) -> "Column[int]":
 
 
 class _MetadataValue(FunctionElement[Any]):
-    """The text of a plain value at a path of a JSON object; NULL for any other kind of value, and where nothing is."""
+    """The text of a scalar at a path of a JSON object; NULL for other kinds of values and if it is missing."""
 
     inherit_cache = True
     name = "metadata_value"
@@ -76,7 +76,7 @@ def _value_sqlite(element: _MetadataValue, compiler: SQLCompiler, **options: Any
 def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: Any) -> str:
     document, path = (compiler.process(clause, **options) for clause in element.clauses)
     value = f"JSON_EXTRACT({document}, {path})"
-    # No pair has a longer value, and a column of this length would refuse the row.
+    # No pair has a longer value, and the column would reject the row.
     short = f"CHAR_LENGTH(JSON_UNQUOTE({value})) <= {METADATA_VALUE_CHARS}"
     return (
         f"CASE WHEN JSON_TYPE({value}) IN ('STRING', 'INTEGER', 'BOOLEAN') AND {short}"
@@ -85,12 +85,12 @@ def _value_mariadb(element: _MetadataValue, compiler: SQLCompiler, **options: An
 
 
 def metadata_value(document: ColumnElement[Any], key: str) -> ColumnElement[Any]:
-    """The value that a pair of the metadata with this key would hold. The key is letters, digits and -_. alone."""
+    """Return the value that a metadata pair with this key would have. The key has only letters, digits and -_."""
     return _MetadataValue(document, literal(f'$."{key}"'))
 
 
 def to_bytes(vector: "array[float]") -> bytes:
-    """32-bit floats, little-endian."""
+    """Encode as 32-bit floats, little-endian."""
     plain = array("f", vector)
     if sys.byteorder == "big":
         plain.byteswap()
@@ -98,7 +98,7 @@ def to_bytes(vector: "array[float]") -> bytes:
 
 
 def to_vector(stored: bytes) -> "array[float]":
-    """The inverse of `to_bytes`."""
+    """Decode the result of `to_bytes`."""
     vector = array("f")
     vector.frombytes(stored)
     if sys.byteorder == "big":

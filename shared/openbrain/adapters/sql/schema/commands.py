@@ -1,6 +1,6 @@
-"""Making and checking the schema: what `openbrain db` calls, and `openbrain up` at its start.
+"""Creates and checks the schema, for `openbrain db` and the start of `openbrain up`.
 
-Plain functions that connect, do one thing and let go; they block, and know nothing of an event loop.
+Plain functions that connect, do one thing and disconnect. They block, and use no event loop.
 """
 
 import hashlib
@@ -28,21 +28,21 @@ from openbrain.domain.errors import SetupError, TryLater
 
 HEAD = "head"
 _UPGRADE_S = 600.0
-"""The wait of an upgrade for one that runs elsewhere."""
+"""Seconds that an upgrade waits for another one."""
 _ANSWER_S = 10.0
 _POLL_S = 0.2
 
 
 def upgrade(url: str, revision: str = HEAD) -> None:
-    """Bring the schema up to date. Safe while other processes do the same: one works, the others wait.
+    """Upgrade the schema. Safe while other processes do the same: one works, the others wait.
 
-    `TryLater` where the database can't be reached, `SetupError` where its schema is newer than this program.
+    `TryLater` if the database can't be reached, `SetupError` if its schema is newer than this program.
     """
     _migrate(url, command.upgrade, revision)
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Take the schema back to `revision` ('base' for none at all). What the older one can't hold is lost."""
+    """Downgrade the schema to `revision` ('base' removes it). Data that the older schema can't hold is lost."""
     _migrate(url, command.downgrade, revision)
 
 
@@ -55,19 +55,19 @@ def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> No
 
 
 def current(url: str) -> str | None:
-    """The revision of the schema; None where there is none."""
+    """Return the revision of the schema; None if there is none."""
     with _connection(url, _ANSWER_S) as connection:
         return _revision(connection)
 
 
 def check(url: str) -> tuple[str, ...]:
-    """Problems, each with what to do. `TryLater` where the database can't be reached."""
+    """Return the problems, each with a remedy. `TryLater` if the database can't be reached."""
     with _connection(url, _ANSWER_S) as connection:
         return checked(connection)[2]
 
 
 def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
-    """Product, version and what is wrong; where the schema is not today's, that alone."""
+    """Return product, version and problems; if the schema is not the current one, only that problem."""
     product, version, problems = examine(connection)
     revision, known = _revision(connection), _known()
     if revision not in known:
@@ -78,7 +78,7 @@ def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
 
 
 def wait(url: str, seconds: float) -> None:
-    """Return as soon as the database answers; `TryLater` where it does not within `seconds`."""
+    """Return as soon as the database answers; `TryLater` if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -120,11 +120,12 @@ def _mariadb(address: URL, patience_s: float) -> Engine:
 
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
-    """SQLite's transaction shuts out other writers; on MariaDB a change of a table ends one, so a lock is named."""
+    """Exclude other upgrades. SQLite's transaction excludes other writers; on MariaDB DDL ends a transaction, so use a
+    named lock."""
     if connection.dialect.name == SQLITE:
         yield
         return
-    # Locks belong to the server, not to a database, and have at most 64 characters.
+    # Locks belong to the server, not to a database, and their names have at most 64 characters.
     lock = "openbrain-" + hashlib.sha256(str(connection.engine.url.database).encode()).hexdigest()[:32]
     if connection.scalar(text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": lock, "seconds": _UPGRADE_S}) != 1:
         raise TryLater("another process is still changing the schema: try again when it is done")
@@ -144,7 +145,7 @@ def _config(connection: Connection | None = None) -> Config:
 
 @cache
 def _known() -> list[str | None]:
-    """Every revision of this program, newest first, and None for an empty database."""
+    """Return every revision of this program, newest first, and None for an empty database."""
     return [*(revision.revision for revision in ScriptDirectory.from_config(_config()).walk_revisions()), None]
 
 

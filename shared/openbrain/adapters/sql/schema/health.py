@@ -1,4 +1,4 @@
-"""Settings of the database that can lose or mix up data, reported before they do."""
+"""Reports settings of the database that may lose or mix up data."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _OLDEST_MARIADB = (10, 6)
 
 
 def examine(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
-    """Product, version, problems: each says what to change."""
+    """Return product, version and problems, each with what to change."""
     if is_sqlite(connection):
         return "SQLite", _ask(connection, "SELECT sqlite_version()"), tuple(_sqlite_problems(connection))
     version = _ask(connection, "SELECT VERSION()")

@@ -1,4 +1,4 @@
-"""INSERT statements as finished text for the driver: made once from the tables, used with plain tuples."""
+"""INSERT statements as text for the driver: created once from the tables, used with plain tuples."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -18,29 +18,29 @@ _NOT_YET = {
     *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
     *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
 }
-"""Columns without a value in a new memory: the table's defaults cost less than values do."""
+"""Columns without a value in a new memory: the table's defaults are cheaper than values."""
 _NEW_COLUMNS = tuple(name for name in INSERT_COLUMNS if name not in _NOT_YET)
 _new = itemgetter(*(INSERT_COLUMNS.index(name) for name in _NEW_COLUMNS))
 _ID, _CONTENT = _NEW_COLUMNS.index("id"), _NEW_COLUMNS.index("content")
 _HAS_HISTORY = exists().where(memory_history.c.memory_id == memories.c.id)
-# One column: the driver reads the description of each.
+# A single column: the driver parses the description of each.
 _NEW_TEXT = "IF(EXISTS (SELECT 1 FROM memory_history WHERE memory_history.memory_id = memories.id), '', memories.id)"
 _STATEMENT_CHARS = 2_000_000
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, missing: bool = False) -> int:
-    """Insert rows of all columns, in the table's order, but for what the database numbers or computes itself.
+    """Insert rows of all columns, in the table's order, except columns that the database numbers or computes.
 
-    With `missing`, a row whose id or unique key is taken is left out. Returns the driver's count of rows inserted,
-    which with `missing` is true on SQLite only.
+    With `missing`, rows whose id or unique key exists are skipped. Return the driver's count of inserted rows; with
+    `missing` it is correct on SQLite only.
     """
     return _insert(connection, _text(connection, table, _all_columns(table), missing=missing), rows) if rows else 0
 
 
 def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
-    """Insert new rows of `INSERT_COLUMNS` where neither id nor duplicate key is taken; returns the ids that are new.
+    """Insert rows of `INSERT_COLUMNS` unless their id or duplicate key exists; return the ids of the new ones.
 
-    A row of ours that has history is not new: an earlier attempt wrote it, and only its answer was lost.
+    A row with our id that has history is not new: an earlier attempt wrote it, and only its response was lost.
     """
     rows = [_new(row) for row in rows]
     ids = {row[_ID] for row in rows}
@@ -49,7 +49,7 @@ def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
         if _insert(connection, text, rows) == len(rows):
             return ids
         return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_HAS_HISTORY)))
-    # MariaDB's counts tell nothing, but it returns what now stands for each row: one round trip less than asking.
+    # MariaDB's counts don't help, but it can return the row now stored for each: one round trip less than a query.
     before, values, after = text.partition(_one_row(rows))
     inserted: set[str] = set()
     for some in _slices(rows):
@@ -60,12 +60,12 @@ def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
 
 
 def _insert(connection: Connection, text: str, rows: Sequence[Row]) -> int:
-    # One row as it is: the drivers take a slower way for a list.
+    # A single row is passed as it is: the drivers handle lists more slowly.
     return connection.exec_driver_sql(text, rows[0] if len(rows) == 1 else list(rows)).rowcount
 
 
 def _slices(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Parts whose statement stays far below what a server takes at once (16 MiB unless set otherwise)."""
+    """Yield parts whose statement stays far below the server's limit (16 MiB by default)."""
     start = size = 0
     for index, row in enumerate(rows):
         size += len(row[_CONTENT]) + 2000

@@ -1,4 +1,4 @@
-"""A memory as a row, and back."""
+"""Converts a memory to a row, and back."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -11,13 +11,13 @@ from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
-"""The columns that make up a `Memory`, in the order that `memory_from_row` takes them."""
+"""The columns of a `Memory`, in the order that `memory_from_row` expects."""
 
 WHOLE = [memories.c[name] for name in MEMORY_COLUMNS]
-"""The same, to select."""
+"""The same columns, to select."""
 
 INSERT_COLUMNS: tuple[str, ...] = tuple(str(column.name) for column in memories.columns if column.computed is None)
-"""All columns that are written, in the table's order; audience and dedupe_key are derived, and never read back."""
+"""All columns that are written, in the table's order; audience and dedupe_key are derived and never read back."""
 
 _TYPES = {item.value: item for item in MemoryType}
 _SCOPES = {item.value: item for item in Scope}
@@ -33,7 +33,7 @@ _DEDUPE_KEY, _ALIASES_GIVEN, _TAGS_GIVEN, _METADATA_GIVEN = (
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
-    """`row` holds `MEMORY_COLUMNS` in their order, and nothing more."""
+    """`row` contains exactly `MEMORY_COLUMNS`, in their order."""
     values = list(row)
     values[_TYPE] = _TYPES[values[_TYPE]]
     values[_SCOPE] = _SCOPES[values[_SCOPE]]
@@ -46,7 +46,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
 
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
-    """The values for `INSERT_COLUMNS`; the drivers take our enumerations for the strings that they are."""
+    """Return the values for `INSERT_COLUMNS`; the drivers accept our string enumerations."""
     values = list(_GIVEN(memory))
     values.insert(_DEDUPE_KEY, dedupe_key)
     values[_ALIASES_GIVEN] = json_text(memory.aliases) if memory.aliases else None
@@ -56,7 +56,7 @@ def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
 
 
 def columns_of(memory: Memory, dedupe_key: str | None = None) -> dict[str, Any]:
-    """The values of a memory's row, by column name."""
+    """Return the values of a memory's row by column name."""
     return dict(zip(INSERT_COLUMNS, row_from_memory(memory, dedupe_key), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Tables of signals: what burns, who has seen it, who is halted, who listens, and what was broadcast.
+"""Tables of signals: signals, acknowledgements, halts, subscribers, broadcasts and webhooks.
 
 As in `tables`: microseconds, and '' for absent strings. Severities are ranks, 0 for info to 3 for nuclear.
 """
@@ -21,7 +21,7 @@ signals = Table(
     metadata,
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False),
-    # Hash of what makes it the same signal.
+    # Hash of what identifies the signal.
     Column("identity", ascii_name(64), nullable=False),
     # Hash of workspace and identity while it is open, else NULL: the unique key allows one open signal of an identity.
     Column("open_key", ascii_name(64), unique=True),
@@ -50,9 +50,9 @@ signals = Table(
     empty("note", name(500)),
     Column("seq", BigInteger, nullable=False),
     Column("worsened_seq", BigInteger, nullable=False),
-    # Quiet does not resolve it before.
+    # Not resolved by quiet before this time.
     Column("held_until", BigInteger, nullable=False, server_default=text("0")),
-    # When time will do something to it; NULL for never.
+    # The time of its next automatic change; NULL for none.
     Column("due_at", BigInteger, index=True),
     Index("ix_signals_workspace_id_first_raised_at", "workspace_id", "first_raised_at", "id"),
     Index("ix_signals_workspace_id_state", "workspace_id", "state", "broadcast_severity", "last_raised_at"),
@@ -116,7 +116,7 @@ halts = Table(
     empty("note", name(500)),
     Column("seq", BigInteger, nullable=False),
     Index("ix_halts_workspace_id_raised_at", "workspace_id", "raised_at", "id"),
-    # The few that are open are found by either.
+    # Finds the few open ones by either column.
     Index("ix_halts_state_expires_at", "state", "expires_at"),
 )
 
@@ -148,7 +148,7 @@ broadcasts = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("signal_id", ascii_name(36), nullable=False),
     empty("org", name(128)),
-    # Whether it tells of a halt of the whole workspace: who sees only other orgs hears of it too.
+    # True for a halt of the whole workspace: viewers of other orgs receive it too.
     Column("everyone", Boolean, nullable=False),
     Column("body", long_bytes(), nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
@@ -160,11 +160,11 @@ webhooks = Table(
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False),
     Column("url", name(2000), nullable=False),
-    # What bodies are signed with; never shown again.
+    # The key that signs the bodies; never shown again.
     Column("secret", name(255), nullable=False),
-    # The weakest that is delivered.
+    # The lowest severity that is delivered.
     Column("min_severity", Integer, nullable=False),
-    # As a key's orgs: JSON, or NULL for all.
+    # Like a key's orgs: JSON, or NULL for all.
     Column("orgs", long_text()),
     Column("without_org", Boolean, nullable=False, server_default=text("1")),
     Column("created_by", name(100), nullable=False),
@@ -172,7 +172,7 @@ webhooks = Table(
     Column("disabled_at", BigInteger),
     # The seq up to which everything is delivered or given up.
     Column("cursor_seq", BigInteger, nullable=False),
-    # Of the broadcast behind the cursor.
+    # Attempts for the first broadcast after the cursor.
     count("attempts"),
     Column("next_attempt_at", BigInteger, nullable=False, server_default=text("0")),
     Column("delivered_at", BigInteger),

@@ -1,7 +1,6 @@
-"""The truth's tables: one set for MariaDB and SQLite.
+"""The tables: one set for MariaDB and SQLite.
 
-Times are microseconds since 1970, UTC. Strings that may be absent are '' and not NULL, so that a plain comparison is
-enough.
+Times are microseconds since 1970, UTC. Absent strings are '' instead of NULL, so that a plain comparison suffices.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Computed, Float, Index, Integer, Table, column, text
@@ -24,7 +23,7 @@ from openbrain.domain.limits import METADATA_VALUE_CHARS
 
 _MODULES = (signal_tables, vault_tables, agent_tables, lifecycle_tables)
 OTHERS = tuple(table for module in _MODULES for table in vars(module).values() if isinstance(table, Table))
-"""The tables of a service of its own, joined to the one set."""
+"""The tables of the other modules, in the same metadata."""
 
 workspaces = Table(
     "workspaces",
@@ -35,12 +34,12 @@ workspaces = Table(
     # Quotas; NULL for none.
     Column("max_memories", BigInteger),
     Column("max_bytes", BigInteger),
-    # What becomes of personal data that is about to be stored, and the key of its hashes; NULL: nothing.
+    # What is done with personal data in new content, and the key of its hashes; NULL for nothing.
     Column("personal_data", ascii_name(16)),
     Column("personal_data_key", ascii_name(64)),
-    # Since then its keys open nothing; the row goes last.
+    # From this time on its keys are invalid; the row is deleted last.
     Column("deleted_at", BigInteger),
-    # Of its last broadcast, given under this row's lock.
+    # The number of its last broadcast, assigned under this row's lock.
     Column("signal_seq", BigInteger, nullable=False, server_default=text("0")),
 )
 
@@ -68,11 +67,11 @@ api_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
-    # Requests a minute; NULL takes the setting.
+    # Requests per minute; NULL for the default of the settings.
     Column("rate_limit", Integer),
-    # The key that this one was made to replace.
+    # The key that this one replaces.
     Column("replaces_id", ascii_name(36)),
-    # Of MCP tools, as JSON; NULL is the core alone.
+    # MCP toolsets, in JSON; NULL for the core only.
     Column("toolsets", long_text(), nullable=True),
 )
 
@@ -81,7 +80,7 @@ BY_PROJECT = "ix_memories_workspace_id_project"
 SESSION_TURN = "ix_memories_session_id_turn"
 CONVERSATION = "ix_memories_workspace_id_conversation"
 CONVERSATION_KEY = "sessionId"
-"""The member of the metadata by which clients ask for the turns of one conversation: it has an index."""
+"""The metadata key by which clients ask for the turns of a conversation: it has an index."""
 
 memories = Table(
     "memories",
@@ -125,28 +124,28 @@ memories = Table(
     Column("vector_error_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("wants_vector", Boolean, nullable=False),
     empty("title", name(200)),
-    # NULL for none: older code writes none.
+    # NULL for none, since older code writes none.
     Column("aliases", long_text()),
     empty("identity", ascii_name(64)),
-    # Read out of the metadata by the database, so that no writer can make the two differ.
+    # Computed from the metadata by the database, so that the two can't differ.
     Column("conversation", name(METADATA_VALUE_CHARS), Computed(metadata_value(column("metadata"), CONVERSATION_KEY))),
     Index(BY_AGE, "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
-    # Due memories are those without a reason: the expired ones are not walked through again.
+    # Due memories have no reason: expired ones are not scanned again.
     Index("ix_memories_reason_expires_at", "reason", "expires_at"),
-    # What an agent keeps, what all share, what is of a session: without a walk through all that is newer.
+    # Memories of an agent, of all, or of a session, without scanning everything newer.
     Index("ix_memories_workspace_id_memory_scope", "workspace_id", "memory_scope", "agent_id", "created_at", "id"),
-    # What a project decided, what is planned there and what is broken, the newest first.
-    # The type stands last: others are passed over without their rows.
+    # Memories of a project by type, newest first. The type is last: entries of other types are skipped without reading
+    # their rows.
     Index(BY_PROJECT, "workspace_id", "project", "memory_scope", "created_at", "id", "type"),
-    # The surest that an agent keeps, without sorting all of them.
+    # The memories of an agent with the highest confidence, without sorting all.
     Index(
         "ix_memories_workspace_id_confidence",
         *("workspace_id", "memory_scope", "agent_id", "confidence", "created_at", "id", "project"),
     ),
-    # Most memories have no turn: where the database can, they are left out.
+    # Most memories have no turn: SQLite leaves them out of the index.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
-    # Its newest turns without a walk through those of all others.
+    # The newest turns of a conversation without scanning those of others.
     Index(
         CONVERSATION,
         *("workspace_id", "conversation", "created_at", "id"),
@@ -169,7 +168,7 @@ embeddings = Table(
     Column("input_hash", ascii_name(64), primary_key=True),
     Column("model", ascii_name(64), primary_key=True),
     Column("vector", long_bytes(), nullable=False),
-    # Of the input's tokens: made where token states are on, in whatever version.
+    # States of the input's tokens, of any version; NULL if token states were off.
     Column("states", long_bytes()),
     Column("created_at", BigInteger, nullable=False),
 )
@@ -187,7 +186,7 @@ memory_passages = Table(
 former_inputs = Table(
     "former_inputs",
     metadata,
-    # Inputs of earlier revisions: when the memory is erased, their vectors go too.
+    # Inputs of earlier revisions: their vectors are removed when the memory is erased.
     Column("memory_id", ascii_name(36), primary_key=True),
     Column("input_hash", ascii_name(64), primary_key=True),
 )
@@ -216,9 +215,9 @@ index_writers = Table(
     Column("consumer", name(200), primary_key=True),
     Column("kind", ascii_name(8), primary_key=True),
     Column("builder", ascii_name(64), nullable=False),
-    # The generations that it knows, as JSON.
+    # The generations that it knows, in JSON.
     Column("names", long_text(), nullable=False),
-    # By the database's clock.
+    # In the database's clock.
     Column("expires_at", BigInteger, nullable=False),
 )
 
@@ -254,7 +253,7 @@ recalls = Table(
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False),
     empty("agent_id", name(100)),
-    # '' unless settings ask for it.
+    # '' unless enabled in the settings.
     Column("query", long_text(), nullable=False),
     Column("results", long_text(), nullable=False),
     Column("took_ms", Float(53), nullable=False),
@@ -268,10 +267,10 @@ recall_feedback = Table(
     Column("recall_id", ascii_name(36), primary_key=True),
     Column("memory_id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False, index=True),
-    # Who gave it, as the audit names him.
+    # Who gave it, by the name used in the history.
     Column("actor", name(100), nullable=False),
     Column("verdict", ascii_name(16), nullable=False),
-    # By how much confidence changed.
+    # The change of the confidence.
     Column("step", Float(53), nullable=False),
     empty("reason", name(500)),
     Column("at", BigInteger, nullable=False),
@@ -292,7 +291,7 @@ operations = Table(
     Column("result", long_text()),
     empty("error", name(1000)),
     Column("cancel_requested", Boolean, nullable=False),
-    # Who works on it, and until when that counts; '' and 0 while queued and when ended.
+    # The holder, and the end of its hold; '' and 0 while queued and when ended.
     empty("holder", name(200)),
     Column("held_until", BigInteger, nullable=False, server_default=text("0")),
     Column("created_at", BigInteger, nullable=False),

@@ -1,4 +1,4 @@
-"""Tables of the vault's side: ticks, which memory a marker of an arc became, and what clients wrote. As in `tables`."""
+"""Tables of the vault: ticks, the memories made of markers, and writes of clients. Conventions as in `tables`."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, text
 
@@ -10,14 +10,14 @@ ticks = Table(
     # The job's id.
     Column("id", ascii_name(36), primary_key=True),
     Column("workspace_id", name(64), nullable=False),
-    # What makes two requests the same tick; NULL for a dry run, which takes none.
+    # Identifies requests for the same tick; NULL for a dry run.
     Column("slot", name(255)),
     # pending, running, completed, failed
     Column("state", ascii_name(16), nullable=False),
     Column("request", long_text(), nullable=False),
     Column("report", long_text()),
     empty("error", name(1000)),
-    # Who works on it, and until when that counts.
+    # The holder, and the end of its hold.
     empty("holder", name(200)),
     Column("held_until", BigInteger, nullable=False, server_default=text("0")),
     Column("requested_at", BigInteger, nullable=False),
@@ -33,7 +33,7 @@ vault_memories = Table(
     metadata,
     Column("workspace_id", name(64), primary_key=True),
     Column("arc", name(255), primary_key=True),
-    # Hash of what makes it the same marker of the arc.
+    # Hash of what identifies the marker within the arc.
     Column("marker", ascii_name(64), primary_key=True),
     Column("memory_id", ascii_name(36), nullable=False, index=True),
     Column("content_hash", ascii_name(64), nullable=False),
@@ -49,7 +49,7 @@ vault_writes = Table(
     Column("path", name(1024), nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
-    # Whether the file is known to be written.
+    # True if the file is known to be written.
     Column("done", Boolean, nullable=False),
     Index("ix_vault_writes_workspace_id_expires_at", "workspace_id", "expires_at"),
 )

@@ -1,7 +1,7 @@
-"""The log of a workspace's signals in a transaction: lines of the audit and broadcasts, numbered without gaps.
+"""The log of a workspace's signals in one transaction: audit lines and broadcasts, numbered without gaps.
 
-Whoever changes a signal or a halt makes one of these first: it holds the workspace's row, so that changes happen one
-after another and each sees what the last one left.
+Every change of a signal or halt creates a log first. It locks the workspace's row, so changes run one after another and
+each sees the result of the one before.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ def stream_of(workspace_id: str) -> str:
 
 
 class BroadcastLog:
-    """One workspace's, within one transaction. `NotFound` for a workspace that is unknown or being deleted."""
+    """The log of one workspace in one transaction. `NotFound` if the workspace is unknown or being deleted."""
 
     def __init__(self, connection: Connection, workspace_id: str, now: int, times: SignalTimes) -> None:
         self._connection, self.workspace_id = connection, workspace_id
@@ -47,7 +47,7 @@ class BroadcastLog:
         note: str = "",
         traceparent: str | None = None,
     ) -> Signal:
-        """Save the signal, a new one with all others in `write`, and tell of it with its halt as it stands."""
+        """Save the signal and log a broadcast with its halt. New signals are inserted together in `write`."""
         signal = replace(signal, seq=self._next(), told_at=self.now)
         if new or step is Step.WORSENED:
             signal = replace(signal, worsened_seq=signal.seq)
@@ -59,22 +59,22 @@ class BroadcastLog:
         return signal
 
     def save_silently(self, signal: Signal) -> None:
-        """Save a signal that was there before, and tell nobody."""
+        """Save an existing signal without a broadcast."""
         save_signal(self._connection, signal, self.times)
 
     def republish(self, signal_id: str, org: str, *, everyone: bool, body: bytes) -> int:
-        """A finished event under the next number."""
+        """Log a finished event under the next number, and return the number."""
         seq = self._next()
         body = renumbered(bytes(body), seq, self.now)
         self._broadcasts.append((self.workspace_id, seq, signal_id, org, everyone, body, self.now))
         return seq
 
     def advance_to(self, seq: int) -> None:
-        """Numbers up to this one are taken by what the truth knows nothing of."""
+        """Skip numbers up to this one: they were used by broadcasts that the database does not have."""
         self.seq = max(self.seq, seq)
 
     def write(self) -> None:
-        """Put everything gathered into the transaction."""
+        """Write everything collected to the transaction."""
         if self.seq == self._first:
             return
         if self._new:

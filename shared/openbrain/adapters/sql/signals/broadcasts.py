@@ -1,4 +1,4 @@
-"""Broadcasts and their listeners."""
+"""Broadcasts and their subscribers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -62,7 +62,7 @@ class SqlBroadcasts(SignalPart):
 
 
 def _record_presence(connection: Connection, subscribers: Sequence[Subscriber]) -> None:
-    # One after the other in one order: two processes that tell of the same agents do not wait for each other.
+    # In a fixed order, so that two processes that report the same agents don't deadlock.
     known = sorted(subscribers, key=lambda item: (item.workspace_id, item.agent_id, item.seen_at))
     statement = _upsert(connection)
     for some in chunks(known):
@@ -70,7 +70,7 @@ def _record_presence(connection: Connection, subscribers: Sequence[Subscriber]) 
 
 
 def _upsert(connection: Connection) -> Insert:
-    """Cursor and time only rise: words of one agent may come late."""
+    """Return the upsert. Cursor and time only rise: reports about an agent may arrive late."""
     if is_sqlite(connection):
         given = sqlite.insert(table)
         values = {
@@ -100,7 +100,7 @@ def _subscriber(row: dict[str, object]) -> Subscriber:
 
 
 def _floor(connection: Connection, workspace_id: str, before: int) -> int:
-    # By the oldest that stays, for what came before it may have been removed.
+    # Use the oldest one that stays: earlier ones may have been removed.
     later = broadcasts.c.workspace_id == workspace_id, broadcasts.c.at >= before
     first = connection.scalar(select(broadcasts.c.seq).where(*later).order_by(broadcasts.c.seq).limit(1))
     return last_seq(connection, workspace_id) if first is None else first - 1

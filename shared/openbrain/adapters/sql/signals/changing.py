@@ -26,7 +26,7 @@ from openbrain.ports.store.signals import SignalChange
 
 
 def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
-    """Read a halt, without its title where its org is hidden. `NotFound` where it does not concern the viewer."""
+    """Return a halt, without its title if its org is hidden. `NotFound` if it does not concern the viewer."""
     halt = one_halt(connection, (halts.c.id == halt_id) & halts_of(viewer))
     if halt is None:
         raise no_halt()
@@ -40,7 +40,7 @@ def veil(halt: Halt, viewer: Viewer) -> Halt:
 def change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:
     signal_id = change.signal_id or _acknowledge(connection, change)
     this = (signals.c.id == signal_id) & of_viewer(change.viewer) & (signals.c.workspace_id == change.workspace_id)
-    # An id of another's must not hold this workspace up.
+    # Checked before the lock: an id of another workspace must not block this one.
     if one_signal(connection, this) is None:
         raise no_signal()
     log = BroadcastLog(connection, change.workspace_id, now, times)
@@ -54,7 +54,7 @@ def change(connection: Connection, change: SignalChange, now: int, times: Signal
     elif covered or not signal.state.open:
         after = resolved(signal, change.actor, change.note, now)
     else:
-        raise Conflict("this signal was raised stronger since: look at it again before you resolve it")
+        raise Conflict("this signal's severity has risen since: look at it again before you resolve it")
     if after == signal:
         return signal
     after = log.signal(after, halt_of(connection, signal.id), change.step, change.actor, note=change.note)

@@ -1,4 +1,4 @@
-"""Raises: each signal once, however often and in whatever order they come."""
+"""Raises: each signal is stored once, however often and in whatever order its raises arrive."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ from openbrain.ports.store.signals import RaiseOutcome, RaiseStatus
 
 def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:
     outcomes: dict[int, RaiseOutcome] = {}
-    # In one order, so that no two transactions wait for each other's workspaces.
+    # In a fixed order, so that transactions don't deadlock on each other's workspaces.
     for workspace_id in sorted({item.workspace_id for item in raises}):
         mine = [index for index, item in enumerate(raises) if item.workspace_id == workspace_id]
         try:
@@ -54,7 +54,7 @@ def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: 
 
 
 class _Touched:
-    """A signal that this batch raised: as it was, as it is, and what is to be told of it at the end."""
+    """A signal that this batch raised: its former and current state, and the step to broadcast at the end."""
 
     def __init__(self, before: Signal | None, signal: Signal, halt: Halt | None, last: Raise) -> None:
         self.before, self.signal, self.halt = before, signal, halt
@@ -72,16 +72,16 @@ class _Batch:
         self._keys = _known_keys(connection, log.workspace_id, raises)
         self._new_keys: list[tuple[str, str, str, str, int]] = []
         self._before, self._halts = _signals_of(connection, {signal_id for signal_id, _ in self._keys.values()})
-        """Signals raised before, as this batch has left them, and their halts, both by signal id."""
+        """Signals raised earlier, as this batch has left them, and their halts, both by signal id."""
         new = [item for item in raises if not (item.key and joined_hash(item.key) in self._keys)]
         self._unresolved = _open_signals(connection, log.workspace_id, new)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
         self._counts: dict[tuple[str, int, int], int] = {}
-        """Signals of a source before this batch, as strong or stronger, since a time."""
+        """Number of a source's signals before this batch, by source, minimum severity and start time."""
 
     def take(self, given: Raise) -> RaiseOutcome:
-        """One raise. The signal in the answer is not settled yet."""
+        """Process one raise. The signal in the outcome is not final yet."""
         known = self._known(given)
         if known is not None:
             return known
@@ -94,14 +94,14 @@ class _Batch:
         return RaiseOutcome(status, touched.signal)
 
     def finish(self) -> None:
-        """Save and tell: each signal once, in the order in which they were raised first."""
+        """Save and broadcast each signal once, in the order in which they were first raised."""
         for touched in self._touched.values():
             self._save(touched)
         insert_rows(self._connection, signal_keys, self._new_keys)
         self._log.write()
 
     def settled(self, outcome: RaiseOutcome) -> RaiseOutcome:
-        """With the signal and its halt as they now stand."""
+        """Return the outcome with the final signal and halt."""
         if outcome.signal is None:
             return outcome
         touched = self._touched.get(outcome.signal.identity)
@@ -156,7 +156,7 @@ class _Batch:
         return touched
 
     def _standing(self, wanted: str, given: Raise) -> _Touched | None:
-        """The open signal of this identity, as this batch has left it."""
+        """Return the open signal of this identity, as this batch has left it."""
         if wanted in self._touched:
             return self._touched[wanted]
         signal = self._unresolved.pop(wanted, None)
@@ -165,7 +165,7 @@ class _Batch:
         return _Touched(signal, signal, halt_of(self._connection, signal.id), given)
 
     def _ends(self, signal: Signal) -> bool:
-        """Test whether a signal's ttl is over and not yet noted: what is raised now is another signal."""
+        """True if the signal's ttl is over; this is saved if it was not yet. The raise then opens a new signal."""
         ended = expired(signal, self._now)
         if ended is not None:
             saved = self._log.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
@@ -174,7 +174,8 @@ class _Batch:
         return ended is not None
 
     def _too_many(self, given: Raise) -> bool:
-        """Whether its source has opened so many, as strong or stronger, within the window that this one is no news."""
+        """True if the source has opened so many signals of at least this severity within the window that this one is
+        grouped."""
         since, most = given.at - self._times.source_window, self._times.source_signals
         here = [
             item.signal
@@ -205,7 +206,7 @@ class _Batch:
 
 
 def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
-    """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
+    """Return signal id and hash of the raises whose key is known, by the hash of the key."""
     hashes = {joined_hash(item.key) for item in raises if item.key}
     table = signal_keys.c
     query = select(table.key_hash, table.signal_id, table.raised_hash).where(table.workspace_id == workspace_id)
@@ -214,7 +215,7 @@ def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Rais
 
 
 def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str, Signal], dict[str, Halt]]:
-    """Signals with these ids, and their halts; by the signal's id."""
+    """Return the signals with these ids, and their halts; both by signal id."""
     by_id: dict[str, Signal] = {}
     halts_by_signal: dict[str, Halt] = {}
     for some in chunks(sorted(ids)):
@@ -226,7 +227,7 @@ def _signals_of(connection: Connection, ids: Collection[str]) -> tuple[dict[str,
 
 
 def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
-    """Open signals that these raises may add to, by identity."""
+    """Return the open signals that these raises may merge into, by identity."""
     wanted = {name for item in raises for name in (identity(item), storm_identity(item))}
     by_identity: dict[str, Signal] = {}
     for some in chunks(sorted(open_key(workspace_id, item) for item in wanted)):
@@ -247,11 +248,11 @@ _RECENT = (
     .limit(bindparam("most"))
 )
 _COUNT_OF_SOURCE = select(func.count()).select_from(_RECENT.subquery())
-"""Made once: a batch asks for each source."""
+"""Built once: a batch queries it for each source."""
 
 
 def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:
-    """Signals of its source, as strong or stronger, first raised later than that; at most `most`."""
+    """Count the source's signals of at least this severity, first raised after `since`; at most `most`."""
     values = {"workspace": given.workspace_id, "source": given.source, "since": since, "rank": given.severity.rank}
     return int(connection.scalar(_COUNT_OF_SOURCE, {**values, "most": most}) or 0)
 

@@ -1,4 +1,4 @@
-"""Signals, halts and broadcasts as they stand."""
+"""Reads the current signals, halts and broadcasts."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -61,7 +61,7 @@ class SqlSignals(SignalPart):
 
     async def change_signal(self, change: SignalChange) -> Signal:
         if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
-            raise Invalid("step", "nobody but time and raises does this to a signal")
+            raise Invalid("step", "a signal can only be acknowledged or resolved")
         return await self._write(changing.change, change, self._clock.now(), self._times)
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
@@ -151,7 +151,7 @@ def last_seq(connection: Connection, workspace_id: str) -> int:
 
 
 def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
-    # The number first: what is told while we read is in the state and after the number, and never in neither.
+    # Read the number first: a change made meanwhile may be in the state and after the number, but never in neither.
     seq = last_seq(connection, viewer.workspace_id)
     open_query = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
     open_signals = [to_signal(row) for row in connection.execute(open_query).mappings()]
@@ -167,7 +167,7 @@ def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
 
 
 def _unacknowledged(connection: Connection, limit: int) -> dict[str, int]:
-    # Workspace by workspace, so that an index finds them and what has ended costs nothing.
+    # One count per workspace, so that an index finds the rows and ended signals cost nothing.
     states = signals.c.state.in_(sorted(state.value for state in UNHEARD_STATES))
     grave = and_(states, signals.c.severity >= Severity.CRITICAL.rank)
     number = select(func.count()).where(signals.c.workspace_id == workspaces.c.id, grave).scalar_subquery()

@@ -1,4 +1,4 @@
-"""Signals and halts as rows, and back; who sees them."""
+"""Converts signals and halts to rows and back; conditions for who sees them."""
 
 from dataclasses import asdict, fields
 from typing import Any
@@ -33,7 +33,7 @@ HALT = tuple(halts.c)
 
 
 class SignalPart(TimedPart):
-    """A part that knows after how long signals change by themselves."""
+    """Base of parts that need the times after which signals change by themselves."""
 
     def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
         super().__init__(database, clock)
@@ -41,7 +41,7 @@ class SignalPart(TimedPart):
 
 
 def open_key(workspace_id: str, identity: str) -> str:
-    """The value that one open signal of an identity may hold."""
+    """Return the unique value of the open signal of an identity."""
     return joined_hash(workspace_id, identity)
 
 
@@ -49,7 +49,7 @@ _FIELDS = tuple(field.name for field in fields(Signal))
 
 
 def signal_row(signal: Signal, times: SignalTimes) -> dict[str, Any]:
-    """All columns."""
+    """Return all columns."""
     row = {name: getattr(signal, name) for name in _FIELDS}
     row["severity"], row["broadcast_severity"] = signal.severity.rank, signal.broadcast_severity.rank
     row["state"] = signal.state.value
@@ -59,7 +59,7 @@ def signal_row(signal: Signal, times: SignalTimes) -> dict[str, Any]:
 
 
 def to_signal(row: RowMapping) -> Signal:
-    """Of the columns `SIGNAL`."""
+    """Convert a row with the columns `SIGNAL`."""
     values = dict(row)
     values["severity"] = SEVERITIES[values["severity"]]
     values["broadcast_severity"] = SEVERITIES[values["broadcast_severity"]]
@@ -69,12 +69,12 @@ def to_signal(row: RowMapping) -> Signal:
 
 
 def halt_row(halt: Halt) -> dict[str, Any]:
-    """All columns."""
+    """Return all columns."""
     return asdict(halt) | {"scope": halt.scope.value, "state": halt.state.value}
 
 
 def to_halt(row: RowMapping) -> Halt:
-    """Of the columns `HALT`."""
+    """Convert a row with the columns `HALT`."""
     return Halt(**{**row, "scope": HaltScope(row["scope"]), "state": HaltState(row["state"])})
 
 
@@ -87,8 +87,8 @@ def save_halt(connection: Connection, halt: Halt, *, new: bool) -> None:
 
 
 def remove_rows(connection: Connection, table: Table, past: ColumnElement[bool], limit: int) -> int:
-    """Remove at most so many rows; by primary key, one by one: lists of keys of several columns are looked up by no
-    index of SQLite. Returns their number."""
+    """Remove at most `limit` rows and return their number. Rows are deleted one by one, by primary key: SQLite uses no
+    index for a list of composite keys."""
     columns = table.primary_key.columns
     keys = connection.execute(select(*columns).where(past).limit(limit)).all()
     if keys:
@@ -99,12 +99,12 @@ def remove_rows(connection: Connection, table: Table, past: ColumnElement[bool],
 
 
 def of_viewer(viewer: Viewer) -> ColumnElement[bool]:
-    """Signals that the viewer sees."""
+    """Return the condition for signals that the viewer sees."""
     return and_(signals.c.workspace_id == viewer.workspace_id, of_orgs(viewer, signals.c.org))
 
 
 def halts_of(viewer: Viewer) -> ColumnElement[bool]:
-    """Halts that concern the viewer, whether he may know why or not."""
+    """Return the condition for halts that apply to the viewer, even if their reason is hidden."""
     everyone = halts.c.scope == HaltScope.WORKSPACE.value
     return and_(halts.c.workspace_id == viewer.workspace_id, or_(everyone, of_orgs(viewer, halts.c.org)))
 
@@ -118,7 +118,7 @@ def one_halt(connection: Connection, where: ColumnElement[bool]) -> Halt | None:
 
 
 def halt_of(connection: Connection, signal_id: str) -> Halt | None:
-    """There is one at most."""
+    """Return the signal's halt; there is at most one."""
     return one_halt(connection, halts.c.signal_id == signal_id)
 
 

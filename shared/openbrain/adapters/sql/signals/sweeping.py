@@ -1,4 +1,4 @@
-"""Changes of signals and halts by time, their removal at last, and numbers after a restore."""
+"""Timed changes of signals and halts, their final removal, and renumbering after a restore."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Ids = Sequence[Sequence[str]]
 
 
 def due_rows(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
-    # Those of a workspace that is being deleted go with it, and must not stand before the others.
+    # Skip workspaces that are being deleted: their signals are removed with them, and must not delay others.
     live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
     overdue = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
     overdue = overdue.order_by(signals.c.due_at)
@@ -64,13 +64,13 @@ def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalT
 
 
 def _move(connection: Connection, log: BroadcastLog, signal_id: str) -> list[Step]:
-    """Move a signal by its present state: another sweeper or a raise may have come first."""
+    """Move a signal according to its current state: another sweeper or a raise may have been first."""
     signal = one_signal(connection, signals.c.id == signal_id)
     moved = None if signal is None else swept(signal, log.now, log.times)
     if signal is None:
         return []
     if moved is None:
-        # Times that settings changed since.
+        # Settings have changed its times: save the new due time.
         log.save_silently(signal)
         return []
     step, after = moved

@@ -1,4 +1,4 @@
-"""Webhooks, how far each has come, and what they could not be given."""
+"""Webhooks, their cursors, and their dead letters."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -153,14 +153,14 @@ def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Update:
 
 
 def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
-    # The row's lock: two at once can't both be the last that may be.
+    # Lock the workspace's row: two concurrent calls can't both add the last allowed webhook.
     query = select(workspaces.c.signal_seq).where(workspaces.c.id == webhook.workspace_id)
     seq = connection.scalar(query.where(workspaces.c.deleted_at.is_(None)).with_for_update())
     if seq is None:
         raise NotFound("no such workspace")
     own = select(func.count()).select_from(webhooks).where(webhooks.c.workspace_id == webhook.workspace_id)
     if (connection.scalar(own) or 0) >= most:
-        raise Conflict(f"this workspace has {most} webhooks, which is all that may be: remove one first")
+        raise Conflict(f"this workspace has {most} webhooks, the maximum: remove one first")
     made = replace(webhook, cursor=int(seq))
     connection.execute(insert(webhooks), _row(made))
     return made

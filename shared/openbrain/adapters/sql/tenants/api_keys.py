@@ -1,4 +1,4 @@
-"""Credentials of tenants."""
+"""API keys of tenants."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -19,7 +19,8 @@ from openbrain.ports.store.tenants import ApiKey
 
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
-# Made once: every agent's key is looked up each second that it asks in, and to make it costs more than to run it.
+# Built once: keys are looked up about once a second per active agent, and building the query costs more than running
+# it.
 _BY_HASH = select(*_KEY).where(api_keys.c.secret_hash == bindparam("asked"), ~_CLOSED)
 
 
@@ -27,11 +28,11 @@ class SqlApiKeys(TimedPart):
     """`ports.tenants.ApiKeys`."""
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
-        """`NotFound` where the workspace is unknown."""
+        """Create a key. `NotFound` if the workspace is unknown."""
         await self._write(_create_key, key, secret_hash)
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """In any state; none of a workspace that is being deleted."""
+        """Return the key in any state; None if its workspace is being deleted."""
         asked = {"asked": secret_hash}
         row = await self._database.read(lambda connection: connection.execute(_BY_HASH, asked).mappings().one_or_none())
         return None if row is None else _key(row)
@@ -40,7 +41,7 @@ class SqlApiKeys(TimedPart):
         return await self._read(_open_keys, ids, now)
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
-        """In any state."""
+        """Return the key in any state."""
         return await self._read(_one_key, workspace_id, key_id)
 
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
@@ -55,7 +56,7 @@ class SqlApiKeys(TimedPart):
         return [_key(row) for row in await self._rows(newest)]
 
     async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
-        """Again: True, and the first time stays."""
+        """Revoke a key. Revoking it again returns True and keeps the first time."""
         revoked = func.coalesce(api_keys.c.revoked_at, self._clock.now())
         this = api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id
         return await self._change(update(api_keys).where(*this).values(revoked_at=revoked)) == 1
@@ -97,7 +98,7 @@ def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
     connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
-    # The same call again, after an answer that was lost, finds its own row.
+    # A retry after a lost response finds its own row.
     stored = select(api_keys.c.id).where(api_keys.c.secret_hash == secret_hash)
     if connection.execute(stored).scalar_one_or_none() != key.id:
         raise Conflict("a key with this id or secret exists: make another")
@@ -107,7 +108,7 @@ def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
 
 
 def _lasting(now: int) -> ColumnElement[bool]:
-    """Neither revoked nor expired then."""
+    """Match keys that are neither revoked nor expired at `now`."""
     unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     return and_(api_keys.c.revoked_at.is_(None), unexpired)
 
@@ -129,7 +130,7 @@ def _key(row: RowMapping) -> ApiKey:
         "permissions": frozenset(orjson.loads(row["permissions"])),
         "orgs": None if row["orgs"] is None else tuple(orjson.loads(row["orgs"])),
         "act_as": tuple(orjson.loads(row["act_as"])),
-        # An earlier version must not stumble over what a later one lists.
+        # Ignore toolsets of later versions.
         "toolsets": tuple(Toolset(name) for name in orjson.loads(row["toolsets"] or "[]") if name in set(Toolset)),
     }
     return ApiKey(**values)

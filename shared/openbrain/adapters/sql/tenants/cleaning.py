@@ -1,4 +1,4 @@
-"""Cleaning of stored rows: themselves, their history, and what a workspace keeps beside them."""
+"""Cleaning of stored texts: memories, their history, and the other texts of a workspace."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class SqlCleansing(TimedPart):
     async def clean_others(
         self, operation: Operation, clean: CleanText, *, dry_run: bool, party: Party | None = None
     ) -> int:
-        """A transaction for each table and some of its rows: one that was interrupted is gone on with by the next."""
+        """Use one transaction per table and page of rows: after an interruption the next run continues."""
         changed = 0
         for kept in other_texts.TEXTS:
             after: other_texts.Keys | None = None
@@ -91,7 +91,7 @@ def _selected(selection: Selection) -> Any:
 
 
 def _page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> list[MemoryTexts]:
-    """Goes on behind what is held as a whole: nothing is the end."""
+    """Return the next page that has texts; pages that are held as a whole are skipped. Empty at the end."""
     while True:
         where = _selected(selection), following(connection, after)
         query = select(*memory_columns(connection)).where(*where).order_by(*PLACE).limit(limit)
@@ -128,7 +128,7 @@ def _clean(
     after = [_store(connection, operation, journal, texts, new) for texts, new in cleaned]
     here = [memory.id for memory in before]
     connection.execute(delete(operation_changes).where(operation_changes.c.memory_id.in_(here)))
-    # Of what is embedded again in a moment: the vectors of what it said go with the purge.
+    # The memories will be embedded again; the purge removes the vectors of their former texts.
     for table in (memory_passages, former_inputs):
         connection.execute(delete(table).where(table.c.memory_id.in_(here)))
     lines = [_line(operation, memory, new, now) for memory, (_, new) in zip(after, cleaned, strict=True)]
@@ -139,7 +139,7 @@ def _clean(
 
 
 def _line(operation: Operation, memory: Memory, cleaned: Cleaned, now: int) -> tuple[Any, ...]:
-    """Counts of findings by kind and place, for the report; never values."""
+    """Return a row with the counts of findings by kind and place, for the report; never values."""
     about = (operation.workspace_id, operation.id, memory.id, Action.CLEANED.value, summary(cleaned.found)[:NOTE_CHARS])
     return (*about, memory.version, None, json_text({"found": cleaned.found}), now, "")
 
@@ -168,7 +168,7 @@ def _store(
         content_hash=content_hash(new.memory.content),
         updated_at=journal.now,
         version=row.version + 1,
-        # What has ended is in no index: its tombstones stand.
+        # An ended memory is in no index, only its tombstones: its revision stays.
         revision=row.revision if row.ended else row.revision + 1,
     )
     values = columns_of(after, _key(connection, after))
@@ -181,7 +181,8 @@ def _store(
 
 
 def _key(connection: Connection, after: Memory) -> str | None:
-    """None where it is a duplicate: of what was allowed to be one, or has become one without what made it differ."""
+    """Return the duplicate key; None if the row is a duplicate: it was allowed to be one, or cleaning removed what made
+    it differ."""
     had = connection.scalar(select(memories.c.dedupe_key).where(memories.c.id == after.id))
     if had is None:
         return None
@@ -207,7 +208,7 @@ def _clean_table(
     after: other_texts.Keys | None,
     dry_run: bool,
 ) -> tuple[int, other_texts.Keys | None]:
-    """Some rows, along the primary key; where the next follow."""
+    """Clean one page of rows, in primary key order; return the number changed and the cursor."""
     if not runs(connection, operation):
         return 0, None
     table, names, keys = kept.table, kept.names, kept.keys

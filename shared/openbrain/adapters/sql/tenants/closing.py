@@ -1,4 +1,5 @@
-"""The end of a tenant: its memories are blanked, so that the indexes let go of them, and then every row of it goes."""
+"""The deletion of a tenant: its memories are blanked, so that the indexes drop them; then all of its rows are
+deleted."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ async def _inputs(database: Database, ids: Sequence[str]) -> Sequence[str]:
 
 
 async def _unsay_all(database: Database, workspace_id: str) -> int:
-    """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's name."""
+    """Delete unpublished events about the workspace, found by their body or their stream's name."""
     named = f'"workspace_id":"{workspace_id}"'.encode()
     removed, last = 0, 0
     while page := await database.read(partial(_unpublished, after=last)):
@@ -100,7 +101,7 @@ def erase_all(connection: Connection, workspace_id: str, limit: int, since: int 
 
 
 class _Few(NamedTuple):
-    """The next memories of a workspace, oldest first: those that the indexes have let go of, and how many they are."""
+    """The next memories of a workspace, oldest first: the ids that the indexes have dropped, and the number of all."""
 
     free: Sequence[str]
     all: int
@@ -109,7 +110,7 @@ class _Few(NamedTuple):
 def _next_few(connection: Connection, workspace_id: str, limit: int) -> _Few:
     held = and_(memories.c.text_revision == memories.c.revision, memories.c.vector_revision == memories.c.revision)
     mine = memories.c.workspace_id == workspace_id
-    # The next few, free or not: while the indexes are behind, each look at all of them would take longer.
+    # Read a fixed number, dropped or not: while the indexes lag behind, filtering over all of them would take longer.
     oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
     rows = connection.execute(oldest).all()
     return _Few([memory_id for memory_id, free in rows if free], len(rows))

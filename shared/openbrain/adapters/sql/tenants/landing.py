@@ -1,4 +1,4 @@
-"""Rows of an export become rows again: a transaction's worth, as they were."""
+"""Inserts the rows of an export unchanged, one transaction at a time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, Store
 from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")
-"""The fields in which a line of the audit names another memory."""
+"""The fields in which an audit line names another memory."""
 _ERASED = json_text({"reason": Reason.ERASED.value})
 _BULK = replace(SYSTEM_ACTOR, bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
@@ -30,18 +30,18 @@ _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revis
 def land(
     connection: Connection, workspace_id: str, items: Sequence[Item], now: int, *, keep_ids: bool = False
 ) -> list[Landed]:
-    """The outcome for each."""
+    """Insert the items and return the outcome of each."""
     return Landing(connection, workspace_id, now, keep_ids=keep_ids or _alone(connection, workspace_id)).land(items)
 
 
 def _alone(connection: Connection, workspace_id: str) -> bool:
-    """Whether no other workspace could hold any of the ids. That of the operators holds none."""
+    """True if no other workspace can contain any of the ids. The operators' workspace has no memories."""
     others = select(workspaces.c.id).where(workspaces.c.id.not_in((workspace_id, OPERATORS))).limit(1)
     return connection.scalar(others) is None
 
 
 class Landing:
-    """One transaction that puts rows into one workspace."""
+    """One transaction that inserts rows into one workspace."""
 
     def __init__(self, connection: Connection, workspace_id: str, now: int, *, keep_ids: bool) -> None:
         self._keep_ids = keep_ids
@@ -50,7 +50,7 @@ class Landing:
         self._now = now
         self._holders: dict[str, str] = {}
         self._others: dict[str, str] = {}
-        """The id that each would have here if its own is not to be had."""
+        """For each id, the id to use here if the original is taken."""
 
     def land(self, items: Sequence[Item]) -> list[Landed]:
         self._find_holders({element for item in items for element in _named(item)})
@@ -63,7 +63,7 @@ class Landing:
         return [self._landed(item, new) if isinstance(item, StoredMemory) else next(rest[type(item)]) for item in items]
 
     def _landed(self, item: StoredMemory, new: Mapping[str, StoredMemory]) -> Landed:
-        # The second of two lines with one id is there already.
+        # The second of two lines with the same id is a duplicate.
         return Landed.CREATED if new.get(self._own(item.memory.id)) is item else Landed.PRESENT
 
     def _find_holders(self, ids: Iterable[str]) -> None:
@@ -72,13 +72,13 @@ class Landing:
         self._holders = {row[0]: row[1] for row in rows}
 
     def _among(self, statement: str, values: Iterable[str]) -> Iterator[Sequence[Any]]:
-        """The rows of a statement that ends with IN, a part of the values at a time."""
+        """Run a statement that ends with IN, for one chunk of the values at a time, and yield its rows."""
         for some in chunks(sorted(values)):
             text = f"{statement} ({slots(self._connection, len(some))})"
             yield from self._connection.exec_driver_sql(text, tuple(some))
 
     def _own(self, memory_id: str) -> str:
-        """The id that it has here."""
+        """Return the id of the memory in this workspace."""
         other, holder = self._others[memory_id], self._holders.get(memory_id)
         if holder == self._workspace or (self._keep_ids and holder is None and other not in self._holders):
             return memory_id
@@ -92,7 +92,7 @@ class Landing:
         counted = total([memory for memory in memories_new.values() if memory.reason is None])
         admit(self._connection, self._workspace, counted, self._now)
         keys = self._free_keys({name: memories_new[name] for name, item in new.items() if item.unique})
-        # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
+        # In key order: two writers of the same contents wait for each other instead of deadlocking.
         ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
         insert_rows(self._connection, memories, [row_from_memory(element, keys.get(element.id)) for element in ordered])
         living = [memory for memory in memories_new.values() if memory.alive(self._now)]
@@ -107,7 +107,8 @@ class Landing:
         return replace(memory, id=memory_id, supersedes_id=parent)
 
     def _free_keys(self, given: Mapping[str, Memory]) -> dict[str, str]:
-        """Duplicate keys by id. A row that says what another says since this export was made is kept beside it."""
+        """Return the free duplicate keys by id. A row whose content was also stored by another since the export gets
+        none: it is inserted as a second one."""
         keys: dict[str, str] = {}
         for name, memory in given.items():
             keys.setdefault(dedupe_key(memory), name)
@@ -135,8 +136,8 @@ class Landing:
         return landed
 
     def _known_lines(self, ids: Sequence[str]) -> tuple[set[tuple[Any, ...]], set[str]]:
-        """The lines that stand, and which of the memories were erased: what a file says of them stays away."""
-        # Locked: two who send the same file add each line once.
+        """Return the existing lines, and the erased memories, of which the file must not restore any text."""
+        # Locked: if two clients send the same file, each line is inserted once.
         owners = select(memories.c.id, memories.c.reason).with_for_update()
         rows = among(self._connection, owners, memories.c.id, ids)
         erased = {row.id for row in rows if row.reason == Reason.ERASED}
@@ -154,7 +155,7 @@ class Landing:
         return orjson.dumps({**orjson.loads(text or "{}"), **{k: self._own(v) for k, v in named.items()}}).decode()
 
     def _insert_links(self, links: Sequence[Link], new: Mapping[str, StoredMemory]) -> list[Landed]:
-        """A parent may come later in the file, or not at all; it is never another workspace's."""
+        """Insert lineage links. A parent may come later in the file, or never; it is never in another workspace."""
         pairs = [(self._own(link.child_id), self._own(link.parent_id)) for link in links]
         query = select(memory_lineage.c.child_id, memory_lineage.c.parent_id)
         old = {child for child, _ in pairs if child not in new}
@@ -175,7 +176,7 @@ class Landing:
 
 
 def _named(item: Item) -> Iterator[str]:
-    """The ids that an item speaks of."""
+    """Yield the ids that an item refers to."""
     match item:
         case StoredMemory(memory):
             yield memory.id
@@ -191,7 +192,7 @@ def _named(item: Item) -> Iterator[str]:
 
 
 def _proves(line: HistoryRow) -> bool:
-    """Whether a line of an erased memory holds nothing of what it said."""
+    """True if a line of an erased memory contains none of its text."""
     if line.action == Reason.ERASED:
         return line.before is None and line.after == _ERASED
     return line.before is None and line.after is None and not line.note

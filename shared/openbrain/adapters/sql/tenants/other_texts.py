@@ -1,4 +1,4 @@
-"""Texts that a workspace keeps beside memories: all of them, or those of an agent, a person, or that say a text."""
+"""Texts of a workspace other than memories: all, or those of an agent or a person, or those that contain a text."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,16 +19,16 @@ _TIMES = ("at", "created_at", "first_raised_at", "raised_at", "ended_at")
 
 
 class Texts(NamedTuple):
-    """Columns of a table that hold texts of the same hand."""
+    """Text columns of a table that have the same author."""
 
     what: str
-    """The field's name in an export."""
+    """The name of the texts in an export."""
     table: Table
     names: tuple[str, ...]
     by: str
-    """Column that names who said it."""
+    """The column that names the author."""
     to: tuple[str, ...] = ()
-    """Columns that name the receivers."""
+    """The columns that name the receivers."""
     more: tuple[str, ...] = ()
     """Further columns that an export contains."""
 
@@ -37,7 +37,7 @@ class Texts(NamedTuple):
         return list(self.table.primary_key.columns)
 
     def of(self, workspace_id: str, party: Party | None) -> Sequence[ColumnElement[bool]]:
-        """Conditions of the rows; of a party those that still say something."""
+        """Return the conditions for the rows. With a party: only rows whose text is neither empty nor erased."""
         column, mine = self.table.c, [self.table.c.workspace_id == workspace_id]
         if party is None:
             return mine
@@ -52,7 +52,7 @@ class Texts(NamedTuple):
         return mine
 
     def _raised(self, workspace_id: str, party: Party) -> Sequence[ColumnElement[bool]]:
-        """The source of a signal need not be the agent that raised it."""
+        """Return a condition for signals that the agents raised; their source may be somebody else."""
         if self.what != "signal":
             return ()
         past = signal_history.c
@@ -84,7 +84,7 @@ def count(connection: Connection, workspace_id: str, party: Party) -> int:
 def page(
     connection: Connection, workspace_id: str, party: Party, after: OtherTextsCursor | None
 ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
-    """Table by table, each along its primary key."""
+    """Return the next page: table by table, each in primary key order."""
     number, behind = after or (0, None)
     texts = TEXTS[number]
     names = [str(column.name) for column in texts.keys]

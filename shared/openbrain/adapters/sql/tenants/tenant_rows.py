@@ -1,6 +1,6 @@
-"""The rows of a tenant: how many there are, and the end of those beside its memories, some at a time.
+"""The rows of a tenant: counts, and deletion of everything but its memories, some rows at a time.
 
-Rows that no index finds by their workspace are found by what they belong to: no table is walked through as a whole.
+Rows without an index on the workspace are found by their owner's id, so no table is scanned.
 """
 
 from collections import Counter
@@ -36,18 +36,18 @@ _OWNED: dict[str, tuple["Column[str]", ...]] = {
     halts.name: (halt_acks.c.halt_id,),
     webhooks.name: (webhook_dead_letters.c.webhook_id,),
 }
-"""By table, what its rows own elsewhere: the columns that name them."""
+"""By table: the columns elsewhere that refer to its rows."""
 _OWNER = {
     column.table: (column, owner) for owner in (memories, signals, halts, webhooks) for column in _OWNED[owner.name]
 }
 _REST = (api_keys, idempotency_keys, recall_feedback, recalls, operations, workspace_usage, *OTHERS)
-"""The rows that are left when its memories and their history are gone."""
+"""The tables that are deleted after the memories and their history."""
 _AT_ONCE = 100
-"""Owners whose rows are looked for in one statement."""
+"""Owners per statement whose rows are deleted."""
 
 
 def count(connection: Connection, workspace_id: str) -> dict[str, int]:
-    """By table."""
+    """Count the rows by table."""
     counted = {
         table: select(func.count()).select_from(table).where(_of(table, workspace_id))
         for table in (memories, memory_history, *_REST)
@@ -56,7 +56,8 @@ def count(connection: Connection, workspace_id: str) -> dict[str, int]:
 
 
 def drop(connection: Connection, workspace_id: str, keep: str, limit: int) -> Counter[str]:
-    """Remove at most `limit` rows of the rest, but not the operation `keep`; none where nothing is left."""
+    """Delete at most `limit` of the remaining rows, but not the operation `keep`. Return the counts by table; empty if
+    nothing is left."""
     piece = _Piece(connection, limit)
     for table in _REST:
         if table in _OWNER:
@@ -79,14 +80,14 @@ def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
 
 
 class _Piece:
-    """The rows that one transaction removes."""
+    """The rows that one transaction deletes."""
 
     def __init__(self, connection: Connection, limit: int) -> None:
         self._connection, self._limit = connection, limit
         self.removed: Counter[str] = Counter()
 
     def remove_owners(self, table: Table, mine: ColumnElement[bool]) -> None:
-        """Remove the owners' rows first."""
+        """Delete owners, after the rows that refer to them."""
         some = select(table.c.id).where(mine).limit(_AT_ONCE)
         while self._left() and (ids := self._connection.scalars(some).all()):
             for column in _OWNED[table.name]:
@@ -94,7 +95,7 @@ class _Piece:
             self.remove(table, table.c.id.in_(ids))
 
     def remove(self, table: Table, where: ColumnElement[bool]) -> None:
-        """Remove as many rows as may still go."""
+        """Delete rows, up to what is left of the limit."""
         left = self._left()
         if not left:
             return

@@ -1,4 +1,4 @@
-"""Export of whole rows, oldest first, and the check of an export that may be imported as it was."""
+"""Export of complete rows, oldest first, and the check whether an export may be restored unchanged."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,12 +38,12 @@ class SqlTransfer(TimedPart):
     async def kept(
         self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
     ) -> Sequence[StoredMemory]:
-        """Oldest first."""
+        """Return a page of memories, oldest first."""
         wanted = and_(compiled(condition), true() if dead else LIVING, newer_than(after, *_OLDEST))
         return await self._read(_kept, wanted, limit)
 
     async def links(self, ids: Sequence[str]) -> Sequence[Link]:
-        """In the order of the children."""
+        """Return the lineage links, ordered by child."""
         table = memory_lineage.c
         query = select(table.child_id, table.parent_id, table.kind, table.created_at).where(table.child_id.in_(ids))
         ordered = query.order_by(table.child_id, table.created_at, table.parent_id)
@@ -52,11 +52,12 @@ class SqlTransfer(TimedPart):
     async def history(
         self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
     ) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
-        """In the order of the memories, each oldest first."""
+        """Return a page of history, ordered by memory, oldest first, and the cursor."""
         return await self._read(_history, ids, limit, after)
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
-        """Begun twice is begun once."""
+        """Begin restoring, unless begun already. True if the export may be restored unchanged; `Conflict` if it was
+        cancelled."""
         may = await self._write(_restoring, workspace_id, export_id, actor, self._clock.now(), begin=begin)
         if may is None:
             raise _cancelled()
@@ -74,7 +75,7 @@ class SqlTransfer(TimedPart):
             raise _cancelled()
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
-        """Again: the first time stays."""
+        """Mark the import as done; the first time is kept if it is called again."""
         this = operations.c.id == transfer_id(workspace_id, export_id), _RUNNING
         done = _ended(OperationStatus.DONE, self._clock.now())
         await self._change(update(operations).where(*this).values(done))
@@ -86,7 +87,7 @@ class SqlTransfer(TimedPart):
     async def load(
         self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False, keep_ids: bool = False
     ) -> Sequence[Landed]:
-        """Begun anew where another writer takes a key in between."""
+        """Insert the items. Retry if another writer takes a key meanwhile."""
         now = self._clock.now()
 
         def transaction(connection: Connection) -> list[Landed]:
@@ -105,7 +106,7 @@ class SqlTransfer(TimedPart):
         raise TryLater("others write the same content at this moment: try again")
 
     async def duplicates(self, given: Sequence[Memory]) -> Sequence[bool]:
-        """A row that is due says nothing any more."""
+        """Return for each whether its content exists. Expired rows don't count."""
         keys = [dedupe_key(item) for item in given]
         due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= self._clock.now())
         held = select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(keys), ~due)
@@ -147,7 +148,7 @@ def _give_up(connection: Connection, silent: ColumnElement[bool], limit: int, no
     for name, cancelled in rows:
         values = _ended(OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED, now)
         values["error"] = "" if cancelled else "no more of the file came: send it again, and it does the rest"
-        # Unless a line came in between.
+        # The condition is checked again: another line may have arrived meanwhile.
         connection.execute(update(operations).where(operations.c.id == name, silent).values(values))
     return len(rows)
 
@@ -163,7 +164,7 @@ def _cancelled() -> Conflict:
 def _restoring(
     connection: Connection, workspace_id: str, export_id: str, actor: str, now: int, *, begin: bool
 ) -> bool | None:
-    """None where somebody cancelled it."""
+    """Return whether the export may be restored; None if it was cancelled."""
     name = transfer_id(workspace_id, export_id)
     this = operations.c.id == name
     running = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
@@ -189,7 +190,7 @@ def _restoring(
             "actor": actor,
             "request": orjson.dumps({"export_id": export_id}).decode(),
             "cancel_requested": False,
-            # Nobody but the one that sends the file works on it.
+            # Only the client that sends the file works on it.
             "held_until": NEVER,
             "created_at": now,
             "updated_at": now,

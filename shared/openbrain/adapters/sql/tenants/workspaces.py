@@ -1,4 +1,4 @@
-"""Tenants."""
+"""Workspaces, the tenants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
@@ -32,7 +32,7 @@ class SqlWorkspaces(TimedPart):
         self._quotas = quotas
 
     async def create_workspace(self, workspace: Workspace) -> Workspace:
-        """This process knows its quotas at once."""
+        """Create a workspace. This process applies its quotas at once."""
         created = await self._write(_create_workspace, workspace)
         self._quotas.forget()
         return created
@@ -43,7 +43,7 @@ class SqlWorkspaces(TimedPart):
         return [_workspace(row) for row in await self._rows(statement)]
 
     async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
-        """This process knows its quotas at once."""
+        """Change a workspace. This process applies its quotas at once."""
         changed = await self._write(_change_workspace, workspace_id, change, self._clock.now())
         self._quotas.forget()
         return changed
@@ -54,7 +54,7 @@ class SqlWorkspaces(TimedPart):
         return {row["id"]: PersonalDataRule(Action(row["personal_data"]), row["personal_data_key"]) for row in rows}
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
-        """Read the usage as last counted."""
+        """Return the usage as last counted."""
         return await self._read(quotas.usages, ids)
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
@@ -67,11 +67,11 @@ class SqlWorkspaces(TimedPart):
         return await self._write(closing.erase_all, workspace_id, limit, since, self._clock.now())
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """Vectors go first: their passages tell which, also to who goes on after a kill."""
+        """Delete vectors first: their passages identify them, also for a run that continues after a crash."""
         return await closing.drop_rows(self._database, workspace_id, limit)
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
-        """A transaction for each part: one that was interrupted is gone on with by the next call."""
+        """Use one transaction per part; after an interruption the next call continues."""
         return await closing.drop_workspace(self._database, workspace_id, keep)
 
 
@@ -81,7 +81,7 @@ def _workspace(row: Mapping[str, Any] | RowMapping) -> Workspace:
 
 
 def _rule(action: Action) -> dict[str, str | None]:
-    """With a key of its own each time that it is set: nobody can try out values outside of the workspace."""
+    """Return the columns of a rule. Each change sets a new random key, so that outsiders can't test guessed values."""
     if action is Action.OFF:
         return {"personal_data": None, "personal_data_key": None}
     return {"personal_data": str(action), "personal_data_key": token_hex(32)}

@@ -1,6 +1,6 @@
-"""The memories that stand for markers of a vault, and clients' writes to it.
+"""The memories that were made of a vault's markers, and clients' writes to it.
 
-Rows of writes that are past their time go with the next request of their workspace.
+Expired rows of writes are deleted by the next request of their workspace.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,10 +18,10 @@ from openbrain.domain.ids import joined_hash
 from openbrain.ports.store.vault import VaultMemory, VaultWrite
 
 _NO_ARC = ""
-"""The row that holds the digest: no arc is called so."""
+"""The arc of the row with the digest: no real arc has this name."""
 _MARKERS = table.c.arc != _NO_ARC
 _REPLACE = f"REPLACE INTO {table.name} ({', '.join(table.columns.keys())}) VALUES ({{}})"  # noqa: S608 - of our table
-"""Both databases know this word for it."""
+"""Both databases support this statement."""
 
 
 class SqlVault(TimedPart):

@@ -1,4 +1,5 @@
-"""Ticks as rows. A hold is a name and a time, taken and kept by compare-and-set; what is said goes into the outbox."""
+"""Ticks as rows. A hold is a holder's name and an expiry, taken and kept by compare-and-set. Events go to the
+outbox."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ _OPEN = table.c.state.in_([state.value for state in TickState if not state.ended
 _PLAIN = [column for column in table.c if column.name not in ("holder", "held_until", "report")]
 _WHOLE = [*_PLAIN, table.c.report]
 _PRIVATE = "diff"
-"""Part of a report that holds contents: for who asked, not for everyone who hears of the tick."""
+"""The part of a report that has contents: for the requester, not for subscribers of the event."""
 
 
 class SqlTicks(TimedPart):
@@ -67,7 +68,7 @@ class SqlTicks(TimedPart):
 
 
 def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) -> Tick:
-    # Under the workspace's row lock, so that whoever loses the race for a slot sees the winner's row.
+    # Under the workspace's row lock, so that the loser of a race for a slot sees the winner's row.
     workspace = select(workspaces.c.id).where(workspaces.c.id == job.workspace_id).with_for_update()
     if connection.scalar(workspace) is None:
         raise NotFound("no workspace with this id")
@@ -135,7 +136,7 @@ def _finish(connection: Connection, tick_id: str, holder: str, report: Mapping[s
 
 
 def _announce(connection: Connection, idle_since: int, limit: int, now: int) -> int:
-    # What nobody could finish in a day would be tried for ever.
+    # Otherwise a tick that nobody can finish would be retried for ever.
     given_up = {"state": TickState.FAILED.value, "error": "nobody finished it within a day", "finished_at": now}
     connection.execute(
         update(table).where(_OPEN, table.c.held_until < idle_since, table.c.requested_at < now - DAY).values(given_up)

@@ -1,4 +1,4 @@
-"""Groups that rest, and readers from outside."""
+"""Paused consumer groups, and groups of external readers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class SqlGroups(TimedPart):
 
 
 def _standing(connection: Connection, table: Table, row: Mapping[str, Any]) -> RowMapping:
-    """The row of this key, made where there is none."""
+    """Return the row of this key; create it if it is missing."""
     connection.execute(insert_missing(connection.dialect, table), row)
     key = and_(*(column == row[column.name] for column in table.primary_key))
     return connection.execute(select(table).where(key)).mappings().one()

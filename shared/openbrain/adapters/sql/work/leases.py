@@ -1,4 +1,4 @@
-"""One leader at a time. The database's clock decides, so that hosts whose clocks differ agree."""
+"""Leases: one leader at a time. The database's clock decides, so that hosts with different clocks agree."""
 
 from sqlalchemy import Connection, delete, text
 
@@ -14,7 +14,7 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded
 WHERE leases.holder = excluded.holder OR leases.expires_at <= excluded.expires_at - :span
 """)  # noqa: S608 - our own words, values are bound
 
-# MariaDB assigns from left to right: the expiry moves where the holder, by then decided, is the one that asked.
+# MariaDB assigns from left to right: expires_at is extended only if holder, by then assigned, is the caller.
 _TAKE_MARIADB = text(f"""
 INSERT INTO leases (name, holder, expires_at)
 VALUES (:name, :holder, {NOW_MARIADB} + :span)
@@ -30,11 +30,11 @@ class SqlLeases(Part):
     """`ports.operations.Leases`."""
 
     async def acquire(self, name: str, holder: str, seconds: float) -> bool:
-        """One statement takes, prolongs or leaves it, and the same transaction sees whose it is."""
+        """Take, extend or leave the lease in one statement, and read its holder in the same transaction."""
         return await self._write(_acquire, name, holder, round(seconds * MICROSECONDS))
 
     async def release(self, name: str, holder: str) -> None:
-        """Release the lease; do nothing where it is another's."""
+        """Release the lease; do nothing if another holder has it."""
         await self._change(delete(leases).where(leases.c.name == name, leases.c.holder == holder))
 
 

@@ -1,6 +1,7 @@
-"""Operations as rows: a hold is a name and a time, taken and kept by compare-and-set.
+"""Operations as rows. A hold is a holder's name and an expiry, taken and kept by compare-and-set.
 
-The time is the database's: a holder whose own clock is ahead would keep others away for as long after its end."""
+The expiry is in the database's time: a holder with a fast clock would keep others out after its end.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -21,9 +22,9 @@ from openbrain.ports.store.writes import PURGE
 
 ERROR_CHARS = 1000
 LAST_PURGE = "last purge"
-"""Among the leases, for it is one word that all replicas see; nobody takes it."""
+"""A row among the leases that holds one value for all replicas; nobody acquires it."""
 PAUSE = MICROSECONDS
-"""The pause of an operation that waits for others."""
+"""Pause of an operation that waits for others."""
 _NEWEST = (table.c.created_at.desc(), table.c.id.desc())
 OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
@@ -87,7 +88,7 @@ class SqlOperations(TimedPart):
 
 
 def start(connection: Connection, operation: Operation, now: int) -> Operation:
-    """Queue it within a transaction that does the rest of what was asked."""
+    """Queue an operation in the caller's transaction."""
     row = {
         "id": operation.id,
         "workspace_id": operation.workspace_id,
@@ -108,7 +109,7 @@ def start(connection: Connection, operation: Operation, now: int) -> Operation:
 
 
 def last_purge(connection: Connection) -> str:
-    """The id of the purge that was queued last; '' before any."""
+    """Return the id of the last queued purge; '' if there is none."""
     return connection.scalar(select(leases.c.holder).where(leases.c.name == LAST_PURGE)) or ""
 
 
@@ -119,12 +120,12 @@ def _note_purge(connection: Connection, operation_id: str) -> None:
 
 
 def one(connection: Connection, workspace_id: str, operation_id: str) -> Operation | None:
-    """Read an operation like `SqlOperations.operation`."""
+    """Return an operation like `SqlOperations.operation`."""
     return _one(connection, _of(workspace_id, operation_id))
 
 
 def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
-    """Operations of a kind that have not ended."""
+    """Return the operations of a kind that have not ended."""
     query = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
     return [_operation(row) for row in connection.execute(query).mappings()]
 
@@ -147,7 +148,7 @@ def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: i
     if row is None:
         return None
     if row["kind"] == PURGE and not OperationStatus(row["status"]).ended:
-        raise Conflict("a purge can't be cancelled: what was erased would lie on in indexes, streams and files")
+        raise Conflict("a purge can't be cancelled: what was erased would stay in indexes, streams and files")
     if row["status"] == OperationStatus.QUEUED:
         values = _ended(row, OperationStatus.CANCELLED, now) | {"cancel_requested": True}
         connection.execute(update(table).where(this).values(values))

@@ -1,7 +1,7 @@
-"""The duplicate key: what it is made of, and the memory that holds it.
+"""The duplicate key: its contents, and the memory that holds it.
 
-A living memory holds its key. So does one that was archived behind another: who says it again is told of the one that
-stands for it, as long as that one is in the same place and nobody has changed or confirmed it since.
+A live memory holds its key. So does a memory that was archived into another: storing the same content again returns
+that other one, as long as it is in the same place and was neither changed nor confirmed since.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ PERSONAL = (Scope.AGENT, Scope.SESSION)
 
 
 def dedupe_key(memory: Memory) -> str:
-    """One hash over where a memory belongs and what it says.
+    """Return a hash of a memory's place and content.
 
-    The agent belongs to it where only that agent sees the memory; what everyone of a project sees is one memory,
-    whoever says it. What has an identity of its own is the same memory by that, whatever it says.
+    The agent is part of the place only if no other agent sees the memory; what a whole project sees is one memory,
+    whoever stores it. A memory with an identity is identified by that, whatever its content.
     """
     if memory.identity:
         return joined_hash("identity", memory.workspace_id, memory.agent_id, memory.identity)
@@ -29,12 +29,13 @@ def dedupe_key(memory: Memory) -> str:
 
 
 def says_the_same(new: Memory, old: Memory) -> bool:
-    """Whether `new` in the place of `old` would change nothing: the same content for the same readers."""
+    """True if replacing `old` by `new` would change nothing: same content, same readers."""
     return new.content_hash == old.content_hash and _place(new) == _place(old)
 
 
 def stands_for(connection: Connection, holder: Memory, offered: Memory, now: int) -> Memory | None:
-    """The living memory that says what `offered` does: the holder of its key, or what that was archived behind."""
+    """Return the live memory with the content of `offered`: the holder of its key, or the one the holder was archived
+    into."""
     if holder.alive(now):
         return holder
     head = locked_reads.head(connection, holder.id) if holder.reason is Reason.ARCHIVED else None
@@ -48,7 +49,7 @@ def release(connection: Connection, ids: Sequence[str]) -> None:
 
 
 def keep_keys(connection: Connection, rows: Sequence[Memory]) -> None:
-    """Give rows just archived behind others their keys again, where nobody else has them by now."""
+    """Give rows that were just archived into others their keys back, unless others hold them by now."""
     keys = {row.id: dedupe_key(row) for row in rows}
     taken = locked_reads.holders(connection, list(keys.values()))
     for memory_id, key in keys.items():

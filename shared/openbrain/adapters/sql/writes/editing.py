@@ -1,4 +1,4 @@
-"""Changing and forgetting one memory, under the lock of its row."""
+"""Changes and forgets one memory, under the lock of its row."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,11 +21,11 @@ from openbrain.ports.store.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
 EVER = 0
-"""At this time nothing has expired: what has ended is found too."""
+"""At this time nothing has expired yet: used to find ended memories too."""
 
 
 def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
-    """Apply an edit. What changes nothing writes nothing."""
+    """Apply an edit. An edit without effect writes nothing."""
     before = found(connection, edit.memory_id, edit.viewer, now)
     if not before.alive(now):
         raise NotFound(_UNKNOWN)
@@ -63,7 +63,7 @@ def forget_memory(
     expected_versions: ExpectedVersions,
     now: int,
 ) -> Memory:
-    """End a memory for good; `Conflict` naming the head where another took its place already."""
+    """End a memory permanently; `Conflict`, with the head, if it was superseded."""
     memory = found(connection, memory_id, viewer, now)
     as_seen(memory, expected_versions)
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
@@ -77,7 +77,7 @@ def forget_memory(
 
 
 def found(connection: Connection, memory_id: str, viewer: Viewer, now: int) -> Memory:
-    """The row, which nobody else changes before this transaction ends; `NotFound` where the viewer sees none."""
+    """Return the row, locked until the transaction ends; `NotFound` if the viewer can't see it."""
     memory = locked_reads.locked(connection, memory_id)
     if memory is None or not sees(viewer, memory, now):
         raise NotFound(_UNKNOWN)
@@ -85,7 +85,7 @@ def found(connection: Connection, memory_id: str, viewer: Viewer, now: int) -> M
 
 
 def as_seen(memory: Memory, expected_versions: ExpectedVersions) -> None:
-    """`Outdated` where the caller has seen another edition of the row that this transaction has locked."""
+    """Raise `Outdated` if the caller has read another version of the locked row."""
     if expected_versions is not None and memory.edition not in expected_versions:
         raise Outdated("the memory has changed since you read it: read it again, then repeat the change")
 
@@ -113,7 +113,8 @@ def _edited(before: Memory, edit: Edit) -> Memory:
 
 
 def may_move(before: Memory, after: Memory, authors: tuple[str, ...] | None) -> None:
-    """`Invalid` where nobody could see it there, `Forbidden` where it is another agent's to give or to hide."""
+    """Raise `Invalid` if nobody could see the memory after the change, `Forbidden` if another agent's memory would be
+    handed on or hidden."""
     if after.memory_scope is Scope.SESSION and not after.session_id:
         raise Invalid("memory_scope", "session is for what was said in a session, and this memory is of none")
     if after.memory_scope in PERSONAL and not after.agent_id:
@@ -124,7 +125,7 @@ def may_move(before: Memory, after: Memory, authors: tuple[str, ...] | None) -> 
 
 
 def store_edit(connection: Connection, journal: Journal, before: Memory, after: Memory) -> None:
-    """Write what differs; `Conflict` where a living memory says the same in the same place."""
+    """Write the columns that differ; `Conflict` if a live memory has the same content in the same place."""
     key = connection.scalar(select(memories.c.dedupe_key).where(memories.c.id == after.id))
     # A row that was allowed to be a duplicate stays one.
     if key is not None:
@@ -136,7 +137,7 @@ def store_edit(connection: Connection, journal: Journal, before: Memory, after: 
 
 
 def make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
-    """Take this duplicate key from who has ended, or is past its time; `Conflict` where its holder lives."""
+    """Free this duplicate key if its holder has ended or expired; `Conflict` if its holder is live."""
     holder = locked_reads.holders(connection, [key]).get(key)
     if holder is None or holder.id == after.id:
         return

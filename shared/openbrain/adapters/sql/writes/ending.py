@@ -1,4 +1,4 @@
-"""Ending of memories: they leave recall, for any reason."""
+"""Ends memories, for any reason: recall finds them no longer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.writes import Origin
 
 SYSTEM_ACTOR = Origin(actor="openbrain")
-"""The author of changes that nobody asked for."""
+"""The author of automatic changes."""
 
 
 def end(
@@ -26,7 +26,7 @@ def end(
     note: str = "",
     superseded_by: str | None = None,
 ) -> list[Memory]:
-    """End rows that this transaction has locked; returns them as they are now."""
+    """End rows that this transaction has locked; return them as they are now."""
     ended = close(connection, rows, reason, journal.now)
     for row in ended:
         journal.ended(row, reason, origin, note, superseded_by)
@@ -34,7 +34,7 @@ def end(
 
 
 def close(connection: Connection, rows: Sequence[Memory], reason: Reason, now: int) -> list[Memory]:
-    """End memories without an audit entry, which is left to the caller."""
+    """End memories without audit entries, which the caller writes."""
     times: dict[str, Any] = {
         "deleted_at": None if reason in (Reason.EXPIRED, Reason.ARCHIVED) else now,
         "archived_at": now if reason is Reason.ARCHIVED else None,

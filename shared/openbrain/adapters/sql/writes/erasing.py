@@ -1,4 +1,4 @@
-"""Blanking memories: the row stays as the proof, and nothing of what it said."""
+"""Blanks memories: the row stays as proof, without anything of its text."""
 
 import uuid
 from collections.abc import Sequence
@@ -46,11 +46,11 @@ BLANK = {
     "reason": Reason.ERASED.value,
     "revision": memories.c.revision + 1,
 }
-"""Blank values of an erased row: the rest says whose it was, when it ended and who may see that."""
+"""Values of an erased row. The other columns show whose it was, when it ended and who may see that."""
 
 
 def purge_id(memory_id: str) -> str:
-    """The operation that purges what was erased by itself."""
+    """Return the id of the operation that purges a memory that was erased individually."""
     return str(uuid.uuid5(uuid.UUID(memory_id), PURGE))
 
 
@@ -89,7 +89,7 @@ def end_living(
 
 
 def erase_rows(connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int) -> None:
-    """Erase rows of one workspace that this transaction has locked; their traces go with an operation."""
+    """Erase rows of one workspace that this transaction has locked; an operation purges their traces."""
     blanked, traces = blank(connection, rows, origin, note, now)
     queue_purge(connection, uuid7(now), blanked, traces, origin, now)
 
@@ -97,8 +97,8 @@ def erase_rows(connection: Connection, rows: Sequence[Memory], origin: Origin, n
 def blank(
     connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int, *, keep_passages: bool = False
 ) -> tuple[list[Memory], dict[str, list[str]]]:
-    """Blank rows that this transaction has locked; the rows as they are now, and their traces. `keep_passages`, which
-    tell what vectors are to go, for who has them go later."""
+    """Blank rows that this transaction has locked; return the new rows and their traces. `keep_passages`: for a caller
+    that removes the vectors later, which the passages identify."""
     ids = [row.id for row in rows]
     traces = traces_of(connection, rows)
     ended = func.coalesce(memories.c.deleted_at, now)
@@ -120,13 +120,13 @@ def blank(
 
 
 def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
-    """Rows, locked in the order of their ids."""
+    """Return rows, locked in the order of their ids."""
     query = select(*WHOLE).where(where).order_by(memories.c.id).with_for_update()
     return [memory_from_row(row) for row in connection.execute(query)]
 
 
 def traces_of(connection: Connection, rows: Sequence[Memory]) -> dict[str, list[str]]:
-    """Hashes by which traces elsewhere are found: of every text the memories ever had, and of model inputs."""
+    """Return hashes to find traces elsewhere: of every text the memories ever had, and of their model inputs."""
     return {"contents": _contents(connection, rows), "inputs": inputs_of(connection, [row.id for row in rows])}
 
 
@@ -149,7 +149,7 @@ def queue_purge(
 
 
 def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
-    """Hashes of everything that these memories ever said."""
+    """Return the hashes of all contents that these memories ever had."""
     hashes = {row.content_hash for row in rows if row.content_hash}
     lines = select(memory_history.c.before, memory_history.c.after)
     for parts in among(connection, lines, memory_history.c.memory_id, [row.id for row in rows]):
@@ -159,7 +159,7 @@ def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
 
 
 def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
-    """Hashes of the model inputs that these memories have and had."""
+    """Return the hashes of the current and former model inputs of these memories."""
     inputs = {
         row.input_hash
         for table in (memory_passages, former_inputs)

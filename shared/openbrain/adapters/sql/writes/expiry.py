@@ -1,5 +1,4 @@
-"""Expiry of memories and idempotency keys; and when a session's memories end that say nothing of it
-themselves: by the policy that it was started with."""
+"""Expiry of memories and idempotency keys; and the default expiry of a session's memories, by the session's policy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,7 +41,8 @@ def purge_idempotency_keys(connection: Connection, limit: int, now: int) -> int:
 
 
 def by_policy(connection: Connection, writes: Sequence[Write]) -> Sequence[Write]:
-    """Set the expiries of memories by the policies of their sessions. A session that nobody started has no policy."""
+    """Set the expiry of session memories that have none, by the policies of their sessions. An unknown session has no
+    policy."""
     open_ended = [write.memory for write in writes if _open_ended(write.memory)]
     if not open_ended:
         return writes

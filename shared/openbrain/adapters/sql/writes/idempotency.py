@@ -1,4 +1,4 @@
-"""Idempotency keys: the caller's own word for "this is the same request again"."""
+"""Idempotency keys: the caller's mark of a repeated request."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ _Row = tuple[str, str, str, str, int]
 
 
 class Claims:
-    """The keys of one batch: claimed before its memories are written, settled after."""
+    """The keys of one batch: claimed before its memories are written, settled afterwards."""
 
     def __init__(self, connection: Connection, writes: Sequence[Write], journal: Journal) -> None:
         self._connection = connection
@@ -28,15 +28,15 @@ class Claims:
         self._mine = {write.memory.id: index for index, write in enumerate(writes)}
 
     def take(self) -> tuple[dict[int, Outcome], dict[int, int]]:
-        """Claim every key. Returns the outcomes of writes that a key answers already, and those that repeat an
-        earlier write of this batch, by place."""
+        """Claim every key. Return, by position, the outcomes of writes that a key answers already, and the writes that
+        repeat an earlier one of this batch."""
         if not self._keyed:
             return {}, {}
         firsts = {row[:2]: row for row in reversed(self._rows.values())}
         wanted = [firsts[key] for key in sorted(firsts)]
-        # A claim that is taken waits for its holder's transaction and then locks it, so what is read next is final.
+        # A claim that is taken waits for its holder's transaction and then locks the row, so the next read is final.
         taken = insert_rows(self._connection, keys, wanted, missing=True)
-        # Only SQLite counts what it left out.
+        # Only SQLite's count excludes skipped rows.
         all_free = is_sqlite(self._connection) and taken == len(wanted)
         held = firsts if all_free else self._held(wanted)
         known = locked_reads.by_id(self._connection, [row[2] for row in held.values() if row[2] not in self._mine])
@@ -53,7 +53,7 @@ class Claims:
             elif holder[4] <= self._journal.now or holder[2] not in known:
                 self._renew(row)
                 held[row[:2]] = row
-            # Of an erased memory nothing is known any more: the key alone says that it is the same.
+            # An erased memory has no hash any more: then an equal key is enough.
             elif holder[3] not in ("", row[3]):
                 answered |= _conflict(index)
             else:
@@ -62,7 +62,7 @@ class Claims:
         return answered, repeats
 
     def settle(self, outcomes: Mapping[int, Outcome]) -> None:
-        """Point claims at the memories that stand for them; give back those of refused writes."""
+        """Point claims to the memories they resulted in; release those of refused writes."""
         for index in self._keyed:
             outcome, write = outcomes[index], self._writes[index]
             if outcome.memory is not None and outcome.memory.id == write.memory.id:
@@ -83,7 +83,7 @@ class Claims:
         return {(row.workspace_id, row.key_hash): tuple(row) for row in claimed}
 
     def _renew(self, row: _Row) -> None:
-        """A key past its time, or of a memory that is no more, is free."""
+        """Take over a key that has expired or whose memory no longer exists."""
         here = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1])
         renewed = update(keys).where(here).values(memory_id=row[2], content_hash=row[3], expires_at=row[4])
         self._connection.execute(renewed)
@@ -104,7 +104,7 @@ def blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) ->
     mine = select(keys.c.key_hash).where(keys.c.workspace_id == workspace_id)
     key_hashes = [row.key_hash for row in among(connection, mine, keys.c.memory_id, ids)]
     for some in chunks(sorted(key_hashes)):
-        # By the primary key: a walk through the workspace's keys must lock nobody out.
+        # By primary key: scanning the workspace's keys would lock out others.
         those = and_(keys.c.workspace_id == workspace_id, keys.c.key_hash.in_(some))
         connection.execute(update(keys).where(those).values(content_hash=""))
     return key_hashes

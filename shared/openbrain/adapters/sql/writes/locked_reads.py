@@ -1,4 +1,4 @@
-"""Rows for a transaction that changes them."""
+"""Reads rows for a transaction that changes them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from openbrain.domain.memory import Memory
 
 
 def locked(connection: Connection, memory_id: str) -> Memory | None:
-    """The row, which nobody else changes before this transaction ends."""
+    """Return the row, locked until the transaction ends."""
     query = select(*WHOLE).where(memories.c.id == memory_id).with_for_update()
     row = connection.execute(query).one_or_none()
     return None if row is None else memory_from_row(row)
@@ -21,7 +21,7 @@ def by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def holders(connection: Connection, keys: Sequence[str]) -> dict[str, Memory]:
-    """The memories that hold these duplicate keys."""
+    """Return the memories that hold these duplicate keys."""
     if not keys:
         return {}
     query = select(memories.c.dedupe_key, *WHOLE).where(memories.c.dedupe_key.in_(keys))
@@ -29,10 +29,10 @@ def holders(connection: Connection, keys: Sequence[str]) -> dict[str, Memory]:
 
 
 def head(connection: Connection, memory_id: str) -> Memory | None:
-    """The living end of the chain that a superseded memory belongs to."""
+    """Return the live end of the chain that a superseded memory belongs to."""
     start = select(memory_lineage.c.child_id).where(memory_lineage.c.parent_id == memory_id)
     chain = start.cte("chain", recursive=True)
-    # UNION, not UNION ALL: a circle, should one ever be, ends.
+    # UNION, not UNION ALL: terminates even if there is a cycle.
     chain = chain.union(
         select(memory_lineage.c.child_id).join_from(
             memory_lineage, chain, memory_lineage.c.parent_id == chain.c.child_id

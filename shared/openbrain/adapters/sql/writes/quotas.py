@@ -1,9 +1,9 @@
-"""Quotas of a workspace: living memories, and the bytes of their contents in UTF-8.
+"""Quotas of a workspace: live memories, and the bytes of their contents in UTF-8.
 
-Only a workspace with a quota has a row in `workspace_usage`; its writers take turns at that row, so the count is exact.
-Other processes learn of a new quota within `FRESH`: until `SETTLED` after it was set the memories themselves are
-counted by every write, and once more then. An answer that was lost after its commit may count a memory twice, to the
-tenant's loss of one; setting the quota again counts anew.
+Only a workspace with a quota has a row in `workspace_usage`. Its writers lock that row in turn, so the count is exact.
+Other processes notice a new quota within `FRESH`; so until `SETTLED` after it was set, every write recounts the
+memories, and the next one after that once more. If a response is lost after its commit, a retry may count a memory
+twice; setting the quota again recounts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Quota:
     max_bytes: int | None
 
     def refusal(self, used: Usage, added: Usage) -> QuotaExceeded | None:
-        """The reason why this does not fit; None where it does. What takes nothing more is never refused."""
+        """Return the error if the addition does not fit, else None. An addition of nothing is never refused."""
         for name, limit, has, more in (
             ("max_memories", self.max_memories, used.memories, added.memories),
             ("max_bytes", self.max_bytes, used.bytes, added.bytes),
@@ -53,11 +53,11 @@ class Quotas:
         self._known = Fresh[Mapping[str, Quota]](clock.now, FRESH)
 
     def forget(self) -> None:
-        """One was changed here."""
+        """Discard the cache after a change in this process."""
         self._known.expire()
 
     def all(self, connection: Connection) -> Mapping[str, Quota]:
-        """By workspace."""
+        """Return the quotas by workspace."""
         if (known := self._known.get()) is not None:
             return known
         now = self._clock.now()
@@ -72,7 +72,7 @@ def remember_within(
     quotas: Mapping[str, Quota],
     remember: Callable[[Connection, Sequence[Write], int], list[Outcome]],
 ) -> list[Outcome]:
-    """`remember`, where a write that does not fit is refused and its neighbours are stored."""
+    """Run `remember`; refuse only the writes that do not fit."""
     limited = sorted({write.memory.workspace_id for write in writes} & quotas.keys())
     if not limited:
         return remember(connection, writes, now)
@@ -92,7 +92,7 @@ def _alone(
     quota: Quota | None,
     remember: Callable[[Connection, Sequence[Write], int], list[Outcome]],
 ) -> Outcome:
-    """One write, taken back where it was no duplicate and does not fit."""
+    """Run one write; roll it back if it is no duplicate and does not fit."""
     if quota is None:
         return remember(connection, [write], now)[0]
     name = write.memory.workspace_id
@@ -111,7 +111,7 @@ def _alone(
 
 
 def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> None:
-    """Count what this transaction is about to add; `QuotaExceeded` where it does not fit."""
+    """Count what this transaction will add; `QuotaExceeded` if it does not fit."""
     row = connection.execute(select(*_QUOTA).where(workspaces.c.id == workspace_id, _LIMITED)).one_or_none()
     if row is None:
         return
@@ -122,7 +122,7 @@ def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> 
 
 
 def admit_more(connection: Connection, before: Memory, after: Memory, now: int) -> None:
-    """Admit a living memory whose content changes."""
+    """Admit the growth of a live memory whose content changes."""
     more = size(after) - size(before)
     if more > 0:
         admit(connection, after.workspace_id, Usage(0, more), now)
@@ -131,13 +131,13 @@ def admit_more(connection: Connection, before: Memory, after: Memory, now: int) 
 
 
 def recount(connection: Connection, before: Memory, after: Memory) -> None:
-    """Count what became of a living memory, whatever fits."""
+    """Count the new size of a live memory, even beyond the quota."""
     if more := size(after) - size(before):
         _add(connection, after.workspace_id, Usage(0, more))
 
 
 def release(connection: Connection, rows: Sequence[Memory]) -> None:
-    """Count what has just ended, given as it was before: what had ended already took nothing any more."""
+    """Subtract rows that have just ended, given in their former state; rows that had ended before are not counted."""
     ended = [row for row in rows if row.reason is None]
     for name in sorted({item.workspace_id for item in ended}):
         freed = total([item for item in ended if item.workspace_id == name])
@@ -145,7 +145,7 @@ def release(connection: Connection, rows: Sequence[Memory]) -> None:
 
 
 def used_by(connection: Connection, workspace_id: str, now: int) -> Usage:
-    """The use of a workspace with a quota; nobody else changes it before this transaction ends."""
+    """Return the usage of a workspace with a quota, locked until the transaction ends."""
     this = workspace_usage.c.workspace_id == workspace_id
     row = connection.execute(select(workspace_usage).where(this).with_for_update()).one_or_none()
     if row is not None and row.counted_at >= 0:
@@ -163,7 +163,7 @@ def used_by(connection: Connection, workspace_id: str, now: int) -> Usage:
 
 
 def count(connection: Connection, workspace_id: str) -> Usage:
-    """By looking at every memory."""
+    """Count by scanning every memory."""
     length = "LENGTH(CAST(content AS BLOB))" if is_sqlite(connection) else "LENGTH(content)"
     row = connection.exec_driver_sql(
         f"SELECT COUNT(*), COALESCE(SUM({length}), 0) FROM memories"  # noqa: S608 - one of two constants
@@ -174,7 +174,7 @@ def count(connection: Connection, workspace_id: str) -> Usage:
 
 
 def begin(connection: Connection, workspace_id: str, counted: Usage, now: int) -> None:
-    """Count this workspace from now on. The negative time says: until then, and once more."""
+    """Start counting this workspace. The negative time: until then every write recounts, and the next one once more."""
     stop(connection, workspace_id)
     row = (workspace_id, counted.memories, counted.bytes, -(now + SETTLED))
     insert_rows(connection, workspace_usage, [row], missing=True)
@@ -189,7 +189,7 @@ def size(memory: Memory) -> int:
 
 
 def total(some: Sequence[Memory]) -> Usage:
-    """The use of these memories while they live."""
+    """Return the usage of these memories while they are live."""
     return Usage(len(some), sum(size(item) for item in some))
 
 
@@ -199,7 +199,7 @@ def _add_created(connection: Connection, workspace_id: str, outcomes: Sequence[O
 
 
 def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
-    """Add to the usage. Without a row there is no quota, and nothing happens (nothing is locked either)."""
+    """Add to the usage. Without a quota there is no row, so nothing is changed or locked."""
     here = slot(connection)
     connection.exec_driver_sql(
         f"UPDATE workspace_usage SET memories = memories + {here}, bytes = bytes + {here}"  # noqa: S608 - values are bound
@@ -209,6 +209,6 @@ def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
 
 
 def usages(connection: Connection, ids: Sequence[str]) -> dict[str, Usage]:
-    """Read the usage as last counted, without waiting for writers."""
+    """Return the usage as last counted, without waiting for writers."""
     rows = connection.execute(select(workspace_usage).where(workspace_usage.c.workspace_id.in_(ids)))
     return {row.workspace_id: Usage(row.memories, row.bytes) for row in rows}

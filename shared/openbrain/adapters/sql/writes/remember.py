@@ -1,4 +1,4 @@
-"""One batch of writes inside one transaction, in order."""
+"""One batch of writes in one transaction, in order."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -20,7 +20,7 @@ from openbrain.ports.store.writes import Outcome, Status, Write
 
 
 def remember(connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
-    """Every write's outcome; the journal is written too."""
+    """Return the outcome of every write; the journal is written too."""
     writes = by_policy(connection, writes)
     journal = Journal(now)
     claims = Claims(connection, writes, journal)
@@ -56,7 +56,7 @@ def _repeated(journal: Journal, write: Write, first: Outcome) -> Outcome:
 
 
 class Additions:
-    """New memories of a batch that replace nothing."""
+    """New memories of a batch that supersede nothing."""
 
     def __init__(self, connection: Connection, journal: Journal, writes: dict[int, Write]) -> None:
         self._connection = connection
@@ -65,7 +65,7 @@ class Additions:
         self._keys = {index: _key(write) for index, write in writes.items()}
 
     def outcomes(self) -> dict[int, Outcome]:
-        """Insert what is new, and find what stands for the rest."""
+        """Insert new memories, and find the existing ones for the rest."""
         firsts = {key: index for index, key in reversed(self._keys.items()) if key is not None}
         own = [index for index, key in self._keys.items() if key is None or firsts[key] == index]
         missing = self._insert(own)
@@ -77,8 +77,8 @@ class Additions:
         return done
 
     def _insert(self, indexes: Sequence[int]) -> list[int]:
-        """Insert, and return the places whose row was not taken."""
-        # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
+        """Insert, and return the positions of rows that were not inserted."""
+        # In key order: two writers of the same contents wait for each other instead of deadlocking.
         ordered = sorted(indexes, key=lambda index: (self._keys[index] or "", self._writes[index].memory.id))
         rows = [row_from_memory(self._writes[index].memory, self._keys[index]) for index in ordered]
         new = insert_memories(self._connection, rows)
@@ -98,7 +98,7 @@ class Additions:
             memory = self._writes[index].memory
             holder = by_id.get(memory.id) or by_key.get(self._keys[index] or "")
             if holder is None:
-                raise TryLater("the memory that was in the way has just gone: try again")
+                raise TryLater("the memory with the same id or content has just been removed: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
             elif known := stands_for(self._connection, holder, memory, self._journal.now):

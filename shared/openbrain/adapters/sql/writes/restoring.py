@@ -1,4 +1,4 @@
-"""Bringing back what left recall."""
+"""Restores memories that have ended."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ def restore_memory(
     expected_versions: ExpectedVersions,
     now: int,
 ) -> Memory:
-    """Bring an ended memory back; one that lives is returned as it is."""
+    """Restore an ended memory; a live one is returned unchanged."""
     before = found(connection, memory_id, viewer, EVER)
     as_seen(before, expected_versions)
     if before.alive(now):
@@ -49,7 +49,7 @@ def restore_memory(
     journal = Journal(now)
     key = dedupe_key(after)
     make_way(connection, journal, after, key)
-    if before.reason is not None:  # what is only due has not been let go of yet
+    if before.reason is not None:  # an expired row is counted until it is ended
         admit(connection, after.workspace_id, total([after]), now)
     connection.execute(update(memories).where(memories.c.id == after.id).values(**changed, dedupe_key=key))
     journal.restored(before, after, origin, note)
@@ -58,10 +58,10 @@ def restore_memory(
 
 
 def _only_head(connection: Connection, viewer: Viewer, memory: Memory, now: int) -> None:
-    """`Conflict` where another memory of its chain lives: what came before it, or what came of either."""
+    """Raise `Conflict` if another memory of its chain is live: an ancestor, or a descendant of it or of one of them."""
     child, parent = memory_lineage.c.child_id, memory_lineage.c.parent_id
     before = select(parent.label("id")).where(child == memory.id).cte("before", recursive=True)
-    # UNION, not UNION ALL: a circle, should one ever be, ends.
+    # UNION, not UNION ALL: terminates even if there is a cycle.
     before = before.union(select(parent).join_from(memory_lineage, before, child == before.c.id))
     roots = select(before.c.id).union(select(memories.c.id).where(memories.c.id == memory.id)).subquery()
     chain = select(roots.c.id).cte("chain", recursive=True)

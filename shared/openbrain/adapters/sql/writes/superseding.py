@@ -1,4 +1,4 @@
-"""A memory takes another's place: a chain never has two heads."""
+"""One memory replaces another: a chain never has two heads."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ _KIND = "superseded"
 
 
 def supersede(connection: Connection, journal: Journal, write: Write, add: Callable[[], Outcome]) -> Outcome:
-    """Replace `write.memory.supersedes_id`; `add` inserts the new memory, or finds the one that says the same.
+    """Replace `write.memory.supersedes_id`; `add` inserts the new memory, or finds the one with the same content.
 
-    `Invalid` where the viewer sees no such memory, `Conflict` where it is not the head of its chain any more.
+    `Invalid` if the viewer sees no such memory, `Conflict` if it is no longer the head of its chain.
     """
     old = locked_reads.locked(connection, write.memory.supersedes_id or "")
     if old is None or not sees(write.viewer, old, journal.now):
@@ -39,12 +39,12 @@ def supersede(connection: Connection, journal: Journal, write: Write, add: Calla
 
 
 def sees(viewer: Viewer, memory: Memory, now: int) -> bool:
-    """Whether this memory, dead or alive, is the viewer's to see."""
+    """True if the viewer may see this memory, live or ended."""
     return matches(visible(viewer, Criteria(), now), memory)
 
 
 def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
-    """The error for a change of a memory that was superseded, or that ended otherwise."""
+    """Return the error for changing a memory that was superseded or has ended otherwise."""
     head = locked_reads.head(connection, old.id)
     if head is None or not sees(viewer, head, now):
         reason = old.reason or Reason.EXPIRED

@@ -1,4 +1,4 @@
-"""Users' writes to memories: one transaction each."""
+"""Writes of users to memories, each in one transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec
@@ -34,7 +34,7 @@ from openbrain.ports.store.writes import (
 )
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
-"""Errors that a value which no column takes raises, here or in a driver."""
+"""Errors raised here or in a driver for a value that no column accepts."""
 _RACES = 5
 P = ParamSpec("P")
 
@@ -50,8 +50,8 @@ class SqlMemoryWrites(TimedPart):
         self._recent = RecentRows() if recent is None else recent
 
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """The whole batch at once; where that fails, each write behind a savepoint of its own. What is new is known to
-        the projectors of this process."""
+        """Write the whole batch at once; if that fails, each write in a savepoint. New rows are kept for the projectors
+        of this process."""
         if not writes:
             return []
         now = self._clock.now()
@@ -68,7 +68,7 @@ class SqlMemoryWrites(TimedPart):
     async def forget(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
-        """`Conflict` naming the head where the memory was superseded."""
+        """Forget a memory; `Conflict`, with the head, if it was superseded."""
         now = self._clock.now()
         return await self._write(forget_memory, memory_id, viewer, origin, note, expected_versions, now)
 
@@ -88,7 +88,7 @@ class SqlMemoryWrites(TimedPart):
         return await self._read(operations.last_purge)
 
     async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
-        """One statement, so that both are of the same rows."""
+        """Count and newest time in one statement, so that both refer to the same rows."""
         return await self._read(measure_living, condition, ended=ended)
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
@@ -98,25 +98,25 @@ class SqlMemoryWrites(TimedPart):
         return await self._write(end_living, bulk, limit, origin, note, self._clock.now(), erase=erase)
 
     async def expire_due(self, limit: int, now: int) -> int:
-        """Two at once take different rows."""
+        """Expire due memories; concurrent calls take different rows."""
         return await self._write(expire_due, limit, now)
 
     async def purge_idempotency_keys(self, limit: int) -> int:
         return await self._write(purge_idempotency_keys, limit, self._clock.now())
 
     async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
-        """The keys stay, so that the same submission again is still the same."""
+        """Blank the keys' content hashes. The keys stay, so that a repeated submission is still recognised."""
         return await self._write(blank_keys, workspace_id, ids)
 
     async def _claiming(
         self, change: Callable[Concatenate[Connection, P], Memory], *given: P.args, **named: P.kwargs
     ) -> Memory:
-        """Run what takes a duplicate key for one memory."""
+        """Run a change that takes a duplicate key for one memory."""
         for _ in range(_RACES):
             try:
                 return await self._write(change, *given, **named)
             except IntegrityError:
-                # Another writer took the key between our look and our write: look again.
+                # Another writer took the key between our read and our write: retry.
                 continue
         raise TryLater("others write the same content at this moment: try again")
 
@@ -133,7 +133,7 @@ class SqlMemoryWrites(TimedPart):
         except DBAPIError as error:
             if self._database.explain(error) is not None:
                 raise
-            # The driver's own message may hold the content.
+            # The driver's message may contain the content.
             return Outcome(Status.REFUSED, error=Invalid("", f"the database refuses a value ({_name(error)})"))
         except _REFUSED as error:
             return Outcome(Status.REFUSED, error=Invalid("", f"a value can't be stored ({type(error).__name__})"))

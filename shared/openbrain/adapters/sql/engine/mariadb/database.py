@@ -1,4 +1,4 @@
-"""MariaDB: an asynchronous engine for writes and one for reads; a transaction is repeated when the server ends it."""
+"""MariaDB: one asynchronous engine for writes and one for reads; a transaction is retried if the server ended it."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ _LOCK_WAITS = 3
 _CONNECT_S = 5.0
 _RECYCLE_S = 1800
 _ANSWER_S = 30.0
-"""The time beyond a lock wait after which a transaction's connection counts as dead."""
+"""Seconds beyond the lock wait after which the connection of a transaction counts as dead."""
 _TIME = f"SELECT {NOW_MARIADB}"
 _ASKED = ("log_bin", "binlog_expire_logs_seconds", "innodb_immediate_scrub_data_uncompressed")
 _SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -46,7 +46,7 @@ class MariaDatabase(Database):
         self._idle.set()
         self._closed = False
         self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
-        # Without a transaction around it a read needs no round trip to end one, and never stands in the way of DDL.
+        # Without a transaction a read needs no round trip to end it, and never blocks DDL.
         self._reading = _engine(address, pool, lock_wait_s, "AUTOCOMMIT")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
@@ -60,13 +60,13 @@ class MariaDatabase(Database):
             )
 
     def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
-        """The function, which also asks for the server's time where that is due again."""
+        """Return the function; it also reads the server's time if that is due."""
         clock = self._clock
         if clock is None or clock.begin() is None:
             return fn
 
         def timed(connection: Connection) -> T:
-            # Not before: connecting takes longer than the answer, which it would make vague.
+            # Start the measurement here: connecting takes longer than the answer and would make the time imprecise.
             if (started := clock.begin()) is not None:
                 clock.follow(int(connection.exec_driver_sql(_TIME).scalar_one()), started)
             return fn(connection)
@@ -77,12 +77,12 @@ class MariaDatabase(Database):
         return translated(error)
 
     async def scrub(self) -> dict[str, object]:
-        """Reports what the server's own files keep, and for how long: cleaning them is up to its operator."""
+        """Report what the server's files keep, and for how long: cleaning them is left to the operator."""
         return await self.read(_kept)
 
     async def close(self) -> None:
         self._closed = True
-        # A connection that comes back to a closed pool would stay open.
+        # A connection returned to a closed pool would stay open.
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
                 await self._idle.wait()
@@ -138,11 +138,11 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         pool_size=pool,
         max_overflow=0,
         pool_timeout=lock_wait_s,
-        # No ping before each use: a lost connection shows at the first statement, and the transaction is repeated.
+        # No ping before each use: a lost connection fails at the first statement, and the transaction is retried.
         pool_recycle=_RECYCLE_S,
-        # Every transaction is ended before its connection goes back; a second end would be a round trip for nothing.
+        # Every transaction has ended before its connection is returned; a reset would only cost a round trip.
         pool_reset_on_return=None,
-        # A statement's parameters hold memories: they must not get into error messages.
+        # The parameters of a statement contain memories: keep them out of error messages.
         hide_parameters=True,
         connect_args=connect_arguments(lock_wait_s),
     )
@@ -156,15 +156,16 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
 
 
 def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
-    """The arguments of every connection; the same for the blocking driver."""
-    # Less than the whole wait: a transaction that begins anew lets go of what it holds, and others get on.
+    """Return the arguments of every connection; the blocking driver uses the same."""
+    # Less than the whole wait: a transaction that restarts releases its locks, so that others can proceed.
     seconds = max(1, round(lock_wait_s / _LOCK_WAITS))
     session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {seconds}"
     return {"charset": "utf8mb4", "connect_timeout": _CONNECT_S, "init_command": session}
 
 
 def _kept(connection: Connection) -> dict[str, object]:
-    """Settings by which the server's own files keep deleted rows, and what to change. See docs/how-to/erase.md."""
+    """Report the settings by which the server's files keep deleted rows, and what to change. See
+    docs/how-to/erase.md."""
     asked = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({slots(connection, len(_ASKED))})"
     rows = connection.exec_driver_sql(asked, _ASKED)
     settings = {str(name): str(value) for name, value in rows}
@@ -177,5 +178,5 @@ def _kept(connection: Connection) -> dict[str, object]:
     if settings.get("log_bin") == "ON":
         seconds = int(float(settings.get("binlog_expire_logs_seconds", "0")))
         until = f"for {seconds} seconds" if seconds else "until PURGE BINARY LOGS, for nothing expires them"
-        advice.append(f"the binary log keeps the statements that stored it {until}")
+        advice.append(f"the binary log keeps the statements that stored the rows {until}")
     return {"product": "MariaDB", "settings": settings, "left_to_the_operator": advice}

@@ -1,4 +1,4 @@
-"""MariaDB's failures in our words."""
+"""Translates MariaDB's errors."""
 
 from sqlalchemy.exc import DBAPIError
 
@@ -6,7 +6,7 @@ from openbrain.adapters.sql.engine.sqlite.errors import NOT_PREPARED
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 BUSY = "the database is busy: try again"
-UNWILLING = "the database takes no writes now: check whether another server of it leads, and its disk and memory"
+UNWILLING = "the database takes no writes now: check whether another server is the primary now, and its disk and memory"
 DOWN = "the database can't be reached: check that MariaDB runs and that its URL is right"
 
 _DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ = 1213, 1205, 1020
@@ -14,8 +14,8 @@ _LOST = {2006, 2013, 2014, 2055, 4031, 1053, 1927}
 _FULL = {1040, 1203, 1021, 1114}
 _READ_ONLY = {1290, 1792, 1836}
 _UNWILLING = {*_READ_ONLY, 1047, 1026, 1037, 1041, 1180, 1226}
-"""Read only; not ready, as a node is that joins; no room on its disk, for a commit, in memory, for one more of our
-connections."""
+"""Read-only; not ready, such as a node that is joining; no room on disk, for a commit, in memory or for a
+connection."""
 _INTERRUPTED = {1317, 1969}
 _NO_CONNECTION = {2002, 2003, 2005}
 _REFUSED = {1044, 1045, 1049, 1142, 1143, 1698}
@@ -23,26 +23,26 @@ _NO_TABLE = {1054, 1146}
 
 
 def code(error: BaseException) -> int:
-    """The server's or the client's number for an error, 0 where it has none."""
+    """Return the number of the server's or the client's error, 0 if it has none."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     number = cause.args[0] if cause is not None and cause.args else 0
     return number if isinstance(number, int) else 0
 
 
 def leads_elsewhere(error: BaseException) -> bool:
-    """Whether the server is one that led before: connections to it are of no use, the address may lead to the other."""
+    """True if the server is a former primary: connections to it are useless, the address may lead to the new one."""
     return code(error) in _READ_ONLY
 
 
 def repeatable(error: BaseException) -> bool:
-    """Whether the same transaction may well succeed if it runs again at once."""
+    """True if the same transaction may succeed when it is retried at once."""
     if isinstance(error, DBAPIError):
         return error.connection_invalidated or code(error) in {_DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ} | _LOST
     return isinstance(error, ConnectionError)
 
 
 def translated(error: BaseException) -> OpenBrainError | None:
-    """The error for a caller, or None where the statement itself was refused (a constraint, a value)."""
+    """Return the error for the caller; None if the statement itself was refused (a constraint, a value)."""
     if not isinstance(error, DBAPIError):
         return TryLater(DOWN)
     number = code(error)

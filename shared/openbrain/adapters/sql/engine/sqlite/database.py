@@ -1,7 +1,7 @@
-"""SQLite: one thread that writes, a few that read; a whole transaction is one hand-off to a thread. A few rows by their
-keys are read without one.
+"""SQLite: one thread for writes, a few for reads; a whole transaction is one hand-off to a thread. A few rows are read
+by key on the event loop's thread.
 
-Why not a hand-off for each statement, and why none for few rows: see docs/decisions/truth-sqlite-threads.md.
+Why not one hand-off per statement, and why none for few rows: see docs/decisions/truth-sqlite-threads.md.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from openbrain.domain.errors import OpenBrainError, TryLater
 T = TypeVar("T")
 
 _READERS = 4
-"""More gain nothing: Python runs one at a time, and SQLite leaves it only while it waits for the disk."""
+"""More threads don't help: the GIL lets one run at a time, and SQLite releases it only while it waits for the disk."""
 
 
 class SqliteDatabase(Database):
-    """One file. Other processes may use it too: they wait for each other's writes."""
+    """One file. Other processes may use it too; writers wait for each other."""
 
     dialect = SQLITE
 
@@ -40,12 +40,12 @@ class SqliteDatabase(Database):
         self._loop_connection = OwnConnection(engine(address, 0, "BEGIN"))
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """Read like `Database.read`; all statements of one call see one state."""
+        """Read like `Database.read`; all statements of one call see the same snapshot."""
         return await self._reading.run(fn)
 
     async def read_few(self, fn: Callable[[Connection], T]) -> T:
-        """On the event loop's thread: the driver gives the interpreter away at every row, and a thread waits for it
-        each time. Where the file is locked, the read waits in a thread."""
+        """Read on the event loop's thread: the driver releases the GIL at every row, and a thread would wait for it
+        each time. If the file is locked, read in a thread instead."""
         if self._reading.closed:
             raise RuntimeError(CLOSED)
         try:
@@ -54,36 +54,36 @@ class SqliteDatabase(Database):
             return await self.read(fn)
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        """Write like `Database.write`; one call after the other."""
+        """Write like `Database.write`; calls run one after another."""
         return await self._writing.run(fn)
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
         return translated(error)
 
     async def scrub(self) -> dict[str, object]:
-        """Removed rows are overwritten as they go (`secure_delete`); the write-ahead log still holds them, until it
-        is folded back into the file and cut off."""
+        """Truncate the write-ahead log, which still contains removed rows. In the file they are overwritten on removal
+        (`secure_delete`)."""
         return {"product": "SQLite", "log": await asyncio.to_thread(cut_log, self._file, self._lock_wait_s)}
 
     async def close(self) -> None:
-        # Readers first: the last connection to close folds the write-ahead log back into the file.
+        # Readers first: the last connection to close merges the write-ahead log into the file.
         self._loop_connection.drop()
         await self._reading.close()
         await self._writing.close()
 
 
 def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
-    """An engine without a pool, whose transactions start with `begin`."""
+    """Return an engine without a pool, whose transactions start with `begin`."""
     made = create_engine(
         address.set(drivername="sqlite+pysqlite"),
         poolclass=NullPool,
-        # A statement's parameters hold memories: they must not get into error messages.
+        # The parameters of a statement contain memories: keep them out of error messages.
         hide_parameters=True,
         connect_args={
             "timeout": lock_wait_s,
-            # No transactions but those that we begin.
+            # Only transactions that we begin ourselves.
             "isolation_level": None,
-            # Closed by another thread than the one that used it.
+            # Closed by a different thread than the one that used it.
             "check_same_thread": False,
             "cached_statements": 256,
         },
@@ -105,7 +105,7 @@ def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
 
 
 def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
-    """Set what a connection needs. Only the first change to WAL locks, and that lock waits for nobody by itself."""
+    """Configure a connection. Only the first switch to WAL takes a lock, and SQLite does not wait for that lock."""
     deadline = time.monotonic() + lock_wait_s
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
@@ -115,28 +115,28 @@ def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
                 raise
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")
-    # What is removed is overwritten: an erased memory must not be read out of free pages.
+    # Overwrite removed rows: an erased memory must not be readable in free pages.
     connection.execute("PRAGMA secure_delete = ON")
-    # Of each connection: 16 MB of pages.
+    # Per connection: 16 MB of pages.
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.create_function(CRC32, -1, crc32, deterministic=True)
-    # SQLite's own knows the letters of ASCII alone.
+    # SQLite's lower() knows ASCII letters only.
     connection.create_function(LOWER, 1, lower, deterministic=True)
 
 
 def lower(text: Any) -> Any:
-    """In small letters, as Python and MariaDB have them; what is no text stays as it is."""
+    """Convert to lower case like Python and MariaDB; other values are returned unchanged."""
     return text.lower() if isinstance(text, str) else text
 
 
 def crc32(*parts: object) -> int:
-    """Of the parts as text with `|` between, as `CRC32(CONCAT_WS('|', ...))` of MariaDB."""
+    """Return the checksum of the parts joined by `|`, like MariaDB's `CRC32(CONCAT_WS('|', ...))`."""
     return zlib.crc32("|".join(map(str, parts)).encode())
 
 
 def cut_log(file: str, patience_s: float) -> str:
-    """Fold the log back into the file and cut it to nothing. `TryLater` while a reader still looks into it."""
+    """Merge the log into the file and truncate it. `TryLater` while a reader still uses it."""
     with closing(sqlite3.connect(file, timeout=patience_s, isolation_level=None)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         try:

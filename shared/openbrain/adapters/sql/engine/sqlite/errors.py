@@ -1,4 +1,4 @@
-"""SQLite's failures in our words."""
+"""Translates SQLite's errors."""
 
 import sqlite3
 
@@ -10,11 +10,11 @@ NOT_PREPARED = "the truth's tables are missing or of another version: run `openb
 
 
 def translated(error: DBAPIError) -> OpenBrainError | None:
-    """The error for a caller, or None where the statement itself was refused (a constraint, a value)."""
+    """Return the error for the caller; None if the statement itself was refused (a constraint, a value)."""
     cause = error.orig
     if not isinstance(cause, sqlite3.Error):
         return None
-    # Extended codes carry the primary one in the lowest byte.
+    # The lowest byte of an extended code is the primary code.
     match getattr(cause, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return TryLater("another process holds the truth's write lock: try again")

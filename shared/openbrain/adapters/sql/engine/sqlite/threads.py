@@ -1,4 +1,4 @@
-"""Threads that own a connection each: a whole transaction is one hand-off."""
+"""Threads that each own a connection: a whole transaction is one hand-off."""
 
 import asyncio
 import contextlib
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class Threads:
-    """A queue, and up to `count` threads that take from it; all methods belong to one event loop.
+    """A queue and up to `count` threads that take jobs from it; call all methods from one event loop.
 
-    No executor: its hand-off takes longer than a small transaction, and its thread goes on working when the loop is
-    woken already and waits for the interpreter.
+    Not an executor: its hand-off takes longer than a small transaction, and its thread keeps working with the GIL while
+    the event loop, already woken, waits for it.
     """
 
     def __init__(self, engine: Engine, count: int, name: str) -> None:
@@ -34,7 +34,7 @@ class Threads:
         self._closed = False
 
     async def run(self, fn: Callable[[Connection], T]) -> T:
-        """The function's result, once its transaction is committed."""
+        """Run a function as a transaction; return its result once it is committed."""
         if self._closed:
             raise RuntimeError(CLOSED)
         job = _Job(fn, self._finished)
@@ -46,11 +46,11 @@ class Threads:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is taken any more."""
+        """True if no more jobs are accepted."""
         return self._closed
 
     async def close(self) -> None:
-        """Wait for what is in line."""
+        """Wait for queued jobs, then end the threads."""
         self._closed = True
         for _ in self._threads:
             self._jobs.put(None)
@@ -62,7 +62,7 @@ class Threads:
         self._unfinished -= 1
 
     def _start(self) -> None:
-        # A daemon: a process that ends without `close` does not hang, and what was not committed is undone.
+        # A daemon: a process that ends without `close` does not hang, and uncommitted changes are rolled back.
         thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -75,7 +75,7 @@ class Threads:
 
 
 class _Job(Generic[T]):
-    """A transaction in line, and the future of whoever waits for it."""
+    """A queued transaction, and the future that its caller awaits."""
 
     def __init__(self, fn: Callable[[Connection], T], finished: Callable[[], None]) -> None:
         self.fn = fn
@@ -84,7 +84,7 @@ class _Job(Generic[T]):
         self.result: asyncio.Future[T] = self._loop.create_future()
 
     def tell(self, put: Callable[[], None] | None) -> None:
-        """From the thread: `put` sets the result, if anybody still waits."""
+        """Called in the thread: `put` sets the result, if the caller still waits."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._put, put)
 
@@ -95,7 +95,7 @@ class _Job(Generic[T]):
 
 
 class OwnConnection:
-    """A thread's connection, opened when it is first needed."""
+    """A thread's connection, opened on first use."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -112,7 +112,7 @@ class OwnConnection:
             known = translated(error)
             if known is None:
                 raise
-            # Not the statement's own fault: the next transaction starts on a fresh connection.
+            # The statement was not the cause: the next transaction starts on a fresh connection.
             self.drop()
             raise known from error
 
@@ -125,7 +125,7 @@ class OwnConnection:
 
 
 def _outcome(job: _Job[T], own: OwnConnection) -> Callable[[], None] | None:
-    """The callback with the job's result; None where nobody waits any more for one that had not begun."""
+    """Run the job and return the callback that sets its result; None if it was cancelled before it began."""
     if job.result.cancelled():
         return None
     try:

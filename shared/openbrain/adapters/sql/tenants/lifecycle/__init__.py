@@ -1,1 +1,1 @@
-"""Lifecycle operations in the database: subjects, changes, the way back."""
+"""Lifecycle operations in the database: subjects, changes, undo."""

@@ -1,4 +1,5 @@
-"""Changes made: each in the row, in its history under the operation's id, in the events, and kept to be undone."""
+"""Applies changes: each is written to the row, its history with the operation's id, and the events, and saved for
+undo."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Origin
 
 MERGED = "merged"
-"""The kind of lineage from a memory to those that it stands for."""
+"""The kind of lineage from a memory to those it replaces."""
 NOTE_CHARS = 500
 _BOOKKEEPING = {"version", "revision", "updated_at", "dedupe_key"}
 
@@ -47,13 +48,13 @@ def apply(
 
 
 def possible(changes: Sequence[Change], refused: Sequence[Change]) -> Sequence[Change]:
-    """All but what was refused, and what would have been archived behind it."""
+    """Return the changes without the refused ones, and without archiving memories into a refused one."""
     without = {change.memory_id for change in refused}
     return [change for change in changes if change not in refused and change.into not in without]
 
 
 def runs(connection: Connection, operation: Operation) -> bool:
-    """Whether it still does; its row is locked, so that it does not end before this transaction."""
+    """True if the operation is still running. Locks its row, so that it can't end before this transaction."""
     mine = and_(operations_table.c.id == operation.id, OPEN, ~operations_table.c.cancel_requested)
     return connection.scalar(select(operations_table.c.id).where(mine).with_for_update()) is not None
 
@@ -87,7 +88,7 @@ def first(connection: Connection, operation_id: str, limit: int) -> Sequence[Cha
 
 
 class _Writer:
-    """The changes of one transaction."""
+    """Writes the changes of one transaction."""
 
     def __init__(self, connection: Connection, operation: Operation, subjects: Mapping[str, Subject], now: int) -> None:
         self._connection, self._operation, self._subjects = connection, operation, subjects
@@ -95,7 +96,7 @@ class _Writer:
         self._lines: list[tuple[Any, ...]] = []
 
     def write(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """Write the changes; returns those that could be made."""
+        """Write the changes; return those that succeeded."""
         rewritings = [change for change in changes if change.action is Action.REWRITTEN]
         leaving = [change for change in changes if change.action is Action.ARCHIVED]
         keyed = memories.c.id.in_([change.memory_id for change in leaving]), memories.c.dedupe_key.is_not(None)
@@ -119,8 +120,8 @@ class _Writer:
         insert_rows(self._connection, memory_lineage, lines, missing=True)
 
     def _rewrite(self, change: Change, leaving: Sequence[Change]) -> bool:
-        """Whether it could be done: the text may be another living memory's by now, or the quota may be full. It may
-        say what one of those says that it stands for."""
+        """Rewrite a memory; False if another live memory has the same text by now or the quota is full. The text may
+        equal that of a memory that is archived into this one."""
         behind = [item.memory_id for item in leaving if item.into == change.memory_id]
         before, use = self._subjects[change.memory_id]
         after = rewritten(before, change.after or before, self._journal.now)
@@ -147,13 +148,13 @@ class _Writer:
 
 
 def rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
-    """The row as a rewriting leaves it."""
+    """Return the row after a rewrite."""
     given: dict[str, Any] = {name: getattr(wanted, name) for name in PUBLIC}
     given |= {"confirmed_at": wanted.confirmed_at, "content_hash": content_hash(wanted.content), "updated_at": now}
     return replace(before, **given, version=before.version + 1, revision=before.revision + 1)
 
 
 def _differing(before: Memory, after: Memory) -> dict[str, Any]:
-    """The columns that a rewriting changed, as they were."""
+    """Return the old values of the columns that a rewrite changed."""
     was, now = columns_of(before), columns_of(after)
     return {name: was[name] for name in was if was[name] != now[name] and name not in _BOOKKEEPING}

@@ -1,4 +1,4 @@
-"""A look at what a step of a job would do: the same decisions, and the same conflicts, with nothing written."""
+"""Dry run of a job's step: the same decisions and conflicts, without writing."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ def look(
 def _refused(
     connection: Connection, changes: Sequence[Change], subjects: Mapping[str, Subject], now: int
 ) -> Sequence[Change]:
-    """Rewritings that meet a living memory which says the same by then, in the order in which they would be done."""
+    """Return the rewrites whose text another live memory would have at that point, in the order of execution."""
     wanted = {change.memory_id: change for change in changes if change.action is Action.REWRITTEN}
     unique = memories.c.id.in_(wanted), memories.c.dedupe_key.is_not(None)
     ids = set(connection.scalars(select(memories.c.id).where(*unique))) if wanted else set()

@@ -1,4 +1,4 @@
-"""The lifecycle port, on a database."""
+"""The lifecycle port on a database."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Memories by partition, along the index of a workspace's memories by project and scope."""
+"""Memories by partition, using the index of a workspace's memories by project and scope."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,8 @@ _INNER = (memories.c.type, memories.c.org, memories.c.audience)
 def partitions(
     connection: Connection, selection: Selection, after: Partition | None
 ) -> Sequence[tuple[Partition, int]]:
-    """Find what is left of the project and scope of `after`, else those of the next ones."""
+    """Return the remaining partitions of the project and scope of `after`; if there are none, those of the next project
+    and scope."""
     if after is not None:
         rest = and_(_within(after), tuple_(*_INNER) > tuple_(after.type, after.org, after.audience))
         if counted := _counted(connection, selection, rest):
@@ -37,7 +38,7 @@ def members(
     limit: int,
     after: Place | None,
 ) -> Sequence[Memory]:
-    """By an index, in the order of the page."""
+    """Return a page of memories of these partitions, read in index order."""
     inner = tuple_(*_INNER)
     between = and_(
         inner >= tuple_(first.type, first.org, first.audience), inner <= tuple_(last.type, last.org, last.audience)
@@ -57,7 +58,7 @@ def _next(selection: Selection, after: Partition | None) -> Select[tuple[str, st
     project, scope = _OUTER
     behind: ColumnElement[bool] = true()
     if after is not None:
-        # The first bound is implied by the second; it lets a database start in the middle of the index.
+        # The second bound implies the first, which lets a database start in the middle of the index.
         same = and_(project == after.project, scope > after.memory_scope)
         behind = and_(project >= after.project, or_(project > after.project, same))
     return select(project, scope).where(selected(selection), behind).order_by(project, scope).limit(1)

@@ -1,4 +1,4 @@
-"""Each workspace's policies, as rows."""
+"""The policies of each workspace, as rows."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace

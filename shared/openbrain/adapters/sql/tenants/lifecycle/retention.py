@@ -1,4 +1,4 @@
-"""Erasure after the days of retention, in the database."""
+"""Erasure after the retention period, in the database."""
 
 from itertools import takewhile
 
@@ -42,7 +42,7 @@ def _erase_ended(
 
 
 def _blank_history(connection: Connection, workspace_id: str, before: int, after: int, limit: int) -> Walked:
-    # By number: no index of the audit knows times, and numbers rise with them.
+    # By id: no index on the history covers times, and ids rise with them.
     table = memory_history.c
     says = or_(table.before.is_not(None), table.after.is_not(None))
     columns = (table.id, table.workspace_id, table.memory_id, table.at, says)

@@ -1,4 +1,4 @@
-"""The memories that lifecycle jobs look at, and the decisions about them."""
+"""The memories that lifecycle jobs examine, and the decisions about them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ def count(connection: Connection, selection: Selection) -> int:
 
 
 def page(connection: Connection, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
-    """Along the index of a workspace's memories by age."""
+    """Return a page, read along the index of a workspace's memories by age."""
     where = and_(selected(selection), following(connection, after))
     query = select(*memory_columns(connection)).where(where).order_by(*PLACE).limit(limit)
     rows = connection.execute(along(query, memories, BY_AGE))
@@ -40,14 +40,14 @@ def orgs(connection: Connection, workspace_id: str, projects: Collection[str]) -
 
 
 class Eligible(NamedTuple):
-    """Subjects by id, and what a legal hold or a pin keeps."""
+    """Subjects by id, and the ids that a legal hold or a pin protects."""
 
     subjects: Mapping[str, Subject]
     held: Collection[str]
 
 
 def eligible(connection: Connection, selection: Selection, rows: Sequence[Memory]) -> Eligible:
-    """Those of these living rows that still are of the selection."""
+    """Return which of these live rows still match the selection."""
     chosen = matcher(selection.condition())
     rows = [row for row in rows if chosen(row) and max(row.created_at, row.confirmed_at) <= selection.made_by]
     kept = matcher(AnyOf((held(connection, selection.workspace_id), Equals("tags", PINNED))))
@@ -57,7 +57,7 @@ def eligible(connection: Connection, selection: Selection, rows: Sequence[Memory
 
 
 def decided(allowed: Eligible, ids: Sequence[str], decide: Decide) -> GroupResult:
-    """The decisions about one group, in its order."""
+    """Return the decisions about one group, in its order; archiving comes last."""
     changes = decide([allowed.subjects[item] for item in ids if item in allowed.subjects])
     if len({change.memory_id for change in changes}) != len(changes):
         raise AssertionError("a job decided twice about one memory")
@@ -66,7 +66,7 @@ def decided(allowed: Eligible, ids: Sequence[str], decide: Decide) -> GroupResul
 
 
 def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject]:
-    """The rows, in their order, each with what recalls made of it."""
+    """Return the rows, in order, each with its usage in recalls."""
     table = memory_usage.c
     columns = (table.memory_id, table.recall_count, table.last_recalled_at, table.used, table.ignored)
     query = select(*columns).where(table.memory_id.in_([row.id for row in rows]))
@@ -75,20 +75,20 @@ def with_use(connection: Connection, rows: Sequence[Memory]) -> Sequence[Subject
 
 
 def selected(selection: Selection) -> ColumnElement[bool]:
-    """Condition of the rows of a selection."""
+    """Return the condition for the rows of a selection."""
     old = and_(memories.c.created_at <= selection.made_by, memories.c.confirmed_at <= selection.made_by)
     return and_(LIVING, compiled(selection.condition()), old)
 
 
 def following(connection: Connection, after: Place | None) -> ColumnElement[bool]:
-    # MariaDB finds no place by a tuple.
+    # MariaDB can't use an index for a tuple comparison.
     if after is None or not is_sqlite(connection):
         return newer_than(after, *PLACE)
     return tuple_(*PLACE) > tuple_(*after)
 
 
 def held(connection: Connection, workspace_id: str) -> Condition:
-    """Condition of the legal holds in force now."""
+    """Return the condition for the legal holds in force now."""
     query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
     holds = orjson.loads(connection.scalar(query) or "[]")
     return AnyOf(tuple(everything(workspace_id, Criteria.of(hold)) for hold in holds))

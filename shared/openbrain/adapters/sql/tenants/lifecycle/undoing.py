@@ -1,4 +1,4 @@
-"""Changes undone: each memory as it was, where nobody did anything else to it since."""
+"""Undoes changes: each memory returns to its former state if nothing else has changed it since."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from openbrain.ports.store.operations import Operation
 
 
 class _Kept(NamedTuple):
-    """One row of the table of changes."""
+    """A row of the table of changes."""
 
     id: int
     memory_id: str
