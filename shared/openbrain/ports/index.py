@@ -78,7 +78,7 @@ class Tombstone:
     revision: int
     bucket: int
     at: int = 0
-    """Since when the tombstone has replaced no row, in microseconds; an old one is removed. 0: it stays."""
+    """When it replaced an entry that has no row, in microseconds; it is removed once it is old. 0: it stays."""
 
 
 class Hit(NamedTuple):
