@@ -74,8 +74,8 @@ class Judged(NamedTuple):
     memory_id: str
     verdict: Verdict
     status: Literal["counted", "repeated", "limited", "gone"]
-    """`repeated`: this result was judged before; `verdict` is the earlier one. `limited`: a bound keeps confidence as it is.
-    `gone`: the memory has ended or the viewer does not see it."""
+    """`repeated`: this result was judged before; `verdict` is the earlier one. `limited`: a bound keeps confidence as
+    it is. `gone`: the memory has ended or the viewer does not see it."""
     confidence: float | None
     """The memory's confidence now."""
 
