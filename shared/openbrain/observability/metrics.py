@@ -1,4 +1,4 @@
-"""Metrics and traces: every metric is named here, spans are made here."""
+"""Metrics and traces: all metrics are defined here, and spans are created here."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from prometheus_client import (
 from openbrain.domain.version import __version__
 
 REGISTRY = CollectorRegistry()
-"""Of the process: all services of `openbrain up` share it."""
+"""One per process: all services of `openbrain up` share it."""
 PlatformCollector(registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
@@ -40,7 +40,7 @@ _histogram = partial(Histogram, registry=REGISTRY)
 
 
 def begin_at_zero(counter: Counter, *labels: Iterable[str]) -> None:
-    """Make the series of these labels, each with each: Prometheus sees no increase in one that begins at 1."""
+    """Create a series for each combination of labels: Prometheus sees no increase in a series that begins at 1."""
     for values in product(*labels):
         counter.labels(*values)
 
@@ -192,10 +192,10 @@ _MOST_LINKS = 128
 
 
 def export_spans(endpoint: str, service: str) -> None:
-    """Send the spans of this process to an OTLP collector over HTTP; without an endpoint they cost nothing.
+    """Send this process's spans to an OTLP collector over HTTP. Without an endpoint, spans cost nothing.
 
-    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. The exporter reads endpoint, headers, certificates and timeouts
-    from the environment by itself, the sampler its own.
+    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence. The exporter reads endpoint, headers, certificates
+    and timeouts from the environment itself, and the sampler reads its settings.
     """
     if not endpoint:
         return
@@ -216,13 +216,13 @@ def tracer() -> trace.Tracer:
 
 
 def tracing() -> bool:
-    """Whether anybody collects spans: without, they cost nothing."""
+    """True if spans are collected; otherwise they cost nothing."""
     return isinstance(trace.get_tracer_provider(), TracerProvider)
 
 
 @contextmanager
 def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span | None]:
-    """A span for a batch, linked to the trace of each event. Only one event: a child of its span."""
+    """A span for a batch, linked to the trace of each event; for a single event, a child of its span."""
     if not tracing():
         yield None
         return
@@ -236,7 +236,7 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
         kind=SpanKind.CONSUMER,
         links=links,
         attributes={"messaging.system": "redis", "messaging.batch.message_count": len(texts)},
-        # An exception's message may hold content.
+        # An exception's message may contain content.
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
@@ -249,7 +249,7 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
 
 @contextmanager
 def request_span(name: str, parent: str | None) -> Iterator[Span | None]:
-    """A span for a request, a child of the caller's."""
+    """A span for a request; a child of the caller's span."""
     if not tracing():
         yield None
         return
@@ -262,7 +262,7 @@ def request_span(name: str, parent: str | None) -> Iterator[Span | None]:
 
 
 def traceparent() -> str | None:
-    """The current span as a W3C traceparent for an event that is being made; None without a trace."""
+    """The current span as a W3C traceparent for a new event; None without a trace."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return None
