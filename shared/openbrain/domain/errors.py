@@ -23,8 +23,8 @@ class IndexMissing(TryLater):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"the index {name} is missing: it is made anew and filled by itself while a housekeeper runs; "
-            "`openbrain verify` shows what it lacks"
+            f"the index {name} is missing: a running housekeeper recreates and fills it; "
+            "`openbrain verify` shows what is missing"
         )
 
 
@@ -106,7 +106,7 @@ class RateLimited(TryLater):
     """The key has used up its request limit."""
 
     code = "rate_limited"
-    words = "this key may make {per_minute} requests a minute: wait {wait_s:.0f} s, then go on"
+    words = "this key may make {per_minute} requests a minute: wait {wait_s:.0f} s, then continue"
     least_wait_s = 0.0
 
     def __init__(self, per_minute: int, retry_after_s: float) -> None:
@@ -130,8 +130,7 @@ class VisitsLimited(RateLimited):
     """Too many requests without a key came from this address."""
 
     words = (
-        "this address may ask {per_minute} times a minute without a key: wait {wait_s:.0f} s, "
-        "and keep what you were given"
+        "this address may make {per_minute} requests a minute without a key: wait {wait_s:.0f} s, and cache the answers"
     )
     least_wait_s = 1.0
 
@@ -142,7 +141,7 @@ class Backlogged(TryLater):
     code = "backlog_full"
 
     def __init__(self, why: str, retry_after_s: float = 5.0) -> None:
-        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reading goes on")
+        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reads still work")
         self.retry_after_s = retry_after_s
 
 

@@ -73,7 +73,7 @@ def store(settings: Settings, clock: Clock) -> Store:
 
 def _need_engine(package: str, setting: str) -> None:
     if find_spec(package) is None:
-        raise SetupError(f"this installation is for servers and has no {package}: set {setting} to a server")
+        raise SetupError(f"this installation works with servers only and has no {package}: set {setting} to a server")
 
 
 def text_index(settings: Settings) -> TextIndex:

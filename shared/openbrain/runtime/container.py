@@ -236,8 +236,8 @@ class Container:
     def _refuse_embedded(self, what: str, url: str, name: str) -> None:
         if url == adapters.EMBEDDED and not self.shared:
             raise SetupError(
-                f"the embedded {what} belongs to one process, and a service started alone is not it: "
-                f"set {name} to a server, or run everything with `openbrain up`"
+                f"the embedded {what} can only be used by one process that runs all services: "
+                f"set {name} to a server, or run them with `openbrain up`"
             )
 
     async def close(self) -> None:

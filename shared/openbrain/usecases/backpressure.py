@@ -138,7 +138,7 @@ class Pressure:
         metrics.OUTBOX_WAITING.set(waiting)
         if waiting < self._outbox_limit:
             return ""
-        return f"{self._outbox_limit} events or more wait to be published, which is all that may"
+        return f"{self._outbox_limit} events or more wait to be published, which is the limit"
 
     async def _streams(self) -> str:
         if self._memory is None:
@@ -153,7 +153,7 @@ class Pressure:
         metrics.STREAM_MEMORY_SHARE.set(share)
         if share < self._memory_share:
             return ""
-        return f"the stream server uses {share:.0%} of its memory, and {self._memory_share:.0%} may be used"
+        return f"the stream server uses {share:.0%} of its memory; the limit is {self._memory_share:.0%}"
 
     def _tell(self, full: dict[str, str]) -> None:
         for name in full.keys() - self._full.keys():

@@ -151,7 +151,7 @@ def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _in_form(fields: dict[str, Any]) -> dict[str, Any]:
     text = fields["content"] = normalised(fields["content"])
     if not text:
-        raise Invalid("content", "must hold more than white space")
+        raise Invalid("content", "must not be blank")
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
     return fields
@@ -161,7 +161,7 @@ def _own_words(content: str) -> str:
     given = normalised(content)
     own = normalised(without_echoes(given))
     if given and not own:
-        raise Invalid("content", "is an echo: it holds only what a recall returned, which is stored already")
+        raise Invalid("content", "is an echo: it contains only what a recall returned, which is stored already")
     return own
 
 

@@ -69,4 +69,4 @@ class Tenants:
         if known is None or workspace_id not in known:
             known = self._known.set(frozenset(workspace.id for workspace in await self._workspaces.workspaces()), now)
         if workspace_id not in known:
-            raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")
+            raise NeverRetry("data.workspace_id is not an existing workspace: create it first, then replay this entry")

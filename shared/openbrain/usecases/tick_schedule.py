@@ -34,7 +34,7 @@ def refuse_schedule(field: str, schedule: str) -> None:
             return
     except CronSimError:
         pass
-    raise Invalid(field, "must be five fields as cron takes them, of a time that comes, as in `30 3 * * *`")
+    raise Invalid(field, "must be a cron expression of five fields that occurs at some time, as in `30 3 * * *`")
 
 
 def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) -> bool:

@@ -22,7 +22,7 @@ class VaultBusy(TryLater):
     retry_after_s = 2.0
 
     def __init__(self) -> None:
-        super().__init__("the vault is being written by another: wait 2 s, then do the same again")
+        super().__init__("another tick or request is writing to the vault: wait 2 s, then retry")
 
 
 @asynccontextmanager

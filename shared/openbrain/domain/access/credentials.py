@@ -37,7 +37,7 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
 
     url = named("OPENBRAIN_URL", "CORE_BRAIN_URL")
     if not url:
-        raise SetupError("no OpenBrain is named: set OPENBRAIN_URL")
+        raise SetupError("no server is configured: set OPENBRAIN_URL")
     most = named("OPENBRAIN_RESPONSE_BYTES")
     if most and not most.isdecimal():
         raise SetupError("OPENBRAIN_RESPONSE_BYTES must be a number of bytes")
@@ -75,7 +75,7 @@ def read_key(path: Path) -> str:
             f"there is no key file {path}: `openbrain up` writes one, or name another with --key-file"
         ) from None
     except (OSError, UnicodeDecodeError):
-        raise SetupError(f"the key file {path} can't be read: look at its owner and mode") from None
+        raise SetupError(f"the key file {path} can't be read: check its owner and mode") from None
     if not secret:
         raise SetupError(f"the key file {path} is empty: its first line must be the key")
     return secret

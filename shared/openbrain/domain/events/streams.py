@@ -66,21 +66,21 @@ EMBEDDED = StreamSpec(
     data=events.MemoryEmbedded,
     published_by="the outbox",
     groups=("indexer-vector", "matcher"),
-    about="The vectors of a revision are in the truth.",
+    about="The vectors of a revision are stored.",
 )
 SUPERSEDED = StreamSpec(
     name="memory.superseded",
     data=events.MemorySuperseded,
     published_by="the outbox",
     groups=("indexer-text", "indexer-vector"),
-    about="A memory left recall.",
+    about="A memory is no longer recallable.",
 )
 REINDEX = StreamSpec(
     name="memory.reindex",
     data=events.MemoryReindex,
     published_by="housekeeper, operators",
     groups=("embedder", "indexer-text", "indexer-vector"),
-    about="Project again, at low priority: read when the live streams are empty.",
+    about="Index a memory again, at low priority: read when the live streams are empty.",
 )
 RECALLED = StreamSpec(
     name="memory.recalled",
@@ -102,11 +102,11 @@ TICK_COMPLETED = StreamSpec(
 SIGNAL_RAISED = StreamSpec(
     name="signal.raised",
     data=events.SignalRaised,
-    published_by="anyone with the right",
+    published_by="anyone with permission",
     groups=("amygdala",),
     per_workspace=True,
     from_outside=True,
-    about="Something burns.",
+    about="Something is wrong.",
 )
 SIGNAL_ACKNOWLEDGED = StreamSpec(
     name="signal.acknowledged",
@@ -115,7 +115,7 @@ SIGNAL_ACKNOWLEDGED = StreamSpec(
     groups=("amygdala",),
     per_workspace=True,
     from_outside=True,
-    about="A signal was seen or resolved, a halt obeyed; or an agent says that it listens.",
+    about="A signal was acknowledged or resolved, a halt was obeyed, or an agent reports that it listens.",
 )
 BROADCAST = StreamSpec(
     name="amygdala.broadcast",
@@ -131,7 +131,7 @@ LIFECYCLE_COMPLETED = StreamSpec(
     name="lifecycle.completed",
     data=events.LifecycleCompleted,
     published_by="the outbox",
-    about="A lifecycle operation ended; dry runs are not told.",
+    about="A lifecycle operation ended; not published for dry runs.",
 )
 SESSION_STARTED = StreamSpec(
     name="agent.session_started",

@@ -47,7 +47,7 @@ def _real(value: object) -> object:
 
 def not_blank(value: str) -> str:
     if not value.strip():
-        raise ValueError("must hold more than white space")
+        raise ValueError("must not be blank")
     return value
 
 
@@ -155,8 +155,8 @@ class Submission(BaseModel):
     session_id: Session | None = None
     turn: Turn | None = None
     speaker: Speaker | None = None
-    title: Annotated[Title | None, Field(description="Its name: a question that holds it finds the memory.")] = None
-    aliases: Annotated[Aliases, Field(description="Other names of it.")] = ()
+    title: Annotated[Title | None, Field(description="Its name: a question that contains it finds the memory.")] = None
+    aliases: Annotated[Aliases, Field(description="Other names of the memory.")] = ()
     tags: Tags = ()
     metadata: Metadata = Field(default_factory=dict)
     source: Source = "manual"

@@ -60,13 +60,13 @@ def checked(
     org, project = (data.org or "").strip(), (data.project or "").strip()
     scope = data.halt_scope or HaltScope.WORKSPACE
     if scope is not HaltScope.WORKSPACE and not org:
-        raise Invalid("org", f"a halt of one {scope} must say which: name its org")
+        raise Invalid("org", f"a halt of one {scope} needs its org")
     if scope is HaltScope.PROJECT and not project:
-        raise Invalid("project", "a halt of one project must name it")
+        raise Invalid("project", "a halt of one project needs the project")
     source, title = data.source.strip(), data.title.strip()
     for field, value in (("source", source), ("title", title)):
         if not value:
-            raise Invalid(field, "must say something")
+            raise Invalid(field, "must not be blank")
     return Raise(
         workspace_id=workspace_id or data.workspace_id,
         source=source,
@@ -258,7 +258,7 @@ def _later(one: int | None, other: int | None) -> int | None:
 def resumed(halt: Halt, actor: str, note: str, now: int) -> Halt:
     """The halt after being resumed; unchanged if it was resumed before. Raise `Conflict` if it has expired."""
     if halt.state is HaltState.EXPIRED:
-        raise Conflict("this halt has expired: everyone goes on already")
+        raise Conflict("this halt has expired: work has resumed already")
     if halt.state is HaltState.RESUMED:
         return halt
     return _halt_ended(halt, HaltState.RESUMED, actor, now, note)

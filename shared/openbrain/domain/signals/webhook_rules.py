@@ -62,7 +62,7 @@ def checked_url(url: str, hosts: Sequence[str], private_hosts: Sequence[str]) ->
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise Invalid("url", "must hold no login and no fragment")
     if not named(host, hosts):
-        raise Invalid("url", "is of a host that is not on the operator's list (OPENBRAIN_WEBHOOKS__HOSTS)")
+        raise Invalid("url", "has a host that is not on the operator's list (OPENBRAIN_WEBHOOKS__HOSTS)")
     if parts.scheme == "http" and not named(host, private_hosts):
         raise Invalid("url", "must begin with https://")
     return parts

@@ -17,8 +17,8 @@ LABEL: Final = "personal-data"
 """The tag of memories with personal data, if the workspace only labels them."""
 FRESH: Final = MICROSECONDS
 """A workspace's rule may be outdated in a process for this long."""
-_NO_KEYS: Final = "holds a secret ({}): store where it is kept, and not its value"
-_NO_PERSONAL_DATA: Final = "holds personal data ({}), which this workspace does not keep: leave it out"
+_NO_KEYS: Final = "contains a secret ({}): store where it is kept, not its value"
+_NO_PERSONAL_DATA: Final = "contains personal data ({}), which this workspace does not store: leave it out"
 _HASH_CHARS: Final = 12
 _SPELLING: Final = re.compile(r"[\s().\-/]+")
 
@@ -98,8 +98,8 @@ class DetectingPolicy:
         for step in self._secrets:
             if not await step.detector.ready() and step.action is Action.REFUSE:
                 raise TryLater(
-                    "secrets can't be looked for, because the rules could not be loaded: the log says why "
-                    "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
+                    "secrets can't be detected, because the rules could not be loaded: the log says why "
+                    "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask works without them"
                 )
         if self._read_rules is not None and not self._rules.fresh:
             now = self._now()

@@ -43,7 +43,7 @@ class VaultPages:
             if not changes:
                 await asyncio.to_thread(self.forget)
                 return done
-        raise TryLater("pages of the vault change faster than they can be cleaned: they are looked at again")
+        raise TryLater("pages of the vault change faster than they can be cleaned: this is retried")
 
     async def _written(self, changes: list[Change]) -> int:
         """Return how many pages were written; 0 if somebody changed a page meanwhile and it must be read again."""

@@ -145,6 +145,6 @@ class Embedders:
 
 def _changed(generation: Generation, identity: ModelIdentity) -> str:
     return (
-        f"the vectors that serve come from {generation.model}, and {identity.name} is {identity.key} now: "
-        f"`openbrain models change {identity.name}` embeds everything with it, or put the old one back"
+        f"the serving vectors come from {generation.model}, but {identity.name} is now {identity.key}: "
+        f"`openbrain models change {identity.name}` embeds everything with it, or restore the old one"
     )

@@ -42,7 +42,7 @@ async def check(index: Accountable, generation: Generation) -> None:
     await epoch_of(index, generation.name)
     if generation.lost_at:
         raise TryLater(
-            f"the index {generation.name} was lost and is filled again: answers may lack what is not in it yet"
+            f"the index {generation.name} was lost and is being refilled: answers may be incomplete until then"
         )
 
 

@@ -82,14 +82,14 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     then a process of another version must write. Older ones of other builders are no longer written; they answer until
     the new one serves."""
     if not written:
-        raise TryLater(f"there is no {kind} index yet: it is made as soon as its indexer can make it")
+        raise TryLater(f"there is no {kind} index yet: its indexer creates it as soon as it can")
     mine = [item for item in written if item.builder == builder]
     newest = max(written, key=lambda item: item.created_at)
     if mine and (newest.builder == builder or max(item.created_at for item in mine) >= newest.created_at):
         return mine
     raise TryLater(
-        f"the {kind} index {newest.name} is of builder {newest.builder} and this version writes {builder}: "
-        f"run the version that built it, or make a new index with `openbrain reindex {FLAGS[kind]}`"
+        f"the {kind} index {newest.name} is of builder {newest.builder}, but this version writes {builder}: "
+        f"run the version that built it, or build a new index with `openbrain reindex {FLAGS[kind]}`"
     )
 
 

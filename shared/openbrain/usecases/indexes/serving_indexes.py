@@ -55,7 +55,7 @@ async def existing_vector_generation(generations: Generations, index: VectorInde
     """Return the serving generation, for a process that does not know the model; an embedder must have recorded it."""
     generation = await generations.serving(IndexKind.VECTOR)
     if generation is None:
-        raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
+        raise TryLater("no vector index yet: an embedder creates it as soon as its model answers")
     if _same_builder(generation, index.builder):
         await note_loss(generations, index, generation)
         await index.prepare(generation.name, generation.dimensions)
@@ -71,7 +71,7 @@ def _same_builder(generation: Generation, builder: str) -> bool:
         index=generation.name,
         builder=generation.builder,
         ours=builder,
-        message=f"make a new index with `openbrain reindex {FLAGS[generation.kind]}`",
+        message=f"build a new index with `openbrain reindex {FLAGS[generation.kind]}`",
     )
     return False
 

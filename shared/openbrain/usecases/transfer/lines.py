@@ -82,10 +82,10 @@ class Header(Line):
     export_id: MemoryId
     exported_at: Moment
     workspace_id: str
-    whole: Annotated[bool, Field(description="With what has ended, history and chains.")] = False
-    filters: Annotated[dict[str, Any], Field(description="What it was narrowed by.")] = Field(default_factory=dict)
-    cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where it goes on from.")] = None
-    part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
+    whole: Annotated[bool, Field(description="Includes ended memories, history and chains.")] = False
+    filters: Annotated[dict[str, Any], Field(description="The filters of the export.")] = Field(default_factory=dict)
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where this export continues.")] = None
+    part: Annotated[bool, Field(description="A part of a larger file: the footer is not checked against it.")] = False
 
 
 _ERASED = ("content", "project", "speaker", "turn", "title", "aliases", "tags", "metadata", "source")
@@ -101,7 +101,7 @@ class MemoryLine(Line):
         str,
         StringConstraints(max_length=limits.CONTENT_CHARS),
         AfterValidator(plain_text),
-        Field(description="Absent where the memory was erased."),
+        Field(description="Absent if the memory was erased."),
     ] = ""
     type: MemoryType
     memory_scope: Scope
@@ -121,10 +121,10 @@ class MemoryLine(Line):
     identity: Annotated[
         str,
         StringConstraints(pattern=r"^([0-9a-f]{64})?$"),
-        Field(description="Of a turn that is stored once: a hash of what makes it the same."),
+        Field(description="The identity hash of a turn, which is stored only once."),
     ] = ""
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
-    revision: Annotated[Counted, Field(description="Older exports have it.")] = 1
+    revision: Annotated[Counted, Field(description="Present in older exports.")] = 1
     occurred_at: Moment
     confirmed_at: Moment
     created_at: Moment
@@ -139,11 +139,11 @@ class MemoryLine(Line):
         tuple[FiniteFloat, ...] | None,
         Field(
             max_length=limits.VECTOR_NUMBERS,
-            description="Of the content, by `vector_model`: taken over by an admin's import where the index has that.",
+            description="The content's vector by `vector_model`. An admin's import uses it if the index has this.",
         ),
     ] = None
     vector_model: Annotated[str, StringConstraints(max_length=limits.NAME_CHARS), AfterValidator(plain_text)] = ""
-    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
+    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Present in older exports.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> StoredMemory:
         """Return the memory as a row of this workspace, written at `now` (microseconds). Raise `Invalid` like `check`.
@@ -193,9 +193,9 @@ class MemoryLine(Line):
         """Raise `Invalid` if a memory has no content, an erased one has any, or nobody could see it."""
         if self.reason is Reason.ERASED:
             if left := sorted(name for name in self.model_fields_set.intersection(_ERASED) if getattr(self, name)):
-                raise Invalid(left[0], "must be absent: this memory was erased, and only the proof of it is kept")
+                raise Invalid(left[0], "must be absent: this memory was erased, and only a proof of that is kept")
         elif not self.content or not (self.ended or self.content.strip()):
-            raise Invalid("content", "must hold more than white space")
+            raise Invalid("content", "must not be blank")
         if self.memory_scope is Scope.SESSION and not self.session_id:
             raise Invalid("session_id", "is required for memory_scope session")
 
@@ -313,7 +313,7 @@ def parse_header(raw: bytes) -> Header:
         raise Invalid("kind", "the first line must be the header that an export begins with")
     if line.format_version != FORMAT_VERSION:
         raise Invalid(
-            "format_version", f"{line.format_version} is not read here, only {FORMAT_VERSION}: update this server"
+            "format_version", f"{line.format_version} is not supported, only {FORMAT_VERSION}: update this server"
         )
     return line
 
