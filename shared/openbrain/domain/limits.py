@@ -19,10 +19,10 @@ KEYWORD_CHARS = 255
 KEYWORDS = 50
 METADATA_BYTES = 16 * 1024
 METADATA_VALUE_CHARS = 256
-"""Of a metadata value that can be filtered by."""
+"""For a metadata value to be filterable."""
 METADATA_FILTERS = 10
 MATCHING_CHARS = 255
-"""Of a text for substring search."""
+"""Length of a text for substring search."""
 REASON_CHARS = 500
 IDEMPOTENCY_KEY_CHARS = 255
 WORKSPACE_CHARS = 64
@@ -33,7 +33,7 @@ ONE_BODY_BYTES = 1024 * 1024
 BODY_BYTES = 32 * 1024 * 1024
 LINE_BYTES = 2 * 1024 * 1024
 VECTOR_NUMBERS = 4096
-"""Of a vector supplied by an import."""
+"""Length of a vector supplied by an import."""
 BATCH_ITEMS = 500
 BATCH_QUESTIONS = 50
 TOP_K = 100
@@ -54,7 +54,7 @@ STEPS = 20
 SESSION_DAYS = 3650
 SESSION_AGENTS = 50
 PATH_CHARS = 1024
-"""Of a file in a vault."""
+"""For the path of a file in a vault."""
 UNREAD_MESSAGES = 10_000
 """Unread messages of one agent; more are refused until it has read some."""
 KEY_SUBSCRIPTIONS = 200

@@ -206,5 +206,5 @@ class Vectors(Protocol):
         """Return the token states of these memories' passages, in no order; memories without any are absent."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """Delete vectors of these model inputs that no passage uses, in small transactions, and those named by pending
-        purges. Return how many."""
+        """Delete vectors that no passage uses, of these model inputs and of those named by pending purges, in small
+        transactions. Return how many."""
