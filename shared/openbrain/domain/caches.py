@@ -1,4 +1,4 @@
-"""Two caches: least recently used entries, and one value with an age."""
+"""Two caches: an LRU cache, and a single value with a maximum age."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Lru(OrderedDict[K, V]):
-    """The `size` entries that were written or looked up with `recent` last."""
+    """Keeps the `size` entries that were last written or read with `recent`."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Lru(OrderedDict[K, V]):
             self.popitem(last=False)
 
     def recent(self, key: K) -> V | None:
-        """Get a value and make it the most recent; `get` leaves the order alone."""
+        """Return a value and make it the most recent. `get` does not change the order."""
         value = self.get(key)
         if value is not None:
             self.move_to_end(key)
@@ -30,7 +30,7 @@ class Lru(OrderedDict[K, V]):
 
 
 class Fresh(Generic[V]):
-    """A value and when it was read. `age`, in the unit of `now`: how old it may be."""
+    """A value with the time it was read. `age`: its maximum age, in the unit of `now`."""
 
     def __init__(self, now: Callable[[], float], age: float) -> None:
         self._now, self._age = now, age
@@ -38,17 +38,17 @@ class Fresh(Generic[V]):
 
     @property
     def value(self) -> V | None:
-        """The last one, however old."""
+        """The last value, however old."""
         entry = self._entry
         return None if entry is None else entry[1]
 
     @property
     def fresh(self) -> bool:
-        """False also after the clock was set back."""
+        """Also False if the clock was set back."""
         return self.get() is not None
 
     def get(self) -> V | None:
-        """None where it is too old."""
+        """Return the value; None if it is too old."""
         entry = self._entry
         return entry[1] if entry is not None and 0 <= self._now() - entry[0] < self._age else None
 
@@ -58,5 +58,5 @@ class Fresh(Generic[V]):
         return value
 
     def expire(self) -> None:
-        """Read it again before it is used."""
+        """Mark the value as too old."""
         self._entry = None

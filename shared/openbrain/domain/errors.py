@@ -1,7 +1,7 @@
-"""Errors, whose messages say what to do next.
+"""Errors. Their messages say what to do next.
 
-Two branches tell the stream layer what to do: `TryLater` costs an entry nothing, `NeverRetry` sends it to
-the dead letters at once. Every other exception is a failed attempt.
+Two branches control the stream layer: `TryLater` does not count as an attempt, `NeverRetry` sends the entry to the dead
+letters at once. Every other exception is a failed attempt.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class OpenBrainError(Exception):
-    """Base of all errors of this project: the message says what to do next."""
+    """Base of all errors of this project."""
 
     code = "service_error"
 
@@ -19,28 +19,28 @@ class TryLater(OpenBrainError):
 
 
 class IndexMissing(TryLater):
-    """An index is not where it was: the housekeeper makes it anew and fills it, from the truth, within seconds."""
+    """An index is missing. The housekeeper recreates it and starts to fill it from the database within seconds."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"the index {name} is missing: it is made anew and filled by itself while a housekeeper runs; "
-            "`openbrain verify` shows what it lacks"
+            f"the index {name} is missing: a running housekeeper recreates and fills it; "
+            "`openbrain verify` shows what is missing"
         )
 
 
 class ModelChanged(TryLater):
-    """The embedding model is not the one that made the vectors: its name has other weights now. Waiting helps only
-    where somebody puts the old ones back."""
+    """The embedding model is not the one that made the vectors: its name now refers to other weights. Retrying helps
+    only if someone restores the old ones."""
 
     code = "model_changed"
 
 
 class ServerFailed(TryLater):
-    """The server met an error of its own at this request. Others may go well."""
+    """The server had an internal error with this request. Other requests may succeed."""
 
 
 class Halted(TryLater):
-    """A halt stands: whoever works for this workspace waits until it is resumed."""
+    """A halt is open: whoever works for this workspace waits until it is resumed."""
 
     code = "halted"
 
@@ -50,7 +50,7 @@ class NeverRetry(OpenBrainError):
 
 
 class Invalid(NeverRetry):
-    """An input that a limit or a rule forbids. Names the field."""
+    """An input that violates a limit or a rule. Names the field."""
 
     code = "validation_error"
 
@@ -60,19 +60,19 @@ class Invalid(NeverRetry):
 
 
 class UnknownVersion(OpenBrainError):
-    """An event of a version that this process was not made for: a newer replica of its service takes it."""
+    """An event version that this process doesn't know: a newer replica of its service must take it."""
 
     code = "unknown_version"
 
 
 class NotFound(NeverRetry):
-    """Unknown here: the same words for an id that is another tenant's and for one that never was."""
+    """Unknown here. The message is the same for another tenant's id and for one that never existed."""
 
     code = "not_found"
 
 
 class Conflict(NeverRetry):
-    """The state moved on. `head` names the memory that now stands at the end of the chain."""
+    """The state has changed. `head` names the memory now at the end of the chain."""
 
     code = "conflict"
 
@@ -82,7 +82,7 @@ class Conflict(NeverRetry):
 
 
 class Outdated(NeverRetry):
-    """The memory is not the one that the caller has seen (`If-Match`): read it again."""
+    """The memory has changed since the caller read it (`If-Match`): read it again."""
 
     code = "precondition_failed"
 
@@ -103,10 +103,10 @@ class QuotaExceeded(Invalid):
 
 
 class RateLimited(TryLater):
-    """The key has used up its requests."""
+    """The key has used up its request limit."""
 
     code = "rate_limited"
-    words = "this key may make {per_minute} requests a minute: wait {wait_s:.0f} s, then go on"
+    words = "this key may make {per_minute} requests a minute: wait {wait_s:.0f} s, then continue"
     least_wait_s = 0.0
 
     def __init__(self, per_minute: int, retry_after_s: float) -> None:
@@ -117,7 +117,8 @@ class RateLimited(TryLater):
 
 
 class WrongKeys(RateLimited):
-    """Too many wrong keys came from this address: until the limit resets, only keys known to be good are accepted."""
+    """Too many wrong keys came from this address. Until the limit resets, only keys already known to be valid are
+    accepted."""
 
     words = (
         "more than {per_minute} wrong keys a minute came from this address: wait {wait_s:.0f} s, then send a valid one"
@@ -129,8 +130,7 @@ class VisitsLimited(RateLimited):
     """Too many requests without a key came from this address."""
 
     words = (
-        "this address may ask {per_minute} times a minute without a key: wait {wait_s:.0f} s, "
-        "and keep what you were given"
+        "this address may make {per_minute} requests a minute without a key: wait {wait_s:.0f} s, and cache the answers"
     )
     least_wait_s = 1.0
 
@@ -141,24 +141,24 @@ class Backlogged(TryLater):
     code = "backlog_full"
 
     def __init__(self, why: str, retry_after_s: float = 5.0) -> None:
-        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reading goes on")
+        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reads still work")
         self.retry_after_s = retry_after_s
 
 
 class Unauthorised(NeverRetry):
-    """No key, or one that is unknown, expired or revoked: one answer for all."""
+    """The key is missing, unknown, expired or revoked; the answer does not say which."""
 
     code = "unauthorised"
 
 
 class Forbidden(NeverRetry):
-    """The key is good, but not for this."""
+    """The key is valid, but not for this action."""
 
     code = "forbidden"
 
 
 class SetupError(OpenBrainError):
-    """The settings can't work: told at start, with what to change."""
+    """The settings can't work. Raised at start, with what to change."""
 
     code = "setup_error"
 
@@ -168,12 +168,12 @@ def error_kind(error: Exception) -> str:
 
 
 def error_places(error: BaseException) -> list[str]:
-    """File and line of each frame: a traceback without values, for an error's text may hold content."""
+    """File and line of each frame. A traceback without values, because an error's text may contain content."""
     return [f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}" for at in _frames(error)]
 
 
 def error_text(error: Exception) -> str:
-    """The storable text of an error: our own words, never a foreign message, which may hold content."""
+    """A text of the error that may be stored: our own message, never a foreign one, which may contain content."""
     if isinstance(error, OpenBrainError):
         return str(error)[:500]
     frames = list(_frames(error))

@@ -1,4 +1,4 @@
-"""Identifiers and hashes: UUIDv7, point ids, buckets, digests. Every one can be computed again from the truth."""
+"""Identifiers and hashes: UUIDv7, point ids, buckets, digests. All but UUIDv7 can be recomputed from the database."""
 
 import hashlib
 import os
@@ -7,10 +7,10 @@ import uuid
 import zlib
 
 BUCKETS = 1024
-"""Into how many parts reconciliation divides an index."""
+"""The number of parts into which reconciliation divides an index."""
 
 LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-"""Behind every id of a time."""
+"""Sorts behind every id of the same time."""
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _UUID = re.compile(UUID)
@@ -29,9 +29,10 @@ def uuid7(now: int, entropy: bytes | None = None) -> str:
 
 
 def transfer_id(holder: str, memory_id: str) -> str:
-    """The id under which `holder` (a workspace, or one in it) keeps a memory whose own id is not to be had there.
+    """The id under which `holder` (a workspace, or something in it) stores a memory whose own id is not available
+    there.
 
-    Always the same for both, and of the same millisecond, so that order by id stays what it was.
+    Deterministic, and with the same millisecond, so that ordering by id is preserved.
     """
     moment = int(memory_id[:8] + memory_id[9:13], 16) * 1000
     return uuid7(moment, hashlib.blake2b(f"{holder}\0{memory_id}".encode(), digest_size=10).digest())
@@ -48,16 +49,16 @@ def bucket(memory_id: str) -> int:
 
 
 def digest(memory_id: str, passage: int, revision: int, updated_at: int, content: str, builder: str) -> int:
-    """32 bits over what an index entry was made from, so that sums of digests show a difference. `content` is its hash.
+    """32 bits over the inputs of an index entry, so that sums of digests reveal a difference. `content` is its hash.
 
-    The databases compute the same (`adapters/sql/due.py`). After a database was put back the same revision may be given
-    again to something else: hence the time.
+    The databases compute the same value (`adapters/sql/indexes/expected_entries.py`). The time is included because a
+    restored database may give the same revision to different content.
     """
     return zlib.crc32(f"{memory_id}|{passage}|{revision}|{updated_at}|{content}|{builder}".encode())
 
 
 def mark(bucket: int, digest: int) -> int:
-    """Both in one number."""
+    """Bucket and digest in one number."""
     return bucket << 32 | digest
 
 
@@ -67,13 +68,13 @@ def content_hash(content: str) -> str:
 
 
 def given_input(memory_id: str, content: str) -> str:
-    """The input hash of a vector that an import brought along for a memory; `content`: the hash of what it says.
+    """The input hash of a vector that an import supplied for a memory; `content`: hash of the memory's content.
 
-    No other memory has it, so that nobody's text is found by a vector that somebody else made up for the same words.
+    It is unique to the memory, so that a vector supplied by someone else is never used for the same words of another.
     """
     return joined_hash("given", memory_id, content)
 
 
 def joined_hash(*parts: str) -> str:
-    """SHA-256 over the parts, each with its length before it, hex: no two lists of parts collide by joining."""
+    """SHA-256 over the length-prefixed parts, hex: different lists of parts never give the same input."""
     return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()

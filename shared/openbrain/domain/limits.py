@@ -1,4 +1,4 @@
-"""The limits of every input, once. Each refusal names the field and the number that stands here."""
+"""All input limits. A refusal names the field and the number given here."""
 
 CONTENT_CHARS = 50_000
 THOUGHT_CHARS = 900_000
@@ -19,21 +19,21 @@ KEYWORD_CHARS = 255
 KEYWORDS = 50
 METADATA_BYTES = 16 * 1024
 METADATA_VALUE_CHARS = 256
-"""Of a value that a filter can ask for."""
+"""For a metadata value to be filterable."""
 METADATA_FILTERS = 10
 MATCHING_CHARS = 255
-"""Of a text that is looked for letter by letter."""
+"""Length of a text for substring search."""
 REASON_CHARS = 500
 IDEMPOTENCY_KEY_CHARS = 255
 WORKSPACE_CHARS = 64
 NAME_CHARS = 100
 KEYS = 10_000
-"""Of a workspace, at once: those neither revoked nor expired."""
+"""Valid keys of a workspace: neither revoked nor expired."""
 ONE_BODY_BYTES = 1024 * 1024
 BODY_BYTES = 32 * 1024 * 1024
 LINE_BYTES = 2 * 1024 * 1024
 VECTOR_NUMBERS = 4096
-"""Of a vector that an import brings along."""
+"""Length of a vector supplied by an import."""
 BATCH_ITEMS = 500
 BATCH_QUESTIONS = 50
 TOP_K = 100
@@ -46,7 +46,7 @@ LIST_LIMIT_DEFAULT = 20
 EXPIRES_HOURS = 24 * 365 * 100
 WAIT_SECONDS = 30
 TURN = 2**31 - 1
-"""The highest place in a session."""
+"""The highest turn number in a session."""
 SUBJECT_CHARS = 255
 SUMMARY_CHARS = 20_000
 STEP_CHARS = 500
@@ -54,9 +54,9 @@ STEPS = 20
 SESSION_DAYS = 3650
 SESSION_AGENTS = 50
 PATH_CHARS = 1024
-"""Of a file in a vault."""
+"""For the path of a file in a vault."""
 UNREAD_MESSAGES = 10_000
-"""Of one agent; more are refused until it has read some."""
+"""Unread messages of one agent; more are refused until it has read some."""
 KEY_SUBSCRIPTIONS = 200
 WORKSPACE_SUBSCRIPTIONS = 10_000
 

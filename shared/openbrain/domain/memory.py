@@ -1,6 +1,6 @@
-"""Memories: frozen values and the rules that need nothing but the values.
+"""Memories: frozen values and the rules that depend on values only.
 
-Times are whole microseconds since 1970 in UTC everywhere inside; they become ISO-8601 at the surfaces.
+Internally all times are whole microseconds since 1970 in UTC; interfaces convert them to ISO-8601.
 """
 
 import re
@@ -16,7 +16,7 @@ DAY = 86_400 * MICROSECONDS
 
 
 class Scope(StrEnum):
-    """The readers of a memory. Declared in the order in which ties of a recall are broken."""
+    """Who may read a memory. The order of declaration breaks ties of a recall."""
 
     AGENT = "agent"
     PROJECT = "project"
@@ -25,7 +25,7 @@ class Scope(StrEnum):
 
 
 class MemoryType(StrEnum):
-    """The kind of knowledge; decides how fast it fades."""
+    """The kind of knowledge; determines how fast confidence decays."""
 
     FACT = "fact"
     DECISION = "decision"
@@ -43,7 +43,7 @@ class MemoryType(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reason for which a memory left recall."""
+    """Why a memory is no longer recallable."""
 
     SUPERSEDED = "superseded"
     FORGOTTEN = "forgotten"
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 
 class Change(StrEnum):
-    """The subject of a `memory.stored` event."""
+    """What a `memory.stored` event is about."""
 
     CREATED = "created"
     CONTENT = "content"
@@ -91,12 +91,12 @@ HALF_LIFE_DAYS: Mapping[MemoryType, float | None] = {
     MemoryType.CONVENTION: None,
     MemoryType.ARCHITECTURE: None,
 }
-"""Days after which confidence counts half; None never fades. Settings may change each."""
+"""Days after which confidence is halved; None: no decay. Settings may change each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One row of the truth. Absent strings are '' (so that they compare and index plainly), absent times None."""
+    """One row. Absent strings are '' (simple to compare and index), absent times None."""
 
     id: str
     workspace_id: str
@@ -120,7 +120,7 @@ class Memory:
     revision: int = 1
     content_hash: str = ""
     identity: str = ""
-    """The key under which it stays the same memory, whatever its content; '' where the content is the key."""
+    """The duplicate key of a memory that keeps it whatever its content; '' if the content is the key."""
     occurred_at: int = 0
     confirmed_at: int = 0
     created_at: int = 0
@@ -141,26 +141,26 @@ class Memory:
 
     @property
     def ended(self) -> bool:
-        """Whether it was deleted, archived, superseded or has expired, by the row alone: no clock is asked."""
+        """True if it was deleted, archived, superseded or marked as expired, according to the row without a clock."""
         return self.deleted_at is not None or self.archived_at is not None or self.reason is not None
 
     def alive(self, now: int) -> bool:
-        """Whether recall may show it at `now` (microseconds)."""
+        """True if recall may return it at `now` (microseconds)."""
         return not self.ended and (self.expires_at is None or self.expires_at > now)
 
     @property
     def indexed(self) -> bool:
-        """Both indexes hold this revision (the text index alone where no vector was asked for)."""
+        """True if both indexes hold this revision (only the text index if no vector is wanted)."""
         return self.text_revision == self.revision and (not self.wants_vector or self.vector_revision == self.revision)
 
     @property
     def edition(self) -> str:
-        """Changes with whatever its users do to it, and with nothing else: what `If-Match` compares."""
+        """Changes with every change by users, and only then. Compared by `If-Match`."""
         ended = "" if self.reason is None else f"-{self.reason}"
         return f"{self.version}{ended}"
 
     def state(self, now: int) -> State:
-        """The one derived state, the first that holds in this order."""
+        """The derived state: the first one that applies, in this order."""
         if self.deleted_at is not None:
             return State.DELETED
         if self.archived_at is not None:
@@ -215,32 +215,32 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackRules:
-    """How much `used` adds and the others take, and the bounds."""
+    """How much `used` adds, how much the others subtract, and the limits."""
 
     used: float = 0.02
     ignored: float = 0.01
     wrong: float = 0.1
     floor: float = 0.1
-    """The bound below which confidence is not lowered."""
+    """Feedback does not lower confidence below this."""
     agent_day: float = 0.1
-    """One agent's steps of a day in one direction, together."""
+    """Limit per day and direction for one agent."""
     day: float = 0.2
-    """The sum over all agents."""
+    """Limit per day and direction for all agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Confidence added, or taken, within the last day: in the direction of the step that is to come."""
+    """Change of confidence in the last day, in the direction of the next step."""
 
     by_agent: float
     by_all: float
 
 
 def feedback_step(verdict: Verdict, confidence: float, moved: Moved, rules: FeedbackRules) -> float:
-    """By how much confidence changes now; 0 where a bound is reached.
+    """The change of confidence; 0 if a limit is reached.
 
-    Within a day one agent moves a memory by so much in either direction and all together by so much, and no step leaves
-    the bounds: no flood sinks or lifts a memory beyond them.
+    Within a day, changes of a memory in one direction are limited per agent and for all agents together, and confidence
+    stays within its bounds, so a flood of feedback can't push it further.
     """
     sizes = {Verdict.USED: rules.used, Verdict.IGNORED: rules.ignored, Verdict.WRONG: rules.wrong}
     up = verdict is Verdict.USED
@@ -254,13 +254,14 @@ _HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*?)[ \t]*#*[ \t]*(?:\n|$)"
 
 
 def names_of(memory: Memory) -> tuple[str, ...]:
-    """The title, or where there is none the Markdown heading that the content begins with, and the other names."""
+    """The title (or else the Markdown heading at the beginning of the content) and the other names."""
     title = memory.title or _heading(memory.content)
     return (title, *memory.aliases) if title else memory.aliases
 
 
 def with_labels(tags: tuple[str, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Tags that stand whatever its users give; where there is no room for them, the last of the others gives way."""
+    """Return tags plus labels that users can't remove. If there are too many, the last of the other tags are
+    dropped."""
     own = tuple(tag for tag in tags if tag not in labels)
     return (*own[: TAGS - len(labels)], *labels) if labels else tags
 

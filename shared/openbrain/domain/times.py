@@ -1,4 +1,4 @@
-"""Microseconds since 1970 (UTC) inside, ISO-8601 outside."""
+"""Times: microseconds since 1970 (UTC) internally, ISO-8601 externally."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -7,7 +7,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-# One batch tells one time again and again.
+# A batch formats the same time repeatedly.
 @lru_cache(maxsize=256)
 def to_iso(at: int) -> str:
     """ISO-8601 in UTC with microseconds, ending in Z."""
@@ -15,8 +15,8 @@ def to_iso(at: int) -> str:
 
 
 def from_iso(text: str) -> int | None:
-    """Of a date or time that somebody wrote; without a zone it is UTC. None for anything else, and outside of the years
-    1 to 9999."""
+    """Parse a date or time written by somebody; without a zone it is UTC. Return None if invalid or outside the years 1
+    to 9999."""
     try:
         at = datetime.fromisoformat(text.strip())
         return from_datetime((at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC))
@@ -25,10 +25,10 @@ def from_iso(text: str) -> int | None:
 
 
 def to_datetime(at: int) -> datetime:
-    """In UTC."""
+    """As a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=at)
 
 
 def from_datetime(at: datetime) -> int:
-    """A moment with its zone as microseconds. A naive time is refused by the surfaces before it comes here."""
+    """A datetime with a zone as microseconds. Interfaces reject naive times earlier."""
     return (at - _EPOCH) // _MICROSECOND

@@ -1,17 +1,17 @@
-"""Garbage collection of a process that runs for long."""
+"""Garbage collection in long-running processes."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _THRESHOLD = 20_000
-"""More new objects than gone ones between two collections: batches hold thousands for a moment, and nearly all go
-without a collector."""
+"""Surplus of allocations over deallocations that triggers a collection. Batches hold thousands of objects for a moment,
+and nearly all are freed without the collector."""
 
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """No collections while modules make what stays: they are a tenth of the time of a large import."""
+    """Disable collection during imports, whose objects stay: it takes a tenth of the time of a large import."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -23,10 +23,10 @@ def importing() -> Iterator[None]:
 
 @contextmanager
 def long_running() -> Iterator[None]:
-    """Leave out of garbage collection what is there now: modules, classes, adapters, hundreds of thousands of objects.
+    """Exclude existing objects from garbage collection: hundreds of thousands of modules, classes and adapters.
 
-    Every full collection would look at them all, and stop the process for a tenth of a second. Enter it once, when the
-    process has started. Where the process has frozen objects already, it sees to them itself.
+    Otherwise every full collection scans them all and stops the process for a tenth of a second. Enter once, after the
+    process has started. If objects are frozen already, the caller that froze them is responsible.
     """
     before = gc.get_threshold()
     ours = not gc.get_freeze_count()

@@ -1,6 +1,5 @@
-"""Logs: an event name and keys, a line for people in a terminal and one JSON object elsewhere. Never content, never a
-secret: of what libraries say only what can hold neither is passed on.
-"""
+"""Logs: an event name and keys, as text lines in a terminal and as JSON lines elsewhere. Never content or secrets:
+library messages are passed on only as far as they can't contain either."""
 
 import logging
 import re
@@ -15,11 +14,11 @@ from openbrain.domain.errors import error_places
 from openbrain.settings import Logs
 
 LIBRARY = "library.message"
-"""The event of every line that is not ours."""
+"""The event name of lines from libraries."""
 CLIENT_KEYS = "openbrain_event"
-"""The attributes in which the client, which has no structlog, puts the name and the keys of its events."""
+"""The record attribute in which the client, which has no structlog, passes the name and keys of its events."""
 _TRUSTED = ("uvicorn", "uvicorn.error")
-"""Loggers that say where a server listens and why it can't."""
+"""Loggers that report where a server listens and why it can't."""
 _ADOPTED = (*_TRUSTED, "uvicorn.access", "faststream", "mcp")
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n((?:[ \t].*\n)+)([\w.]+)")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -28,7 +27,7 @@ Event = MutableMapping[str, Any]
 
 
 def configure(settings: Logs, stream: TextIO | None = None) -> None:
-    """Set up structlog and the standard library's logging alike, for the whole process. May be called again."""
+    """Configure structlog and the standard library's logging alike, for the whole process. May be called again."""
     out = stream or sys.stderr
     terminal = out.isatty()
     json_lines = not terminal if settings.json_lines is None else settings.json_lines
@@ -62,7 +61,7 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.getLevelNamesMapping().get(settings.level.upper(), logging.INFO))
     for name in _ADOPTED:
-        # Servers bring handlers of their own; their lines belong among ours.
+        # Servers install their own handlers; their lines should be formatted like ours.
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
@@ -70,15 +69,15 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Ours as the level says. What libraries tell of every step quotes what they were given: never that."""
-    if hasattr(record, "_logger") or hasattr(record, CLIENT_KEYS):  # put there by structlog, and by our client
+    """Our lines according to the level. Libraries' debug and info lines quote their input, so they are dropped."""
+    if hasattr(record, "_logger") or hasattr(record, CLIENT_KEYS):  # set by structlog, and by our client
         return True
     return record.levelno >= (logging.INFO if record.name in _TRUSTED else logging.WARNING)
 
 
 def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
-    """Give a library's record its place and template. What was put into the template, or into a sentence, and the
-    text of an exception may hold content."""
+    """Return a library's record with its location and template. Values formatted into it and texts of exceptions may
+    contain content, so they are dropped."""
     record: logging.LogRecord = event["_record"]
     template, values = str(event["event"]), event.pop("positional_args", ())
     if keys := getattr(record, CLIENT_KEYS, None):

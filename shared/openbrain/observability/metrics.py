@@ -1,4 +1,4 @@
-"""Metrics and traces: every metric is named here, spans are made here."""
+"""Metrics and traces: all metrics are defined here, and spans are created here."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from prometheus_client import (
 from openbrain.domain.version import __version__
 
 REGISTRY = CollectorRegistry()
-"""Of the process: all services of `openbrain up` share it."""
+"""One per process: all services of `openbrain up` share it."""
 PlatformCollector(registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
@@ -40,36 +40,36 @@ _histogram = partial(Histogram, registry=REGISTRY)
 
 
 def begin_at_zero(counter: Counter, *labels: Iterable[str]) -> None:
-    """Make the series of these labels, each with each: Prometheus sees no increase in one that begins at 1."""
+    """Create a series for each combination of labels: Prometheus sees no increase in a series that begins at 1."""
     for values in product(*labels):
         counter.labels(*values)
 
 
 STREAM_ENTRIES = _counter(
     "openbrain_stream_entries",
-    "Entries by what became of them: handled, failed (an attempt), parked, dead, abandoned, taken (again), "
+    "Entries by outcome: handled, failed (an attempt), parked, dead, abandoned, taken (again), "
     "released, lost (their lease).",
     ("stream", "group", "outcome"),
 )
 SIGNALS_RAISED = _counter(
     "openbrain_signals_raised",
-    "Raises by severity and by what became of them: created, merged, grouped, duplicate, expired, refused.",
+    "Raises by severity and outcome: created, merged, grouped, duplicate, expired, refused.",
     ("severity", "status"),
 )
 SIGNALS_MOVED = _counter(
     "openbrain_signals_moved",
-    "Signals and halts that time moved: escalated, lowered, resolved, expired, tombstoned, halts_expired.",
+    "Signals and halts changed by time: escalated, lowered, resolved, expired, tombstoned, halts_expired.",
     ("step",),
 )
 WEBHOOK_POSTS = _counter(
     "openbrain_webhook_posts",
-    "Posts to webhooks by what became of them: delivered, failed (an attempt), dead.",
+    "Posts to webhooks by outcome: delivered, failed (an attempt), dead.",
     ("outcome",),
 )
 begin_at_zero(WEBHOOK_POSTS, ("delivered", "failed", "dead"))
 STANDING_MATCHES = _counter(
     "openbrain_standing_matches",
-    "Matches of standing queries by what became of them: delivered, withdrawn.",
+    "Matches of standing queries by outcome: delivered, withdrawn.",
     ("outcome",),
 )
 STANDING_SECONDS = _histogram(
@@ -79,17 +79,17 @@ STANDING_SECONDS = _histogram(
 )
 TICKS = _counter(
     "openbrain_ticks",
-    "Ticks of vaults by what became of them: completed, dry_run, failed, put_off (and tried again).",
+    "Ticks of vaults by outcome: completed, dry_run, failed, put_off (to be retried).",
     ("outcome",),
 )
 TICK_SECONDS = _histogram(
     "openbrain_tick_seconds",
-    "How long a tick took, its model included.",
+    "Duration of a tick, including its model.",
     buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
 )
 STREAM_HANDLER_SECONDS = _histogram(
     "openbrain_stream_handler_seconds",
-    "How long the handler took for a batch.",
+    "Duration of the handler for a batch.",
     ("stream", "group"),
     buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
 )
@@ -102,8 +102,8 @@ STREAM_BREAKER_OPEN = _gauge(
 STREAM_STOPPED = _gauge(
     "openbrain_stream_stopped", "1 while the reader is stopped because most entries fail.", ("stream", "group")
 )
-STREAM_LAG = _gauge("openbrain_stream_lag", "Entries that the group was not given yet.", ("stream", "group"))
-STREAM_PENDING = _gauge("openbrain_stream_pending", "Entries in hand or parked.", ("stream", "group"))
+STREAM_LAG = _gauge("openbrain_stream_lag", "Entries not yet delivered to the group.", ("stream", "group"))
+STREAM_PENDING = _gauge("openbrain_stream_pending", "Entries being processed or parked.", ("stream", "group"))
 STREAM_PARKED = _gauge("openbrain_stream_parked", "Entries that wait for another attempt.", ("stream", "group"))
 STREAM_CONSUMERS = _gauge("openbrain_stream_consumers", "Consumers of the group.", ("stream", "group"))
 STREAM_OLDEST_SECONDS = _gauge(
@@ -111,22 +111,22 @@ STREAM_OLDEST_SECONDS = _gauge(
 )
 STREAM_UNDELIVERED_SECONDS = _gauge(
     "openbrain_stream_oldest_undelivered_seconds",
-    "Age of the oldest entry that the group was not given yet.",
+    "Age of the oldest entry not yet delivered to the group.",
     ("stream", "group"),
 )
 STREAM_DEAD_LETTERS = _gauge("openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"))
 STREAM_DEAD_LETTERS_FILLED = _gauge(
     "openbrain_stream_dead_letters_filled",
-    "Of the time or space that dead letters have, what is used up: at 0.8 there is an alarm, at 1 the oldest go.",
+    "Used share of the time or space for dead letters: an alarm at 0.8, the oldest are removed at 1.",
     ("stream", "group"),
 )
 STREAM_LENGTH = _gauge("openbrain_stream_length", "Entries in the stream.", ("stream",))
-STREAM_MEMORY_SHARE = _gauge("openbrain_stream_memory_share", "Of the stream server's memory limit, what is used.")
-OUTBOX_WAITING = _gauge("openbrain_outbox_waiting", "Events that wait to be published; where they are few, at most.")
+STREAM_MEMORY_SHARE = _gauge("openbrain_stream_memory_share", "Used share of the stream server's memory limit.")
+OUTBOX_WAITING = _gauge("openbrain_outbox_waiting", "Events waiting to be published; an upper bound if they are few.")
 OUTBOX_OLDEST_SECONDS = _gauge("openbrain_outbox_oldest_seconds", "Age of the oldest event that waits to be published.")
 INDEXED_SECONDS = _histogram(
     "openbrain_indexed_seconds",
-    "From the commit of a change (index vector: of its vectors) until an index shows it.",
+    "Time from the commit of a change (index vector: of its vectors) until an index shows it.",
     ("index",),
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
 )
@@ -135,21 +135,19 @@ EMBEDDER_INPUTS = _counter(
     "Model inputs by where their vectors came from: known (embedded before), model, refused (by the model).",
     ("source",),
 )
-EMBEDDER_CHARACTERS = _counter("openbrain_embedder_characters", "Characters that the model was given.")
+EMBEDDER_CHARACTERS = _counter("openbrain_embedder_characters", "Characters sent to the model.")
 RECALL_SECONDS = _histogram(
     "openbrain_recall_phase_seconds",
-    "How long a part of a recall took, for all questions of a request: search (both indexes, the question embedded), "
+    "Duration of a part of a recall, for all questions of a request: search (both indexes, the question embedded), "
     "compare (token states, neighbours), verify (against the database).",
     ("phase",),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3),
 )
-RECALL_DEGRADED = _counter(
-    "openbrain_recall_degraded", "Recalls that were answered without a part: text, vectors.", ("index",)
-)
+RECALL_DEGRADED = _counter("openbrain_recall_degraded", "Recalls answered without an index: text, vectors.", ("index",))
 begin_at_zero(RECALL_DEGRADED, ("text", "vectors"))
 SIGNALS_UNACKNOWLEDGED = _gauge(
     "openbrain_signals_unacknowledged",
-    "Critical and nuclear signals that nobody acknowledged, of workspaces that have any.",
+    "Critical and nuclear signals that nobody acknowledged, by workspace that has any.",
     ("workspace",),
 )
 TICK_COMPLETED = _gauge(
@@ -158,17 +156,17 @@ TICK_COMPLETED = _gauge(
     ("workspace",),
 )
 BACKLOG_FULL = _gauge("openbrain_backlog_full", "1 while writes are refused because too much waits behind them.")
-RECALLS_UNRECORDED = _counter("openbrain_recalls_unrecorded", "Answered recalls whose record was given up.")
+RECALLS_UNRECORDED = _counter("openbrain_recalls_unrecorded", "Answered recalls that were not recorded.")
 API_REQUESTS = _counter("openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"))
 API_SECONDS = _histogram(
     "openbrain_api_request_seconds",
-    "How long an answer took.",
+    "Duration of a request.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
 )
 HTTP_REFUSED = _counter(
     "openbrain_http_refused",
-    "Connections ended before a request was whole, by status: 400 no HTTP, 408 too slow, 431 too large a head, "
+    "Connections closed before a complete request, by status: 400 no HTTP, 408 too slow, 431 too large a head, "
     "503 too many.",
     ("status",),
 )
@@ -179,12 +177,12 @@ API_RATES_SHARED = _gauge(
 
 RECONCILE_DIFFERENCES = _counter(
     "openbrain_reconcile_differences",
-    "Memories that an index held otherwise than the truth, by how.",
+    "Memories whose index entries differ from the database, by kind of difference.",
     ("index", "fault"),
 )
 RECONCILE_COMPLETED = _gauge(
     "openbrain_reconcile_completed_timestamp_seconds",
-    "When every index was last held against the truth, in seconds since 1970.",
+    "When every index was last compared with the database, in seconds since 1970.",
 )
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for
@@ -192,10 +190,10 @@ _MOST_LINKS = 128
 
 
 def export_spans(endpoint: str, service: str) -> None:
-    """Send the spans of this process to an OTLP collector over HTTP; without an endpoint they cost nothing.
+    """Send this process's spans to an OTLP collector over HTTP. Without an endpoint, spans cost nothing.
 
-    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. The exporter reads endpoint, headers, certificates and timeouts
-    from the environment by itself, the sampler its own.
+    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence. The exporter reads endpoint, headers, certificates
+    and timeouts from the environment itself, and the sampler reads its settings.
     """
     if not endpoint:
         return
@@ -216,13 +214,13 @@ def tracer() -> trace.Tracer:
 
 
 def tracing() -> bool:
-    """Whether anybody collects spans: without, they cost nothing."""
+    """True if spans are collected; otherwise they cost nothing."""
     return isinstance(trace.get_tracer_provider(), TracerProvider)
 
 
 @contextmanager
 def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span | None]:
-    """A span for a batch, linked to the trace of each event. Only one event: a child of its span."""
+    """A span for a batch, linked to the trace of each event; for a single event, a child of its span."""
     if not tracing():
         yield None
         return
@@ -236,7 +234,7 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
         kind=SpanKind.CONSUMER,
         links=links,
         attributes={"messaging.system": "redis", "messaging.batch.message_count": len(texts)},
-        # An exception's message may hold content.
+        # An exception's message may contain content.
         record_exception=False,
         set_status_on_exception=False,
     ) as span:
@@ -249,7 +247,7 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
 
 @contextmanager
 def request_span(name: str, parent: str | None) -> Iterator[Span | None]:
-    """A span for a request, a child of the caller's."""
+    """A span for a request; a child of the caller's span."""
     if not tracing():
         yield None
         return
@@ -262,7 +260,7 @@ def request_span(name: str, parent: str | None) -> Iterator[Span | None]:
 
 
 def traceparent() -> str | None:
-    """The current span as a W3C traceparent for an event that is being made; None without a trace."""
+    """The current span as a W3C traceparent for a new event; None without a trace."""
     context = trace.get_current_span().get_span_context()
     if not context.is_valid:
         return None

@@ -11,7 +11,7 @@ from openbrain.ports.store.writes import Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message from an agent to another. Times are microseconds."""
+    """A message from one agent to another. Times are microseconds."""
 
     id: str
     workspace_id: str
@@ -22,71 +22,72 @@ class Message:
     org: str = ""
     created_at: int
     seq: int = 0
-    """The message's number in the recipient's inbox, without gaps; given when it is stored."""
+    """The message's number in the recipient's inbox, without gaps; assigned when it is stored."""
     read_at: int | None = None
     subscription_id: str | None = None
-    """Of the standing query that it is a match of; then `content` is empty, and the text is that of the memory."""
+    """The standing query that this message is a match of. `content` is then empty; the text is the memory's."""
     memory_id: str | None = None
     memory_revision: int | None = None
     similarity: float | None = None
     withdrawn_at: int | None = None
-    """Since then the memory is gone, or no longer this agent's to see."""
+    """When the memory ended or stopped being visible to this agent."""
 
 
 class Sent(NamedTuple):
     message: Message
     duplicate: bool
-    """Whether the same idempotency key had brought it before."""
+    """True if an earlier call with the same idempotency key stored the message."""
 
 
 class Messages(Protocol):
-    """A message is seen by its sender and its recipient, as far as the key's orgs go."""
+    """A message is visible to its sender and its recipient, limited to the orgs of the key."""
 
     async def send_message(self, message: Message, key: str, most: int) -> Sent:
-        """Store one. `key`: the same again is the message that was stored first, '' for none; `Conflict` where it
-        brought another one, and where the recipient has `most` unread messages."""
+        """Store a message. A repeated `key` returns the message stored first ('' for no key). Raise `Conflict` if the
+        key was used for another message, or if the recipient has `most` unread messages."""
 
     async def message(self, viewer: Viewer, message_id: str) -> Message | None:
-        """One that the viewer received or sent."""
+        """Return a message that the viewer received or sent."""
 
     async def inbox(self, viewer: Viewer, limit: int, after: int = 0, *, unread: bool = False) -> Sequence[Message]:
-        """Messages that the viewer received, in order of `seq`, behind that number. Reading on behind the last number
-        that was handled yields each message at least once."""
+        """List messages that the viewer received, with `seq` above `after`, in order. A caller that continues from the
+        last number it handled gets each message at least once."""
 
     async def count_unread(self, viewer: Viewer) -> int: ...
 
     async def last_numbers(self, boxes: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
-        """Of these inboxes (workspace and agent) the number of the last message; absent where nothing ever came."""
+        """Return the number of the last message of each inbox (workspace, agent). Inboxes that never got one are
+        absent."""
 
     async def conversation(
         self, viewer: Viewer, other: str, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Message]:
-        """Between the viewer and another agent, newest first; `before` (created_at and id of one) lists those that
-        follow it."""
+        """List the messages between the viewer and another agent, newest first. `before`: created_at and id of the last
+        message of the previous page."""
 
     async def mark_read(self, viewer: Viewer, ids: Sequence[str] = (), up_to: int = 0) -> int:
-        """Mark what the viewer received: these, and all up to that number; how many were not marked before."""
+        """Mark received messages as read: those in `ids` and all up to number `up_to`. Return how many were unread."""
 
     async def purge_messages(self, before: int, limit: int) -> int:
-        """Remove those sent before that time; how many."""
+        """Remove messages sent before `before`. Return how many."""
 
 
 class Policy(StrEnum):
-    """The fate of a session's memories that have no expiry of their own."""
+    """What happens to a session's memories that have no expiry of their own."""
 
     EXPIRE = "expire"
-    """Memories end a number of days after they were written."""
+    """Memories expire a number of days after they were written."""
     STAY = "stay"
     PROMOTE = "promote"
-    """Like `EXPIRE`, but memories that are no turns become the project's when the session ends."""
+    """Like `EXPIRE`, but memories that are not turns move to the project when the session ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A stretch of work of an agent, and of those that it asked in. Times are microseconds."""
+    """A period of work of an agent and the agents it invited. Times are microseconds."""
 
     id: str
-    """Unique for its owner: two agents may use the same one, of two sessions."""
+    """Unique per owner: two agents may use the same id for two sessions."""
     workspace_id: str
     agent_id: str
     """The owner: the agent that started the session."""
@@ -95,14 +96,14 @@ class Session:
     policy: Policy = Policy.EXPIRE
     days: int = 7
     invited: tuple[str, ...] = ()
-    """Agents that may join it. Agents of a session see each other's session memories, so both sides have to want it."""
+    """Agents that may join. Members of a session see each other's session memories, so both sides have to agree."""
     started_at: int
     ended_at: int | None = None
     hand_over_id: str | None = None
 
 
 class Started(NamedTuple):
-    """A session that is open now."""
+    """A session that is now open."""
 
     session: Session
     created: bool
@@ -110,39 +111,40 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """The number of memories that became the project's, and where the walk goes on; None at its end."""
+    """The number of memories moved to the project, and the cursor of the next call; None at the end."""
 
     rows: int
     after: tuple[int, str] | None
 
 
 class Sessions(Protocol):
-    """Sessions, each seen by the agents of it, as far as the key's orgs go."""
+    """Sessions, each visible to its member agents, limited to the orgs of the key."""
 
     async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
-        """Open it, and announce `agent.session_started`. One of the same id that the agent is of, or is asked into by
-        its owner, is the answer, opened again where it had ended; one that is open stays as it is."""
+        """Open a session and announce `agent.session_started`. If the agent already belongs to a session with this id,
+        or its owner invited the agent to it, return that session: reopened if it had ended, unchanged if it is open."""
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
-        """The one of this id that the viewer is of."""
+        """Return the session with this id that the viewer belongs to."""
 
     async def sessions(
         self, viewer: Viewer, limit: int, before: tuple[int, str] | None = None, *, project: str = "", open_only: bool
     ) -> Sequence[Session]:
-        """The viewer's sessions, newest first; `before` (started_at and id of one) lists those that follow it."""
+        """List the viewer's sessions, newest first. `before`: started_at and id of the last session of the previous
+        page."""
 
     async def agents_of(self, workspace_id: str, agent_id: str, session_id: str) -> Sequence[str]:
-        """All agents of the session of this id that this agent is of; none where it is of none."""
+        """List all agents of the session with this id that `agent_id` belongs to; none if it belongs to none."""
 
     async def hand_overs(self, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[str]:
-        """Memories that the last sessions of the project left, of whichever agent, newest first; without a project
-        those of the viewer's own. Whether the viewer may see them is for the caller to ask."""
+        """List the hand-over memories of the project's last sessions, by any agent, newest first. Without a project: of
+        the viewer's own sessions. The caller checks whether the viewer may see them."""
 
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
-        """End a session. Ended twice, the last hand-over counts."""
+        """End a session. If it is ended twice, the last hand-over counts."""
 
     async def promote(
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        """Give memories of its agents that are no turns to the project, or to their agent where it has none, without
-        their expiry. What the project knows already stays as it is."""
+        """Move memories of the session's agents that are not turns to the project, or to their agent if the session has
+        no project, and remove their expiry. A memory that the project already has stays unchanged."""

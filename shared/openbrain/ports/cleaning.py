@@ -1,5 +1,5 @@
-"""Cleaning of stored texts in every place that holds them: the part of the store that the operation `clean` works
-with. Unlike other jobs it keeps nothing of what stood before, and also works on what has ended."""
+"""Cleaning of stored texts in every place that holds them: the part of the store for the operation `clean`. Unlike
+other jobs it keeps no earlier state, and it also changes memories that have ended."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -10,7 +10,7 @@ from openbrain.ports.store.operations import Operation
 
 
 class HistoryText(NamedTuple):
-    """Content of an audit line: JSON of the fields before and after, and a note."""
+    """Contents of an audit line: JSON of the fields before and after, and a note."""
 
     id: int
     before: str | None
@@ -19,40 +19,40 @@ class HistoryText(NamedTuple):
 
 
 class MemoryTexts(NamedTuple):
-    """A memory, dead or alive, with all that it ever said."""
+    """A memory, living or ended, with its audit history."""
 
     memory: Memory
     history: Sequence[HistoryText] = ()
 
 
 class Cleaned(NamedTuple):
-    """The cleaned texts and the findings: for people, kinds and places and never a value."""
+    """The cleaned texts, and the findings for the report: kinds and places, never values."""
 
     texts: MemoryTexts
     found: Mapping[str, int]
-    """By place and kind, as `content: email`."""
+    """Counts by place and kind, such as `content: email`."""
 
 
 Clean = Callable[[MemoryTexts], Cleaned | None]
-"""A pure function; None where nothing is to change."""
+"""A pure function; returns None if there is nothing to change."""
 CleanText = Callable[[str], str]
 Spellings = Mapping[str, int]
-"""By spelling, how many memories have it."""
+"""The number of memories that use each spelling."""
 ERASED = "[erased]"
-"""In the place of a text that was struck out."""
+"""Replaces a text that was struck out."""
 OtherTextsCursor = tuple[int, tuple[Any, ...] | None]
 """The end of a page of texts."""
 
 
 class Party(NamedTuple):
-    """An agent or person that texts beside memories are about; of several members all must hold."""
+    """An agent or a person that texts outside memories are about. All members that are set must match."""
 
     agents: tuple[str, ...] = ()
-    """Agents that wrote or received a text."""
+    """Agents that wrote or received the text."""
     speakers: tuple[str, ...] = ()
     """People who said it."""
     says: str = ""
-    """Words that a text contains, in upper or lower case."""
+    """Words that the text contains, ignoring case."""
 
 
 class OtherText(NamedTuple):
@@ -62,31 +62,31 @@ class OtherText(NamedTuple):
 
 
 class Cleansing(Protocol):
-    """Memories of a workspace, in every state but erased."""
+    """Memories of a workspace in every state except erased."""
 
     async def texts(self, selection: Selection, limit: int, after: Place | None) -> Sequence[MemoryTexts]:
-        """Oldest first; what a legal hold keeps is left out."""
+        """List memories, oldest first, without those under a legal hold."""
 
     async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
-        """Clean those of these that are of the selection, in one transaction, with the purge of their traces; how many
-        were changed. Nothing where the operation does not run any more."""
+        """Clean those of `ids` that match the selection, in one transaction, and queue the purge of their old texts
+        from indexes and streams. Return how many changed; 0 if the operation is no longer running."""
 
     async def found(self, operation_id: str) -> Mapping[str, int]:
-        """Counts of an operation so far, as in `Cleaned`."""
+        """Return the operation's counts so far, as in `Cleaned`."""
 
     async def clean_others(
         self, operation: Operation, clean: CleanText, *, dry_run: bool, party: Party | None = None
     ) -> int:
-        """Clean what the workspace keeps beside memories, or a party's part of it: messages, questions, reasons of
-        feedback, signals; how many rows it is, or would be."""
+        """Clean what the workspace stores outside memories, or a party's part of it: messages, questions, reasons of
+        feedback, signals. Return how many rows changed, or would change in a dry run."""
 
     async def count_beside(self, workspace_id: str, party: Party) -> int:
-        """Count the rows beside memories that belong to a party and hold text."""
+        """Count the rows outside memories that belong to a party and hold text."""
 
     async def page_beside(
         self, workspace_id: str, party: Party, after: OtherTextsCursor | None
     ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
-        """Some of the same, and where the next follow; None at the end."""
+        """Return a page of the rows that `count_beside` counts, and the cursor of the next page; None at the end."""
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
-        """Of tags, and of projects."""
+        """Return the spellings of tags, and those of projects."""

@@ -11,10 +11,11 @@ class Clock(Protocol):
 
 
 class Follower(Protocol):
-    """A clock that follows the database server's."""
+    """A clock that follows the database server's clock."""
 
     def begin(self) -> int | None:
-        """Asked before a transaction: a mark to give to `follow` where the server is to be asked, else None."""
+        """Called before a transaction: return a mark for `follow` if the server should be asked for its time, else
+        None."""
 
     def follow(self, reported: int, started: int) -> None:
-        """Take over the server's time (microseconds since 1970), read after `started`."""
+        """Adopt the server's time (microseconds since 1970), which was read after `started`."""

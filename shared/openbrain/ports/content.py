@@ -1,4 +1,4 @@
-"""The content policy before every write: texts are examined, and stored as they are, changed, or not at all."""
+"""The content policy applied before every write: a text is stored unchanged, stored changed, or refused."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from enum import StrEnum
 from typing import Protocol
 
 NamedText = tuple[str, str]
-"""The field of a text, as `metadata.owner`, and the text."""
+"""The name of the field (such as `metadata.owner`) and its text."""
 
 
 class Action(StrEnum):
-    """Action on a text with findings."""
+    """What to do with a text that has findings."""
 
     OFF = "off"
     MASK = "mask"
     """Replace each finding by its kind."""
     HASH = "hash"
-    """A keyed hash stands in its place: the same value has the same one within a workspace."""
+    """Replace each finding by a keyed hash. Equal values have equal hashes within a workspace."""
     REFUSE = "refuse"
     LABEL = "label"
     """Store the text unchanged and tag the memory."""
@@ -24,14 +24,14 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PersonalDataRule:
-    """Of one workspace. `key`: of its hashes."""
+    """The rule of one workspace. `key`: the key of its hashes."""
 
     action: Action
     key: str = ""
 
 
 PersonalDataRules = Mapping[str, PersonalDataRule]
-"""By workspace; one that is not in it has none."""
+"""Rules by workspace; a workspace without a rule is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +52,39 @@ class Admitted:
 
 
 class Detector(Protocol):
-    """Finds one sort of thing that not everybody may read: secrets, personal data."""
+    """Finds one sort of sensitive content: secrets or personal data."""
 
     def start(self) -> None:
-        """Begin, in the background, with what has to be loaded."""
+        """Start loading what the detector needs, in the background."""
 
     async def ready(self) -> bool:
-        """Wait until `find` needs to load nothing. False where it will find less than it should."""
+        """Wait until `find` has nothing left to load. False if it will find less than it should."""
 
     def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
-        """For each text, in order and apart. The name of a field may tell what its text is."""
+        """Return the findings of each text, in order; texts are independent. A field's name may hint at what its text
+        is."""
 
 
 class Admission(Protocol):
-    """Looks at what is about to be stored in one workspace."""
+    """Checks texts that are about to be stored in one workspace."""
 
     def passes(self, texts: Sequence[NamedText]) -> bool:
-        """Whether all are admitted as they are: one look at many, which costs little more than at one. It may say no
-        where `admit` would change nothing."""
+        """True if all texts are admitted unchanged. Checks many texts at little more than the cost of one. May return
+        False although `admit` would change nothing."""
 
     def admit(self, texts: Sequence[NamedText], *, refusing: bool = True) -> Admitted:
-        """The texts to store (perhaps masked), or `Invalid`, which names the field, when one must not be stored. Not
-        `refusing`: what must not be stored is masked instead."""
+        """Return the texts to store, perhaps masked. Raise `Invalid`, naming the field, if a text must not be stored;
+        with `refusing=False` mask it instead."""
 
 
 class ContentPolicy(Protocol):
-    """Rules for secrets and personal data: of the settings, and of each workspace."""
+    """Rules for secrets and personal data, from the settings and from each workspace."""
 
     def start(self) -> None:
-        """Begin, in the background, with what has to be loaded. For processes that write, when they start."""
+        """Start loading in the background. Called by processes that write, when they start."""
 
     async def ready(self) -> None:
-        """Wait until `of` knows what it needs to; `TryLater` where texts can't be looked at."""
+        """Wait until `of` has all it needs. Raise `TryLater` if texts can't be checked."""
 
     def of(self, workspace_id: str) -> Admission:
-        """Of one workspace, as known since the last `ready`."""
+        """Return the check for one workspace, as known since the last `ready`."""

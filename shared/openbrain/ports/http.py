@@ -1,10 +1,10 @@
-"""Addresses elsewhere: webhooks are posted to, vaults' pages name some that are probed."""
+"""HTTP to other servers: webhooks are posted, and addresses that vault pages name are probed."""
 
 from typing import Protocol
 
 
 class Address(Protocol):
-    """The address to post to, and the secret that bodies are signed with."""
+    """The URL to post to, and the secret that signs the bodies."""
 
     @property
     def id(self) -> str: ...
@@ -18,15 +18,15 @@ class Address(Protocol):
 
 class Poster(Protocol):
     async def post(self, webhook: Address, seq: int, body: bytes) -> None:
-        """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
-        rules. The message says why and holds nothing of body, secret or answer."""
+        """Post a body. Raise `TryLater` if the receiver did not accept it and may later, `NeverRetry` if our own rules
+        refuse the address. The message gives the reason without body, secret or response."""
 
 
 class Prober(Protocol):
-    """Asks addresses of the settings, never of a page."""
+    """Probes addresses from the settings, never from a page."""
 
     async def check(self, address: str) -> bool:
-        """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
-        False for whatever does not answer in time."""
+        """True if the address responds: `http(s)://…` with 2xx, `tcp://host:port` accepts a connection, `file:///…`
+        exists. False if it does not respond in time."""
 
     async def close(self) -> None: ...

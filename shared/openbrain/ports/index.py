@@ -1,7 +1,7 @@
-"""The two indexes, seen from outside: what they hold, how they are written and asked.
+"""The two indexes as ports: what they store, how they are written and searched.
 
-The fence: a write is taken when its revision is not lower than what stands under the id, also when that is a
-tombstone. A tombstone is written also where nothing stands. Writers need no order and may repeat themselves.
+The fence: a write is accepted if its revision is not lower than the one stored under the id, whether that is an entry
+or a tombstone. A tombstone is also written where no entry exists. So writers need no order and may repeat a write.
 """
 
 from array import array
@@ -33,9 +33,9 @@ class Fields:
     confidence: float
     occurred_at: int
     expires_at: int
-    """Microseconds; `visibility.NEVER` where it does not expire."""
+    """Microseconds; `visibility.NEVER` if it does not expire."""
     created_at: int
-    """Microseconds. For who reads a server's index: no filter asks for it."""
+    """Microseconds. For people who read a server's index directly: no filter uses it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,8 @@ class TextEntry:
     text: str
     metadata: Mapping[str, object]
     passages: tuple[str, ...] = ()
-    """Overlapping parts of a long text: half of its score in `search` is that of the best of them, all else knows the
-    whole alone."""
+    """Overlapping parts of a long text. The best one gives half of the score in `search`; everything else uses only the
+    full text."""
     names: tuple[str, ...] = ()
 
 
@@ -71,18 +71,18 @@ class VectorEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """Stands for a removed entry and refuses late writes of lower revisions. Carries no workspace, text or vector."""
+    """Marks a removed entry and rejects late writes of lower revisions. Carries no workspace, text or vector."""
 
     id: str
     memory_id: str
     revision: int
     bucket: int
     at: int = 0
-    """Since when it stands for nothing, in microseconds: an old one is removed. 0: it stays."""
+    """When it replaced an entry that has no row, in microseconds; it is removed once it is old. 0: it stays."""
 
 
 class Hit(NamedTuple):
-    """A memory found (the best of its passages) and the index's own score, higher is better."""
+    """A found memory (by its best passage) and the index's own score, higher is better."""
 
     memory_id: str
     score: float
@@ -90,7 +90,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """One search of several at once, as the arguments of `TextIndex.search`."""
+    """One of several searches in a batch: the arguments of `TextIndex.search`."""
 
     query: str
     condition: AllOf
@@ -99,7 +99,7 @@ class TextSearch:
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """One search of several at once, as the arguments of `VectorIndex.search`."""
+    """One of several searches in a batch: the arguments of `VectorIndex.search`."""
 
     vector: "array[float]"
     condition: AllOf
@@ -108,16 +108,16 @@ class VectorSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextQuery:
-    """A full-text query. With phrases each must occur, and words only add to the score; without, any word.
-    At most QUERY_CHARS together."""
+    """A full-text query. If there are phrases, all must occur and words only add to the score; otherwise any word
+    matches. At most QUERY_CHARS in total."""
 
     words: str = ""
-    """Any text: what is no word in it is passed over."""
+    """Any text; parts that are not words are ignored."""
     phrases: tuple[str, ...] = ()
-    """Words that follow each other. One that holds no indexed word is passed over."""
+    """Sequences of adjacent words. A phrase without an indexed word is ignored."""
     fuzzy: bool = False
-    """The first FUZZY_WORDS of `words` also match with typos: one in words of 3 to 5 letters, two in longer ones (of
-    the stem; a swap of neighbours is one). Phrases never do."""
+    """The first FUZZY_WORDS of `words` also match with typos: one in words of 3 to 5 letters, two in longer ones
+    (counted on the stem; swapping neighbouring letters is one typo). Phrases never do."""
 
 
 FUZZY_WORDS = 16
@@ -134,7 +134,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The number of entries that hold a value, and among them the numbers for each value of the next field."""
+    """The number of entries with a value, and their counts for each value of the next field."""
 
     value: str
     count: int
@@ -143,7 +143,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A page of a search: hits by score and then by id, and the number of all that match, as the index has them."""
+    """A page of a search: hits by score, then by id, and the total number of matches according to the index."""
 
     hits: Sequence[Hit]
     total: int
@@ -151,7 +151,7 @@ class Found:
 
 
 Span = tuple[int, int]
-"""From the first character to the one after the last, in code points."""
+"""Start and end (exclusive) of a range, in code points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,14 +168,14 @@ class Standing:
 
 
 class EntryMarks(NamedTuple):
-    """Some entries of an index: `ids.mark` of each that lives, and the tombstones."""
+    """A batch of index entries: `ids.mark` of each living entry, and the tombstones."""
 
     living: Sequence[int]
     tombstones: Sequence[Standing]
 
 
 class Sum(NamedTuple):
-    """Totals of a bucket, actual or expected: entries, the sum of their digests (None: not added up), tombstones."""
+    """Totals of a bucket, actual or expected: entries, the sum of their digests (None: not computed), tombstones."""
 
     entries: int = 0
     digests: int | None = 0
@@ -184,7 +184,7 @@ class Sum(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A dependency's answer: product and version, and what is wrong with it, if anything."""
+    """A dependency's self-description: product, version, and problems, if any."""
 
     product: str
     version: str
@@ -197,78 +197,82 @@ class Scrubbed:
 
     details: Mapping[str, object]
     parts: tuple[str, ...] = ()
-    """Parts of its files that still hold removed entries; none: it is done."""
+    """Parts of the engine's files that still hold removed entries; empty when done."""
     again: tuple[str, ...] = ()
     """Memories whose living entries share those parts."""
 
 
 class Accountable(Protocol):
-    """An index as reconciliation sees it. All methods raise `TryLater` when the engine can't be reached."""
+    """An index as seen by reconciliation. All methods raise `TryLater` if the engine can't be reached."""
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """The stored states of these ids; ids that never were are absent."""
+        """Return the stored states of these ids; ids that were never written are absent."""
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
-        """By bucket, absent where nothing is. Without `digests`: None where every entry must be read for them."""
+        """Return the sums by bucket; empty buckets are absent. Without `digests`, a bucket's digest sum is None if
+        every entry would have to be read for it."""
 
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
-        """Everything in these buckets, tombstones too, in any order, some at a time, in one walk through the index."""
+        """Yield everything in these buckets, including tombstones, in batches, in any order, in one pass over the
+        index."""
 
     def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
-        """Every entry once, in any order, some at a time, in one walk through the index."""
+        """Yield every entry once, in batches, in any order, in one pass over the index."""
 
     async def highest(self, name: str) -> int:
-        """Of all revisions, tombstones' too; 0 where nothing stands."""
+        """Return the highest revision, including tombstones; 0 if the index is empty."""
 
     async def drop_tombstones(self, name: str, before: int) -> int:
-        """Remove the tombstones that stand since before this time, never what took the place of one; how many."""
+        """Remove tombstones older than `before`, but never an entry that has replaced one. Return how many."""
 
 
 class Replaceable(Protocol):
-    """Changes of whole generations. Both raise `TryLater` when the engine is away, and may be repeated."""
+    """Operations on whole generations. Both methods raise `TryLater` if the engine is unavailable, and may be
+    repeated."""
 
     at_once: int
-    """Writes that are worth having under way together: several where a server works while this process does not."""
+    """The useful number of concurrent writes: more than one if a server does the work while this process waits."""
 
     async def expose(self, name: str) -> None:
-        """Let the alias that others than OpenBrain read stand for it, where the engine has such a thing."""
+        """Point the alias that programs other than OpenBrain read at this generation, if the engine has aliases."""
 
     async def drop(self, name: str) -> None:
-        """Remove it with all that it holds; nothing where it is not there. Nobody may write it any more."""
+        """Remove the generation and its contents; no error if it does not exist. Nobody may write it any more."""
 
 
 class Engine(Protocol):
-    """Operations of every engine besides."""
+    """Operations that every engine has."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
-        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
+        """Remove everything deleted so far from the engine's files. If that requires entries to be written again (at
+        their revision), the answer lists them: write them, then call again with the `parts` of the first answer."""
 
     async def check(self) -> Checked: ...
 
     async def close(self) -> None:
-        """Release everything; what was written stays."""
+        """Release all resources; written data stays."""
 
 
 class TextIndex(Accountable, Replaceable, Engine, Protocol):
-    """Full text. All methods raise `TryLater` when the engine can't be reached."""
+    """The full-text index. All methods raise `TryLater` if the engine can't be reached."""
 
     builder: str
     """Version of mapping and analysis; part of every digest."""
 
     async def prepare(self, name: str) -> None:
-        """Make the generation `name` if it is missing. Idempotent; safe for several processes at once."""
+        """Create the generation `name` if it is missing. Idempotent; safe from several processes at once."""
 
     async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:
-        """Write fenced; on return a search finds what was written (not `visible`: some time later, but `read` and
-        `sums` see it, and it stays). Of an id that comes several times the highest revision counts. A write refused by
-        the fence is a success."""
+        """Write entries through the fence. On return a search finds them. With `visible=False` a search finds them
+        later, but they are durable and `read` and `sums` include them. If an id occurs several times, the highest
+        revision counts. A write rejected by the fence counts as a success."""
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
+        """Return at most `limit` memories, best first, scores > 0. Any text is a query; one without words finds
+        nothing."""
 
     async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
-        """The answers of `search`, in order, for less than one by one. Where one fails all do."""
+        """Return the answers of `search`, in order, at a lower cost than separate calls. If one fails, all fail."""
 
     async def find(
         self,
@@ -280,45 +284,49 @@ class TextIndex(Accountable, Replaceable, Engine, Protocol):
         facets: Sequence[str] = (),
         values: int = 1,
     ) -> Found:
-        """A page of `limit` from `after` on, with the total and, for each of `facets`, its first `values` counts over
-        all that match. Pages are exact while nothing is written; else what lies at an edge may come twice or not."""
+        """Return a page of `limit` hits behind `after`, with the total and, for each of `facets`, the counts of its top
+        `values` over all matches. Pages are exact while nothing is written; otherwise hits at an edge may repeat or be
+        missed."""
 
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
-        """Of the entries within the condition, how many hold each value of the first of `fields`, within those of the
-        next, and so on; on each level the first `limit`: most first, then by value. `fields` are KEYWORD_FIELDS."""
+        """Count the entries that match the condition by value of the first of `fields`, within those by the next, and
+        so on. Each level has its top `limit` values: highest count first, then by value. `fields` are
+        KEYWORD_FIELDS."""
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
-        """Memories within the condition of which a name may stand in the query: all of which one does, in any order,
-        at most `limit`. `hold_names` says of which."""
+        """Return at most `limit` memories, in any order, that match the condition and may have a name that occurs in
+        the query: a superset, which `hold_names` narrows down."""
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
-        """Of each memory's names, whether one stands in the query as a phrase of stems. One edit is forgiven in words
-        of five letters or more, but not in their first two. As with `marks` no server is needed."""
+        """For each memory's names, tell whether one occurs in the query as a phrase of stems. Words of five letters or
+        more may differ by one edit after their first two letters. Needs no server, like `marks`."""
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
-        """Find the words and phrases of the query in each text, in order, none overlapping. The texts are the
-        caller's; nothing of the index is read, nothing is sent anywhere, and no server is needed."""
+        """Find the words and phrases of the query in each text, in order, without overlaps. The texts come from the
+        caller; this reads no index, sends nothing and needs no server."""
 
 
 class VectorIndex(Accountable, Replaceable, Engine, Protocol):
-    """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
+    """Nearest neighbours by cosine. All methods raise `TryLater` if the engine can't be reached."""
 
     builder: str
 
     async def prepare(self, name: str, dimensions: int) -> None:
-        """Make the generation `name` if it is missing; `SetupError` with both numbers where dimensions differ."""
+        """Create the generation `name` if it is missing. Raise `SetupError`, with both numbers, if dimensions
+        differ."""
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
-        """Write like `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
+        """Write like `TextIndex.write`. A vector of the wrong length, or with NaN or infinity, fails alone."""
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Best first, at most `limit` memories, each once with its best passage; score is the cosine, -1..1."""
+        """Return at most `limit` memories, best first, each once with its best passage. The score is the cosine,
+        -1..1."""
 
     async def search_many(
         self, name: str, searches: Sequence[VectorSearch], *, within_s: float | None = None
     ) -> Sequence[Sequence[Hit]]:
-        """The answers of `search`, in order, for less than one by one. Where one fails all do. `within_s`: after so
-        long nobody waits for them, so that a server need not go on."""
+        """Return the answers of `search`, in order, at a lower cost than separate calls. If one fails, all fail.
+        `within_s`: the caller stops waiting after that time, so a server may give up."""
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:
-        """The number of tombstones that still have a vector; `clear`: remove it from them."""
+        """Return the number of tombstones that still have a vector; with `clear`, remove those vectors."""

@@ -1,8 +1,8 @@
-"""The life of memories (age, duplicates, filing): the part of the store that lifecycle operations work with.
+"""The life of memories (age, duplicates, filing): the part of the store that lifecycle operations use.
 
-A job (`prune`, …) looks at subjects and decides changes, by the rows alone: that is a dry run. What it then does is the
-same decision once more, on the same rows under lock, in the transaction that writes them. Every change is kept with
-what stood before, under the operation's id, until it can't be undone any more.
+A job (`prune`, …) reads subjects and decides changes from the rows alone; that is a dry run. To apply them it decides
+again on the same rows, now locked, in the transaction that writes. Each change is stored with the state before it,
+under the operation's id, for as long as it can be undone.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,20 +29,20 @@ JOBS: Mapping[str, bool] = {
     BACKFILL_ORG: True,
     CLEAN: False,
 }
-"""The kinds of lifecycle operations, and whether `UNDO` takes them back."""
+"""The kinds of lifecycle operations, and whether `UNDO` can revert them."""
 
 
 PINNED = "pinned"
-"""A memory with this tag is left as it is by every job that can be undone."""
+"""Jobs that can be undone leave memories with this tag unchanged."""
 
 
 class Action(StrEnum):
-    """Kind of change of one memory."""
+    """What was done to a memory."""
 
     ARCHIVED = "archived"
     REWRITTEN = "rewritten"
     CLEANED = "cleaned"
-    """The former text is kept nowhere, so that nothing takes it back."""
+    """Not revertible: the old text is not kept."""
 
 
 class Use(NamedTuple):
@@ -53,7 +53,7 @@ class Use(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A living memory that a job looks at."""
+    """A living memory that a job examines."""
 
     memory: Memory
     use: Use = Use()
@@ -61,30 +61,31 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Decision of a job about one memory. An operation changes each memory once."""
+    """A job's decision about one memory. An operation changes each memory once."""
 
     memory_id: str
     action: Action
     why: str
-    """For people, without anything that memories say: numbers, and names of rules."""
+    """The reason, for people: numbers and names of rules, never contents of memories."""
     into: str | None = None
-    """Archived: the memory that stands for it now, and gets it as a parent. Where that one can't be rewritten as
-    decided, this is not done either."""
+    """For archived: the memory that replaces this one and gets it as a parent. If that one can't be rewritten as
+    decided, this change is not made either."""
     after: Memory | None = None
-    """Rewritten: what users give, as it is to be; the rest of the row is the store's."""
+    """For rewritten: the new values of the fields that users set; the store sets the rest of the row."""
     use: Use | None = None
-    """Rewritten: its use and that of what it stands for."""
+    """For rewritten: the use counts of this memory and of those it replaces."""
 
 
 Decide = Callable[[Sequence[Subject]], Sequence[Change]]
-"""A pure function: of the same subjects the same changes, of fewer (some were changed meanwhile) what is right then."""
+"""A pure function. The same subjects give the same changes. If some changed meanwhile and are missing, it decides anew
+on the rest."""
 
 Place = tuple[int, str]
 """created_at and id of the last subject of a page."""
 
 
 class Partition(NamedTuple):
-    """A place and a visibility of memories: those of one partition of a workspace may be compared."""
+    """Project and visibility of memories. Only memories of the same partition may be compared."""
 
     project: str
     memory_scope: str
@@ -99,17 +100,17 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The memories that an operation is about: living ones of one workspace, of any agent."""
+    """The memories an operation is about: living, of one workspace, of any agent."""
 
     workspace_id: str
     criteria: Criteria
     at: int
-    """The time of the request (microseconds): what has expired by then is left to expiry."""
+    """The time of the request (microseconds). Memories that expire by then are left to expiry."""
     made_by: int
-    """Created and last confirmed then, or before."""
+    """Only memories created and last confirmed at this time or before."""
 
     def condition(self) -> AllOf:
-        """Without `made_by`."""
+        """The condition, without `made_by`."""
         return AllOf((everything(self.workspace_id, self.criteria), AtLeast("expires_at", self.at + 1)))
 
 
@@ -118,9 +119,9 @@ class GroupResult(NamedTuple):
 
     changes: Sequence[Change]
     held: int
-    """The number kept by a legal hold, or a pin: they were not decided on."""
+    """The number kept by a legal hold or a pin; these were not decided on."""
     conflicts: int = 0
-    """Number of changes that can't be made: a living memory says the same in that place, or the workspace is full."""
+    """Changes that can't be made: a living memory has the same content in that place, or the workspace is full."""
 
 
 class Undone(StrEnum):
@@ -128,11 +129,11 @@ class Undone(StrEnum):
 
     UNDONE = "undone"
     TAKEN = "taken"
-    """A living memory says the same in the same place."""
+    """A living memory has the same content in the same place."""
     CHANGED = "changed"
-    """Somebody changed, restored, forgot or erased it since."""
+    """It was changed, restored, forgotten or erased since."""
     FULL = "full"
-    """The workspace's quota has no room for it."""
+    """The workspace's quota does not allow it."""
 
 
 ChangePlace = tuple[Action, str]
@@ -140,64 +141,65 @@ ChangePlace = tuple[Action, str]
 
 
 class Lifecycle(Protocol):
-    """Subjects of jobs, their changes, and the way back."""
+    """Subjects of jobs, their changes, and undo."""
 
     async def count(self, selection: Selection) -> int: ...
 
     async def page(self, selection: Selection, limit: int, after: Place | None) -> Sequence[Subject]:
-        """Oldest first; `after` lists those that follow."""
+        """List subjects, oldest first. `after`: cursor of the previous page."""
 
     async def partitions(self, selection: Selection, after: Partition | None) -> Sequence[tuple[Partition, int]]:
-        """Partitions that hold some of the selection, and how many: those of the next project and scope that follow
-        `after` in the store's order. None at the end."""
+        """List partitions that contain selected memories, with their counts: those of the next project and scope behind
+        `after`, in the store's order. Empty at the end."""
 
     async def members(
         self, selection: Selection, first: Partition, last: Partition, limit: int, after: Place | None
     ) -> Sequence[Memory]:
-        """Memories of all partitions from the first to the last, of one project and scope, oldest first; `after` lists
-        those that follow."""
+        """List memories of all partitions from `first` to `last`, which share project and scope, oldest first. `after`:
+        cursor of the previous page."""
 
     async def look(
         self, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide
     ) -> Sequence[GroupResult]:
-        """Preview of `apply` to one group after the other; a full workspace is not foreseen."""
+        """Preview `apply` on one group after the other. Does not predict a full workspace."""
 
     async def apply(
         self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide
     ) -> GroupResult:
-        """Decide about those of these that still live and are of the selection, and do it, in one transaction. Nothing
-        where the operation does not run any more: what comes late from a worker that was given up changes nothing."""
+        """Decide on those of `ids` that are still living and selected, and apply the changes, in one transaction.
+        Nothing changes if the operation is no longer running: a late call of a worker that was given up has no
+        effect."""
 
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
-        """Orgs of the living memories of these projects; none where all are of no org."""
+        """Return the orgs of the living memories of each of these projects."""
 
     async def counts(self, operation_id: str) -> Mapping[Action, int]: ...
 
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:
-        """The first of its changes, without what was rewritten."""
+        """Return the operation's first changes, without the rewritten contents."""
 
     async def undo(
         self, operation: Operation, of: str, limit: int, after: ChangePlace | None = None
     ) -> ChangePlace | None:
-        """Take back at most `limit` changes of the operation `of`, each once: first what was rewritten, so that nothing
-        stands in the way of what was archived. Where the next ones follow; None at the end."""
+        """Revert at most `limit` changes of the operation `of`, each once: rewritten memories first, so that they don't
+        block the return of archived ones. Return the cursor of the next call; None at the end."""
 
     async def undone(self, of: str) -> Mapping[Undone, int]: ...
 
     async def purge_changes(self, before: int, limit: int) -> int:
-        """Forget how to undo what was done before that time (microseconds)."""
+        """Delete what is needed to undo changes made before `before` (microseconds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A job that is to be done again and again."""
+    """A job that runs on a schedule."""
 
     name: str
     kind: str
     schedule: str
     """A cron expression, in UTC."""
     request: Mapping[str, Any]
-    """Of the operation, as JSON values."""
+    """The request of the operation, as JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,33 +211,34 @@ class PolicyDocument:
     """The policies as an admin wrote them, as JSON values."""
     runs: Sequence[Run] = ()
     holds: Sequence[Criteria] = ()
-    """Legal holds: what they are about leaves by no job, policy or retention. One without limits holds everything."""
+    """Legal holds: no job, policy or retention removes the memories they match. A hold without limits matches
+    everything."""
     retention: Mapping[str, int] = field(default_factory=dict)
-    """Days by name, of `ports.retention`."""
+    """Days by name, as in `ports.retention`."""
     actor: str = ""
     updated_at: int = 0
 
 
 class Policies(Protocol):
-    """One document a workspace."""
+    """One document per workspace."""
 
     async def document(self, workspace_id: str) -> PolicyDocument | None:
-        """None where nothing was decided."""
+        """Return the document; None if the workspace has none."""
 
     async def set_document(self, document: PolicyDocument) -> PolicyDocument:
-        """Instead of the one before; as it stands now, with its time."""
+        """Replace the document. Return it as stored, with its time."""
 
     async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
-        """Of every workspace that has one, by their ids; what follows `after`."""
+        """List the documents of all workspaces that have one, by workspace id, behind `after`."""
 
 
 def kept(selection: Selection) -> Mapping[str, Any]:
-    """For the request of an operation, as JSON values; its workspace and `at` are the operation's."""
+    """The selection as JSON values for an operation's request; workspace and `at` are those of the operation."""
     return {"criteria": plain(selection.criteria), "older_than": selection.at - selection.made_by}
 
 
 def plain(criteria: Criteria) -> dict[str, Any]:
-    """The limits as JSON values, for `Criteria.of`."""
+    """The limits that are set, as JSON values for `Criteria.of`."""
     empty: tuple[Any, ...] = ("", ())
     given = asdict(criteria).items()
     return {name: value for name, value in given if value not in empty and value is not None and value is not False}

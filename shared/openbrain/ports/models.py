@@ -1,4 +1,4 @@
-"""Models that are asked: text to vector, and one question a tick."""
+"""Models: text to vector, and one question per tick."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from openbrain.ports.index import Checked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelIdentity:
-    """Identity of a model: vectors of one are comparable. A tag may change its weights, so the digest is part of it."""
+    """The identity of a model: only vectors of the same identity are comparable. The digest is included because the
+    weights behind a name may change."""
 
     name: str
     digest: str
@@ -25,12 +26,12 @@ class ModelIdentity:
         return f"{slug}-{self.digest[:12]}-{self.dimensions}-p{self.prompt_version}s{self.splitter_version}"
 
     def request(self) -> Mapping[str, Any]:
-        """The model as the operation of a model change names it."""
+        """The request of a model-change operation for this model."""
         return {"model": self.key, "model_name": self.name, "dimensions": self.dimensions}
 
 
 def cut_otherwise(key: str, other: str) -> bool:
-    """Whether two keys differ in the splitter version alone: a question has one vector by both."""
+    """True if two keys differ only in the splitter version: a question has the same vector under both."""
     return key != other and key.rpartition("s")[0] == other.rpartition("s")[0]
 
 
@@ -38,23 +39,27 @@ class Embedder(Protocol):
     """All methods raise `TryLater` while the model can't be reached."""
 
     async def identity(self) -> ModelIdentity:
-        """Identify the model that answers, asked of the server once. `SetupError` when it is missing."""
+        """Return the identity of the model that answers. The server is asked once. Raise `SetupError` if it is
+        missing."""
 
     async def unchanged(self) -> bool:
-        """Whether the model under this name still is the one of `identity`; a vector of another one is never given."""
+        """True if the model under this name is still the one of `identity`. Vectors of another model are never
+        returned."""
 
     def passages(self, text: str, header: str) -> Sequence[str]:
         """The exact model inputs of a document: prompt, header (date and speaker) and overlapping pieces of text,
         each within the model's token limit. At least one; nothing of the text is left out."""
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
-        """Unit vectors of exact model inputs, in order. `ModelChanged` where `identity` tells of another model."""
+        """Return unit vectors of exact model inputs, in order. Raise `ModelChanged` if the model is not that of
+        `identity`."""
 
     async def embed_query(self, query: str) -> "array[float]":
-        """The unit vector of a question, with the model's query prompt before it."""
+        """Return the unit vector of a question, embedded with the model's query prompt."""
 
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
-        """Vectors of several questions, in order, cheaper than one by one. `NeverRetry` where one can't be embedded."""
+        """Return vectors of several questions, in order, cheaper than separate calls. Raise `NeverRetry` if one can't
+        be embedded."""
 
     async def check(self) -> Checked: ...
 
@@ -62,43 +67,43 @@ class Embedder(Protocol):
 
 
 class Encoding(NamedTuple):
-    """A document's vector, and its token states as they are kept; b'' where none were made."""
+    """A document's vector and its token states in stored form; b'' if none were made."""
 
     vector: "array[float]"
     states: bytes
 
 
 class QueryEncoding(NamedTuple):
-    """A question's vector and its token states, one behind the other; none where no model makes any."""
+    """A question's vector and its token states, concatenated; empty if no model makes token states."""
 
     vector: "array[float]"
     states: "array[float]"
 
 
 class TokenSimilarity(NamedTuple):
-    """How similar a document is to a question, by words in their context; 1 at most."""
+    """How similar a document is to a question, from words in their context; 1 at most."""
 
     among: float
-    """Among the documents compared with it: a word counts the less the more they share it, and words of documents
-    beside it count for it too."""
+    """Relative to the compared documents: a word that more of them share counts less, and words of related documents
+    (`Beside`) count too."""
     alone: float
-    """By itself, all words alike: comparable between questions."""
+    """Absolute, with all words weighted equally: comparable between questions."""
 
 
 Beside = tuple[int, int, float]
-"""Numbers of two documents, and the share by which a word of the second counts for the first, in 0..1."""
+"""Indexes of two documents, and the weight in 0..1 with which a word of the second counts for the first."""
 
 
 class TokenEncoder(Protocol):
-    """A model that also tells of each word that says something what it means in its context (token states)."""
+    """A model that also returns token states: for each content word, its meaning in context."""
 
     @property
     def version(self) -> bytes:
-        """The prefix of all states that it makes; states of another version are of no use."""
+        """The prefix of all states it makes. States of another version can't be used."""
 
     async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
-        """Of exact model inputs, in order, in one pass; its own vectors, which are those of `Embedder.embed` where it
-        is one. Never b'' for states."""
+        """Encode exact model inputs, in order, in one pass. The vectors equal those of `Embedder.embed` if the model is
+        also an `Embedder`. States are never b''."""
 
     async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
         """Encode questions, in order, in one pass."""
@@ -106,14 +111,15 @@ class TokenEncoder(Protocol):
     def similarities(
         self, question: "array[float]", documents: Sequence[Sequence[bytes]], beside: Sequence[Beside] = ()
     ) -> Sequence[TokenSimilarity | None]:
-        """Of each document (the states of its passages), that of its best passage. None where it has no states."""
+        """Return the similarity of each document (given as the states of its passages), by its best passage; None if it
+        has no states."""
 
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A request to the model. `schema` (JSON Schema of an object) is what the answer should follow, unguaranteed."""
+    """A request to the model. `schema` (JSON Schema of an object) describes the wanted answer, without guarantee."""
 
     instructions: str
     prompt: str
@@ -123,22 +129,22 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thought:
-    """The model's answer, unchecked. Tokens are None where the server doesn't count them."""
+    """The model's answer, unchecked. Token counts are None if the server doesn't report them."""
 
     text: str
     model: str
     tokens_in: int | None = None
     tokens_out: int | None = None
     cut: bool = False
-    """The model was stopped by the limit on its answer."""
+    """True if the answer was cut off by the length limit."""
 
 
 class Reasoner(Protocol):
-    """One call, one answer; who asks checks it."""
+    """One call, one answer; the caller checks it."""
 
     async def reason(self, question: Question) -> Thought:
-        """`TryLater` while it can't be reached or takes too long, `SetupError` where key, model or URL are wrong,
-        `NeverRetry` where it refuses the question."""
+        """Raise `TryLater` if the model can't be reached or takes too long, `SetupError` if key, model or URL are
+        wrong, `NeverRetry` if it refuses the question."""
 
     async def check(self) -> Checked: ...
 

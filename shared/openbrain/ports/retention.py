@@ -1,4 +1,4 @@
-"""Erasure after a workspace's days of retention. A legal hold exempts."""
+"""Erasure after a workspace's retention period. Legal holds are exempt."""
 
 from typing import NamedTuple, Protocol
 
@@ -11,25 +11,26 @@ ENDED = {
     Reason.EXPIRED: "expired_days",
     Reason.ARCHIVED: "archived_days",
 }
-"""Memories that ended so, by the name of their days in a retention."""
+"""The name of the retention setting for memories that ended for each reason."""
 HISTORY, RECALLS, OPERATIONS = "history_days", "recall_days", "operation_days"
 
 
 class Walked(NamedTuple):
-    """A part of the audit that was looked through."""
+    """The result of one pass over a part of the audit."""
 
     last: int
-    """The number of the last line that is old enough."""
+    """The number of the last line that was old enough."""
     blanked: int
     more: bool
 
 
 class Retention(Protocol):
-    """Of one workspace each."""
+    """Retention of one workspace at a time."""
 
     async def erase_ended(self, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin) -> int:
-        """Erase memories that ended so before that time (microseconds): a row stays that proves it. How many."""
+        """Erase memories that ended for `reason` before `before` (microseconds). A blanked row remains as proof. Return
+        how many."""
 
     async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
-        """Take what memories said out of lines of the audit that were written before that time, of the `limit` lines
-        behind the number `after`: who did what when, and when, stays."""
+        """Remove memory contents from audit lines written before `before`, among the `limit` lines behind number
+        `after`. Who did what and when is kept."""

@@ -1,8 +1,8 @@
-"""The stream server as operators see it: streams, groups, dead letters, and what was said of groups.
+"""The stream server as seen by operators: streams, groups, dead letters, and settings of groups.
 
-Streams are named without the settings' prefix. Ages are seconds by the server's clock, times are milliseconds of it.
-Pauses and registrations stand in the database, so that neither a restart nor a stream server that lost its data forgets
-them; their times are microseconds.
+Streams are named without the settings' prefix. Ages are in seconds and times in milliseconds, by the server's clock.
+Pauses and registrations are stored in the database, so they survive a restart and a stream server that lost its data;
+their times are microseconds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,28 +12,28 @@ from typing import Protocol
 
 
 class Readers(StrEnum):
-    """The owner of a consumer group."""
+    """Who reads with a consumer group."""
 
     SERVICE = "service"
     OUTSIDE = "outside"
-    """Registered by an operator: what it has not read stays."""
+    """Registered by an operator: entries that it has not read are kept."""
     UNREGISTERED = "unregistered"
-    """Found on the server, declared by nobody: it holds nothing back."""
+    """Found on the server but not registered: entries are not kept for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerState:
-    """One process of a group."""
+    """One consumer of a group."""
 
     name: str
     pending: int
     idle_s: float
-    """Since it last asked for anything."""
+    """Time since its last request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """An entry that waits for its next attempt."""
+    """An entry waiting for its next attempt."""
 
     entry: str
     due_in_s: float
@@ -46,19 +46,19 @@ class GroupState:
     name: str
     readers: Readers
     exists: bool
-    """Whether the server knows it; a service makes its group when it starts."""
+    """True if the group exists on the server; a service creates its group when it starts."""
     lag: int
-    """Entries that it was not given yet: exact, also where the server can't tell."""
+    """Entries not yet delivered to it; exact even if the server doesn't know."""
     pending: int
     parked: int = 0
     due: Sequence[Parked] = ()
-    """Of those that are parked, the ones that are due first."""
+    """The parked entries that are due first."""
     oldest_undelivered_s: float | None = None
     oldest_pending_s: float | None = None
     consumers: Sequence[ConsumerState] = ()
     dead_letters: int = 0
     replaying: int = 0
-    """Entries of a replay that it has not settled yet."""
+    """Entries of a replay that it has not acknowledged yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +68,17 @@ class StreamState:
     name: str
     length: int
     first_id: str | None
-    """The id of the oldest entry: what came before was trimmed. None: the stream is empty."""
+    """The id of the oldest entry; older ones were trimmed. None: the stream is empty."""
     last_id: str | None
     groups: Sequence[GroupState]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The part of a stream between two ids, as it is kept now."""
+    """The part of a stream between two ids, as stored now."""
 
     begins_id: str | None
-    """Of the stream's first entry; None: it holds nothing."""
+    """The id of the stream's first entry; None if it is empty."""
     from_id: str
     to_id: str
     entries: int
@@ -86,7 +86,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadFilter:
-    """Filters of dead letters; one left out narrows nothing. `since` and `until`: milliseconds at which they died."""
+    """Filters for dead letters; unset ones match all. `since` and `until`: time of death in milliseconds."""
 
     stream: str = ""
     group: str = ""
@@ -98,14 +98,14 @@ class DeadFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """An entry that a group could not take."""
+    """An entry that a group failed to process."""
 
     id: str
     """`<stream>.<group>.<id in the dead-letter stream>`."""
     stream: str
     group: str
     entry: str
-    """The entry's id in the stream that it died in."""
+    """The entry's id in its original stream."""
     error: str
     message: str
     attempts: int
@@ -114,35 +114,36 @@ class DeadLetter:
     last_at: int
     """The time of its death, in milliseconds."""
     bytes: int
-    """Of its fields."""
+    """Size of its fields."""
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The entry itself, which may hold what somebody remembered: shown to operators who ask for it, never logged."""
+    """The entry itself. It may contain memory contents: shown to operators on request, never logged."""
 
 
 class StreamAdmin(Protocol):
-    """Every method raises `TryLater` while the server does not answer."""
+    """Every method raises `TryLater` if the server does not respond."""
 
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
-        """Each stream, or one. `outside`: registered (stream, group)."""
+        """Return the state of all streams, or of one. `outside`: registered (stream, group) pairs."""
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
-        """Count what lies between two ids, both included; `-` and `+` are the ends, of which `+` is settled now."""
+        """Count the entries between two ids, both inclusive; `-` and `+` are the ends, `+` being the last entry now."""
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
-        """A page without the entries' fields, oldest first in each stream, and where to go on; None at the end. A page
-        may be short, or empty, before the end: a bounded number is looked at."""
+        """Return a page of dead letters without their fields, oldest first within each stream, and the cursor of the
+        next page; None at the end. Each call scans a bounded number, so a page may be short or empty before the end."""
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
-        """One, with its fields."""
+        """Return one dead letter with its fields."""
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        """The exact number."""
+        """Return the exact number of matching dead letters."""
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
-        """At the stream's beginning, or behind what it holds; False where it stands already."""
+        """Create the group at the stream's beginning, or at its end. False if it already exists."""
 
     async def drop_group(self, stream: str, group: str) -> int:
-        """Take the group off the server; returns how many entries it had in hand, which it will never be given."""
+        """Delete the group from the server. Return the number of its pending entries, which will not be delivered
+        again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,9 @@ class HandedOver:
 
     entries: int
     last_id: str | None
-    """The id that the next step goes on behind; None where this one copied nothing."""
+    """Where the next step continues; None if this one copied nothing."""
     waiting: int
-    """Entries that the group has not settled yet."""
+    """Entries that the group has not acknowledged yet."""
     more: bool
 
 
@@ -163,29 +164,29 @@ class Revival(StrEnum):
     DELIVERED = "delivered"
     GONE = "gone"
     NOT_WHOLE = "not_whole"
-    """An entry with so many fields that they were put into one: it can be read, and not delivered."""
+    """The entry had so many fields that they were packed into one: it can be read but not redelivered."""
 
 
 class Burial(IntEnum):
     NOT_IN_HAND = 0
-    """The group does not hold it: it was not delivered yet, or is done, or never was."""
+    """Not pending in the group: not delivered yet, already done, or unknown."""
     BURIED = 1
     GONE = 2
-    """The group held it and its stream did not: nothing is left to keep."""
+    """Pending in the group but gone from the stream: there is nothing to keep."""
 
 
 class StreamRedelivery(Protocol):
-    """Entries given to groups again. Streams are named without the prefix. Every method may be repeated, and raises
-    `TryLater` while the server does not answer."""
+    """Redelivery of entries to groups. Streams are named without the prefix. Every method may be repeated, and raises
+    `TryLater` if the server does not respond."""
 
     async def now(self) -> int:
-        """Milliseconds by the server's clock."""
+        """Return the server's time in milliseconds."""
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
-        """Give a group what a stream kept between two ids, by a stream of its own."""
+        """Copy a stream's entries between two ids to the group's replay stream."""
 
     async def unsettled(self, stream: str, group: str) -> int:
-        """The number of a replay's entries that the group has not settled."""
+        """Return the number of replayed entries that the group has not acknowledged."""
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """List dead letters like `StreamAdmin.dead`, with the entries' fields."""
@@ -193,13 +194,13 @@ class StreamRedelivery(Protocol):
     async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]: ...
 
     async def revive(self, names: Sequence[str]) -> Sequence[Revival]:
-        """Give each again to its group, after which it is a dead letter no more; in any order."""
+        """Redeliver each dead letter to its group and remove it from the dead letters. In any order."""
 
     async def discard(self, names: Sequence[str]) -> int:
-        """Remove these for good; how many there were."""
+        """Delete dead letters. Return how many existed."""
 
     async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
-        """Take an entry out of a group's hands."""
+        """Take a pending entry away from a group and make it a dead letter."""
 
     async def body(self, stream: str, entry: str) -> bytes | None: ...
 
@@ -211,8 +212,8 @@ BURIED = "Buried"
 
 
 Doomed = Callable[[bytes, str, int | None], bool]
-"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
-must go."""
+"""(event's bytes, workspace that the stream belongs to or '', time it was added by our clock or None) -> True if the
+entry must be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +222,16 @@ class Swept:
 
     looked_at: int
     deleted: Mapping[str, int] = field(default_factory=dict)
-    """Entries by stream, as the server names it."""
+    """Counts by stream; full names as on the server."""
     too_long: tuple[str, ...] = ()
-    """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
+    """Streams too long to rewrite: deleted entries stay in their memory blocks until those are trimmed."""
     unjudged: int = 0
-    """Entries that could not be judged, and stay."""
+    """Entries that could not be judged; they were kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """A group that rests."""
+    """A paused group."""
 
     name: str
     actor: str
@@ -240,7 +241,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideGroup:
-    """A reader that is none of our services: a stream keeps what it has not read."""
+    """A reader other than our services: a stream keeps the entries it has not read."""
 
     stream: str
     name: str
@@ -250,36 +251,36 @@ class OutsideGroup:
 
 
 class Groups(Protocol):
-    """Doing it again changes nothing."""
+    """All methods are idempotent."""
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
-        """Let every replica of a service rest, on all its streams; again: the pause that stands."""
+        """Pause all replicas of a service, on all its streams. If it is paused already, return that pause."""
 
     async def resume_group(self, name: str) -> bool:
-        """Let it work; whether it rested."""
+        """End the pause. True if the group was paused."""
 
     async def pauses(self) -> Sequence[Pause]:
-        """Paused groups, by name."""
+        """List paused groups, by name."""
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
-        """Wait for this reader; again: the registration that stands."""
+        """Keep entries until this reader has read them. If it is registered already, return that registration."""
 
     async def unregister_group(self, stream: str, name: str) -> bool:
-        """Wait for it no more; whether it was registered."""
+        """Stop keeping entries for it. True if it was registered."""
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
-        """By stream and name."""
+        """List registered groups, by stream and name."""
 
 
 class Wake(Protocol):
-    """Between the process that commits and the relay that publishes."""
+    """Signal from the process that commits to the relay that publishes."""
 
     async def notify(self) -> None:
-        """Wake whoever waits. Never raises and never waits long: it is a hint."""
+        """Wake the waiting process. Never raises and never blocks long: it is a hint."""
 
     async def wait(self, timeout: float) -> bool:
-        """Return True once notified (at once if notified since the last wait), False after at most `timeout` seconds,
-        sooner where a hint may have been lost."""
+        """Return True once notified (immediately if notified since the last wait), False after at most `timeout`
+        seconds, or earlier if a hint may have been lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +293,8 @@ class StreamedBroadcast:
 
 
 class BroadcastStream(Protocol):
-    """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
+    """The stream of broadcasts. Every reader has its own position; reading consumes nothing."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
-        """Broadcasts behind the number `after`, in order; none when nothing came within `wait_s` seconds. `TryLater`
-        while the stream server does not answer."""
+        """Return broadcasts behind number `after`, in order; empty if none arrived within `wait_s` seconds. Raise
+        `TryLater` if the stream server does not respond."""

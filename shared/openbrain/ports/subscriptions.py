@@ -1,4 +1,4 @@
-"""Standing queries: what agents want to hear of as soon as it is remembered, and what was found for them."""
+"""Standing queries: what agents want to be notified of as soon as it is remembered, and the matches."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -10,26 +10,26 @@ from openbrain.domain.access.visibility import Criteria, Viewer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingQuery:
-    """A recall that is asked again of each new memory. Times are microseconds."""
+    """A recall that is run against each new memory. Times are microseconds."""
 
     id: str
     workspace_id: str
     agent_id: str
     """The agent whose inbox receives its matches."""
     key_id: str
-    """The key whose view it has, for as long as the key, or the one that replaced it, is open."""
+    """The key whose visibility applies, as long as that key or its replacement is valid."""
     orgs: tuple[str, ...] | None = None
     without_org: bool = True
     query: str = ""
-    """'' where the criteria alone decide."""
+    """'' if only the criteria decide."""
     criteria: Criteria = field(default_factory=Criteria)
     min_similarity: float = 0.0
     include_own: bool = False
-    """Whether it finds what its agent wrote itself."""
+    """True if memories written by its own agent match too."""
     created_at: int
     deleted_at: int | None = None
     change_seq: int = 0
-    """The number of its last change within the workspace; given when it is stored."""
+    """The workspace's change number at its last change; assigned when stored."""
 
     @property
     def viewer(self) -> Viewer:
@@ -38,24 +38,24 @@ class StandingQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryWebhook:
-    """The address that a standing query's matches are posted to, beside the inbox, and how far that has come."""
+    """The URL that a standing query's matches are posted to, in addition to the inbox, and the delivery progress."""
 
     id: str
-    """Of the query."""
+    """The id of the query."""
     workspace_id: str
     url: str
     secret: str = field(repr=False)
-    """The signing secret of bodies; never shown again."""
+    """Signs the bodies; not shown again."""
     cursor: int = 0
-    """The number in the agent's inbox up to which all is posted or given up."""
+    """The number in the agent's inbox up to which everything is delivered or given up."""
     attempts: int = 0
-    """Failed ones, for what stands behind the cursor."""
+    """Failed attempts for the match behind the cursor."""
     next_attempt_at: int = 0
     delivered_at: int | None = None
     given_up: int = 0
-    """Matches that were not taken after all attempts."""
+    """Matches given up after all attempts."""
     error: str = ""
-    """Of the last attempt; '' where it succeeded."""
+    """The error of the last attempt; '' if it succeeded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +68,11 @@ class Match:
     org: str
     content_hash: str
     similarity: float | None
-    """None where the query has no words."""
+    """None if the query has no text."""
 
 
 class MatchedMemory(NamedTuple):
-    """A memory that was held against all standing queries of its workspace, as of that revision."""
+    """A memory that was matched against all standing queries of its workspace at that revision."""
 
     memory_id: str
     revision: int
@@ -85,92 +85,93 @@ class QueuedMemory(NamedTuple):
     workspace_id: str
     revision: int
     model: str
-    """By which it was embedded; '' where it was not, or has ended."""
+    """The model that embedded it; '' if it was not embedded or has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Memories of a time that a standing query is still to be held against, from the newest back. Microseconds."""
+    """The memories of a period that a standing query has yet to be matched against, newest first. Microseconds."""
 
     query: StandingQuery
     since: int
-    """Made then or later."""
+    """Only memories made at this time or later."""
     before: tuple[int, str]
-    """created_at and id of the one that was looked at last."""
+    """created_at and id of the memory processed last."""
     again: bool
-    """Whether what was delivered before is delivered again."""
+    """True if earlier matches are delivered again."""
 
 
 class Replays(Protocol):
-    """One a standing query at most: another one takes its place."""
+    """At most one per standing query; a new one replaces it."""
 
     async def start_replay(self, replay: Replay) -> None:
-        """`NotFound` where the query was removed."""
+        """Raise `NotFound` if the query was removed."""
 
     async def replays(self, limit: int) -> Sequence[Replay]:
-        """Some that are not at their end."""
+        """List some unfinished replays."""
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]: ...
 
     async def replayed(self, replay: Replay, before: tuple[int, str] | None) -> None:
-        """Note how far a replay has come; None: to its end. A replay that took its place meanwhile stays as it is."""
+        """Store the progress of a replay; None: it is finished. A replay that replaced it meanwhile stays unchanged."""
 
 
 class StandingQueries(Protocol):
-    """Standing queries of a workspace. An agent sees its own, as far as the key's orgs go."""
+    """Standing queries of a workspace. An agent sees its own, limited to the orgs of the key."""
 
     async def add_query(
         self, query: StandingQuery, vectors: Mapping[str, "array[float]"], webhook: QueryWebhook | None = None
     ) -> StandingQuery:
-        """`vectors`: of the query, by model. `webhook` is posted what is found from now on (`cursor` is set here).
-        `NotFound` for an unknown workspace; `Conflict` where key or workspace have as many as they may
+        """Add a query. `vectors`: its embeddings by model. `webhook` gets matches found from now on (`cursor` is set
+        here). Raise `NotFound` for an unknown workspace, `Conflict` if key or workspace have reached their limit
         (`domain.limits`)."""
 
     async def query(self, viewer: Viewer, query_id: str) -> StandingQuery | None:
-        """One that is not removed."""
+        """Return a query that is not removed."""
 
     async def queries(
         self, viewer: Viewer, limit: int, after: tuple[int, str] | None = None
     ) -> Sequence[StandingQuery]:
-        """Oldest first; `after` (created_at and id of one) lists those that follow it."""
+        """List queries, oldest first. `after`: created_at and id of the last query of the previous page."""
 
     async def remove_query(self, viewer: Viewer, query_id: str) -> bool:
-        """With its matches; False where there is none."""
+        """Remove a query and its matches. False if there is none."""
 
     async def last_changes(self, workspace_ids: Sequence[str]) -> Mapping[str, int]:
-        """The number of the last change, of the workspaces among these that have standing queries."""
+        """Return the number of the last change of each of these workspaces; absent for workspaces without standing
+        queries."""
 
     async def changed_queries(self, workspace_id: str, after: int, limit: int) -> Sequence[StandingQuery]:
-        """Queries changed behind that number, in order of their last change, removed ones among them."""
+        """List queries changed after number `after`, by their last change, including removed ones."""
 
     async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
-        """By query and model."""
+        """Return embeddings by query and model."""
 
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
-        """Some that have a text and no vector by this model."""
+        """List some queries that have a text but no vector of this model."""
 
     async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
-        """By query. Those that are removed meanwhile are passed over."""
+        """Store vectors by query. Queries removed meanwhile are skipped."""
 
     async def purge_queries(self, before: int, limit: int) -> int:
-        """Forget those removed before that time; how many."""
+        """Delete queries removed before `before`. Return how many."""
 
 
 class QueryWebhooks(Protocol):
-    """At most one a standing query; it goes with its query."""
+    """At most one per standing query; removed together with it."""
 
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]: ...
 
     async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        """Webhooks with messages behind their cursor whose next attempt is due, the longest due first; of queries that
-        stand and whose key is open."""
+        """List webhooks with messages behind their cursor and a next attempt that is due, longest due first. Only for
+        queries that are not removed and whose key is valid."""
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
-        """Save its cursor, which only rises."""
+        """Store the delivery progress. The cursor never decreases."""
 
 
 class Matches(Protocol):
-    """Matches, each in the inbox of the agent that asked; and memories still to be matched."""
+    """Matches in the inboxes of the agents that asked, and the queue of memories to match."""
 
     async def deliver(
         self,
@@ -181,14 +182,13 @@ class Matches(Protocol):
         *,
         again: bool = False,
     ) -> Sequence[Match]:
-        """Put matches into the inboxes, and take `done` off the queue. Left out is a memory that changed meanwhile,
-        whatever was delivered with the same content, and whatever is of a query that was removed or of a key that is
-        not open; the others are returned. One that is delivered again, because it changed or with `again`, moves to the
-        inbox's end."""
+        """Put matches into the inboxes and remove `done` from the queue. Skip a match if its memory changed meanwhile,
+        the same content was delivered before, its query was removed, or its key is not valid. Return the others. A
+        match that is delivered again (because it changed, or with `again`) moves to the end of the inbox."""
 
     async def withdraw(self, workspace_id: str, ended: Sequence[MatchedMemory], now: int) -> int:
-        """Mark what was delivered of these memories as withdrawn, and move it to the inbox's end; take them off the
-        queue. How many were not withdrawn before."""
+        """Mark delivered matches of these memories as withdrawn and move them to the end of the inbox; remove the
+        memories from the queue. Return how many matches were not withdrawn before."""
 
     async def queued(self, now: int, limit: int) -> Sequence[QueuedMemory]:
-        """Due ones, the longest due first."""
+        """List memories that are due, longest due first."""

@@ -1,4 +1,4 @@
-"""Settings to adapters, where more than the container asks for them. Nothing connects before it is used."""
+"""Creates adapters from settings, if more is needed than the container knows. Nothing connects before first use."""
 
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ EMBEDDED = "embedded"
 
 
 def clock() -> Clock:
-    """The database's clock, once `truth` was made with it and was asked something; the host's until then."""
+    """A clock that follows the database once a store was created with it and queried; before that, the host's clock."""
     from openbrain.adapters.local.clock import DatabaseClock
 
     return DatabaseClock()
@@ -26,7 +26,7 @@ def clock() -> Clock:
 def content_policy(
     settings: Settings, rules: Callable[[], Awaitable[PersonalDataRules]] | None = None, clock: Clock | None = None
 ) -> ContentPolicy:
-    """Content policy before every write: secrets, and personal data by each workspace's rule."""
+    """The content policy for every write: secrets, and personal data by each workspace's rule."""
     from openbrain.usecases.content.policy import DetectingPolicy
 
     chosen = settings.secrets.policy
@@ -36,28 +36,28 @@ def content_policy(
 
 
 def secret_detector() -> Detector:
-    """Of keys, tokens, passwords."""
+    """Detector of keys, tokens and passwords."""
     from openbrain.adapters.local.secret_detector import SecretDetector
 
     return SecretDetector()
 
 
 def personal_data_detector() -> Detector:
-    """Of what tells of persons."""
+    """Detector of personal data."""
     from openbrain.adapters.personal_data.detection import PersonalDataDetector
 
     return PersonalDataDetector()
 
 
 def transcripts(settings: Settings) -> Path | None:
-    """The folder of transcripts, as it is now: the user may allow or forbid it at any time."""
+    """The transcripts folder as currently allowed: the user may allow or forbid it at any time."""
     from openbrain.adapters.local.transcript_consent import transcripts_folder
 
     return settings.tick.projects_dir or transcripts_folder(settings.data_dir)
 
 
 def store(settings: Settings, clock: Clock) -> Store:
-    """The database. A clock that follows it is told its time."""
+    """The database. A clock that follows it gets its time."""
     from openbrain.adapters.local.clock import DatabaseClock
     from openbrain.adapters.sql.store import open_store
 
@@ -73,7 +73,7 @@ def store(settings: Settings, clock: Clock) -> Store:
 
 def _need_engine(package: str, setting: str) -> None:
     if find_spec(package) is None:
-        raise SetupError(f"this installation is for servers and has no {package}: set {setting} to a server")
+        raise SetupError(f"this installation works with servers only and has no {package}: set {setting} to a server")
 
 
 def text_index(settings: Settings) -> TextIndex:
@@ -97,7 +97,7 @@ def text_index(settings: Settings) -> TextIndex:
 
 
 def vector_index(settings: Settings) -> VectorIndex:
-    """The vector index: the URL's scheme says whose."""
+    """The vector index; the URL's scheme selects the engine."""
     chosen = settings.vectors
     if chosen.url == EMBEDDED:
         _need_engine("qdrant_edge", "OPENBRAIN_VECTORS__URL")
@@ -131,9 +131,10 @@ def vector_index(settings: Settings) -> VectorIndex:
 
 
 def embedder(settings: Settings, name: str = "") -> Embedder:
-    """The embedding model of that name; '' is the one that the settings name.
+    """The embedding model with this name; '' is the one in the settings.
 
-    With Ollama's URL an embedded model still answers to its full name, so that a store can move from one to the other.
+    With Ollama's URL, the full name of an embedded model still opens that one, so that a store can move between the
+    two.
     """
     from openbrain.adapters.embedding.embedded_models import by_full_name, embedded_model
 
@@ -151,7 +152,7 @@ def embedder(settings: Settings, name: str = "") -> Embedder:
 
 
 def model_name(settings: Settings, name: str = "") -> str:
-    """The name that is kept with a model's vectors, for one that people may write in several ways; '' as above."""
+    """The stored name of a model, for any spelling of it; '' as above."""
     from openbrain.adapters.embedding.embedded_models import by_full_name, embedded_model
     from openbrain.adapters.embedding.models import server_name
 
@@ -161,7 +162,7 @@ def model_name(settings: Settings, name: str = "") -> str:
 
 
 def disk_space(settings: Settings) -> DiskSpace:
-    """Of the disks that embedded parts write to; on servers alone there are none to look at."""
+    """Free space of the disks that embedded parts write to; none if all parts are servers."""
     urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
     inside = f"unix://{settings.data_dir.resolve()}/"
     folders = [settings.data_dir] if any(url == EMBEDDED or url.startswith(inside) for url in urls) else []
@@ -171,7 +172,7 @@ def disk_space(settings: Settings) -> DiskSpace:
 
 
 def close_to_others(settings: Settings) -> None:
-    """A service alone keeps little in its data folder, where there is one; that little is its owner's too."""
+    """Make the data folder private, if it exists: a service has little in it, but only the owner may read it."""
     from openbrain.adapters.local.data_folder import make_private
 
     if settings.data_dir.is_dir():
@@ -179,17 +180,17 @@ def close_to_others(settings: Settings) -> None:
 
 
 def text_name(settings: Settings) -> str:
-    """The first full-text generation."""
+    """The name of the first full-text generation."""
     return f"{settings.streams.prefix}{settings.text.index}-text-1"
 
 
 def vector_name(settings: Settings) -> str:
-    """The first part of a vector generation's name; the model's key follows."""
+    """The prefix of a vector generation's name; the model's key follows."""
     return f"{settings.streams.prefix}{settings.vectors.collection}-vectors"
 
 
 def chat_reasoner(settings: Settings) -> Reasoner:
-    """The model of the settings, which name one."""
+    """The model in the settings, which must name one."""
     chosen = settings.reasoner
     if not chosen.url.startswith(("http://", "https://")):
         raise SetupError("OPENBRAIN_REASONER__URL must be http(s)://… of a chat-completions server, or `none`")

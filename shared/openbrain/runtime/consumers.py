@@ -1,4 +1,4 @@
-"""Common parts of every service's app.py: shape the service, note failures on the truth, make the app when asked."""
+"""Shared by every service's app.py: build the service, record failures in the database, create the app on demand."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from openbrain.streams.reading.service import Check, Service
 from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 MOST_ENTRIES = 512
-"""Up to which a service takes several times the usual number."""
+"""Upper limit for a service's enlarged batch."""
 
 
 def consumer_service(
@@ -29,9 +29,9 @@ def consumer_service(
     batches: int = 1,
     writes: bool = False,
 ) -> Service:
-    """A service that closes `container` when it is alone in its process. `checks`: beside that of the truth.
-    `batches`: how many times the usual number of entries it takes at once, in as much more time. `writes`: it stores
-    texts, which pass the content policy."""
+    """Build a service that closes `container` unless the container is shared. `checks`: added to the database check.
+    `batches`: multiple of the usual batch size and time. `writes`: the service stores texts, which pass the content
+    policy."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
     tuning = usual.tuning.model_copy(update={"batch_s": batches * usual.tuning.batch_s})
@@ -57,8 +57,8 @@ def consumer_service(
 
 
 def note_failure(container: Container, index: IndexKind) -> OnDead:
-    """Writes the reason of a dead letter onto the memory's row: its state becomes failed. What a generation beside the
-    one that serves could not take says nothing of the memory."""
+    """Record the reason of a dead letter on the memory's row, whose state becomes failed. Dead letters of a generation
+    that does not serve say nothing about the memory and are ignored."""
 
     async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
         if vars(delivery.event.data).get("generation") is not None:
@@ -74,8 +74,8 @@ def lazy_app(
     services: Mapping[str, Callable[[Container], Service]],
     beside: Callable[[Container], Leader] | None = None,
 ) -> Any:
-    """For a module's `__getattr__`: the application of this name, made from the process's settings; `beside` it may
-    lead periodic jobs."""
+    """For a module's `__getattr__`: create the application of this name from the process's settings. `beside` adds a
+    leader for periodic jobs."""
     if name not in services:
         raise AttributeError(name)
     loaded = settings.load()

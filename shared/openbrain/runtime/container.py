@@ -1,4 +1,4 @@
-"""The adapters of one process, made when first asked for and closed together. Nothing connects before it is used."""
+"""The adapters of one process, created on first use and closed together. Nothing connects before it is used."""
 
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -26,7 +26,7 @@ from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 
 class Container:
-    """Resources that the services of a process share. `shared`: it runs every service, so embedded indexes are
+    """Resources shared by the services of a process. `shared`: the process runs every service, so embedded indexes are
     allowed."""
 
     def __init__(self, settings: Settings, *, shared: bool = False) -> None:
@@ -46,7 +46,7 @@ class Container:
 
     @property
     def transcripts(self) -> Path | None:
-        """The folder of agents' transcripts: that of the settings, or the one that the user of this machine allowed."""
+        """The folder of agents' transcripts: from the settings, or as allowed by the user of this machine."""
         return adapters.transcripts(self.settings)
 
     @cached_property
@@ -65,12 +65,12 @@ class Container:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model that the settings name."""
+        """The model in the settings."""
         return adapters.embedder(self.settings)
 
     @cached_property
     def embedders(self) -> Embedders:
-        """Models by name: that of `embedder`, and those of the generations."""
+        """Models by name: the one of `embedder`, and those of the generations."""
         settings = self.settings
         return Embedders(
             lambda: self.embedder,
@@ -80,7 +80,7 @@ class Container:
 
     @cached_property
     def token_encoder(self) -> TokenEncoder | None:
-        """The embedded model that gives token states; None where they are switched off, or it does not run here."""
+        """The embedded model for token states; None if they are switched off or it can't run here."""
         from openbrain.adapters.embedding.minilm import MiniLM, available
 
         first = self.embedder
@@ -92,7 +92,7 @@ class Container:
 
     @cached_property
     def wake(self) -> Wake:
-        """The wake-up of the relay by a commit: within this process, or by a hint through Redis."""
+        """Wakes the relay after a commit: within this process, or by a hint through Redis."""
         if self.shared:
             from openbrain.adapters.local.wake import LocalWake
 
@@ -117,7 +117,7 @@ class Container:
 
     @cached_property
     def rates(self) -> Rates:
-        """The counter of requests: this process, or Redis for all replicas."""
+        """The rate counter: in this process, or in Redis for all replicas."""
         if self.shared:
             from openbrain.adapters.local.rates import LocalRates
 
@@ -140,7 +140,7 @@ class Container:
 
     @cached_property
     def reasoner(self) -> Reasoner | None:
-        """The model that ticks ask; None where there is none, and ticks are deterministic."""
+        """The model that ticks ask; None if there is none and ticks are deterministic."""
         return None if self.settings.reasoner.url == NO_REASONER else adapters.chat_reasoner(self.settings)
 
     @cached_property
@@ -168,7 +168,7 @@ class Container:
 
     @cached_property
     def vector_generation(self) -> LazyReady[Generation]:
-        """The serving vector generation with its index, made with the first model where there is none."""
+        """The serving vector generation with its index, created with the first model if there is none."""
         return LazyReady(self._vector_generation)
 
     async def _vector_generation(self) -> Generation:
@@ -177,8 +177,8 @@ class Container:
 
     @cached_property
     def noted_vector_generation(self) -> LazyReady[Generation]:
-        """The serving vector generation, noted with the first model where there is none. For who embeds: its index is
-        made by who writes it, so that nothing here waits for the vector server."""
+        """The serving vector generation, recorded with the first model if there is none. For embedders: the index is
+        created by its writers, so this does not wait for the vector server."""
         return LazyReady(self._noted_vector_generation)
 
     async def _noted_vector_generation(self) -> Generation:
@@ -188,7 +188,7 @@ class Container:
         try:
             _, identity = await self.embedders.current("")
         except OpenBrainError:
-            # The setting may name a model that is no more: it is of no account once another one serves.
+            # The model in the settings may no longer exist; that doesn't matter once another one serves.
             if serving is None:
                 raise
             return serving
@@ -198,7 +198,8 @@ class Container:
         )
 
     def _others_than_set(self, serving: Generation) -> bool:
-        """Whether the settings name another model than the one that serves. As long as nothing is stored they count."""
+        """True if the settings name another model than the serving one. They only take effect while nothing is
+        stored."""
         try:
             return serving.model_name != adapters.model_name(self.settings)
         except SetupError:
@@ -206,14 +207,14 @@ class Container:
 
     @cached_property
     def existing_vector_generation(self) -> LazyReady[Generation]:
-        """The serving vector generation, for who has not."""
+        """The serving vector generation, for a process without a model."""
         return LazyReady(lambda: serving_indexes.existing_vector_generation(self.store.generations, self.vectors))
 
     def index(self, kind: IndexKind) -> TextIndex | VectorIndex:
         return self.text if kind is IndexKind.TEXT else self.vectors
 
     async def prepare_index(self, generation: Generation) -> None:
-        """Make an index ready to be written."""
+        """Create the index if necessary, so that it can be written."""
         if generation.kind is IndexKind.TEXT:
             await self.text.prepare(generation.name)
         else:
@@ -235,12 +236,12 @@ class Container:
     def _refuse_embedded(self, what: str, url: str, name: str) -> None:
         if url == adapters.EMBEDDED and not self.shared:
             raise SetupError(
-                f"the embedded {what} belongs to one process, and a service started alone is not it: "
-                f"set {name} to a server, or run everything with `openbrain up`"
+                f"the embedded {what} can only be used by one process that runs all services: "
+                f"set {name} to a server, or run them with `openbrain up`"
             )
 
     async def close(self) -> None:
-        """Close what was opened, all of it even where one fails."""
+        """Close all opened resources, even if closing one fails."""
         async with AsyncExitStack() as stack:
             for name in (
                 "store",

@@ -1,6 +1,6 @@
-"""Duties that belong to nobody's request, done by one process at a time.
+"""Periodic background jobs, run by one process at a time.
 
-Every replica tries for the lease; whoever has it runs the duties until it can't renew it in time.
+Every replica tries to get the lease. Its holder runs the jobs until it fails to renew the lease in time.
 """
 
 import asyncio
@@ -31,20 +31,20 @@ class PeriodicJob:
     name: str
     round: Callable[[], Awaitable[int]]
     wait: Callable[[int], Awaitable[object]]
-    """Called with what the round did."""
+    """Called with the return value of the round."""
     pause_s: float = 0.0
-    """The longest wait: so much longer nothing is heard of it, and all is well."""
+    """The longest wait, during which the job is not considered stuck."""
 
     @classmethod
     def every(
         cls, seconds: float, name: str, round_: Callable[[], Awaitable[int]], *, full: int | None = None
     ) -> "PeriodicJob":
-        """With this pause after each round; after a `full` one none, for there is more."""
+        """Pause after each round, except after one that did `full` work, because more is waiting."""
         return cls(name, round_, lambda done: asyncio.sleep(0 if full and done >= full else seconds), seconds)
 
 
 def notifying(wake: Wake, round_: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
-    """A round that wakes the relay when it did something: its events stand in the outbox."""
+    """Wrap a round to wake the relay if it did something, because its events are in the outbox."""
 
     async def woken() -> int:
         done = await round_()
@@ -56,7 +56,7 @@ def notifying(wake: Wake, round_: Callable[[], Awaitable[int]]) -> Callable[[], 
 
 
 class Leader:
-    """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
+    """Holds the lease, runs its duties, and reports its health (see `streams.health.Watched`)."""
 
     paused = False
 
@@ -72,33 +72,34 @@ class Leader:
         measure: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`name`: of the lease, and of this in answers about health. `measure`: brings gauges up to date, also where
-        another leads."""
+        """`name`: of the lease, and in health reports. `measure`: updates gauges, also in processes that do not
+        lead."""
         self.group = name
         self._leases, self._duties, self._lease_s = leases, duties, lease_s
         self._checks, self._close, self._measure, self._clock = checks, close, measure, clock
         self._holder = consumer_name()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
-        """Python 3.11 can lose a cancellation that meets the end of an inner wait."""
+        """Needed because Python 3.11 can lose a cancellation that coincides with the end of an inner wait."""
         self._leads_until = 0.0
         self._heard: dict[str, float] = {}
         self._truth_down = ""
         self._failing: dict[str, str] = {}
-        """Duties whose last round failed, and how."""
+        """Duties whose last round failed, with the error message."""
 
     @property
     def leading(self) -> bool:
-        """Whether the lease is ours, by a clock that runs from before it was asked for."""
+        """True if the lease is ours. Measured from before it was requested, so that it never outlasts the database's
+        view."""
         return self._clock() < self._leads_until
 
     async def start(self) -> None:
-        """Begin to try for the lease; also after a stop."""
+        """Start trying to get the lease; also after a stop."""
         self._stopping = False
         self._task = asyncio.create_task(self._run(), name=f"{self.group} lease")
 
     async def stop(self) -> None:
-        """End the rounds, give the lease back, close what was opened."""
+        """Stop the duties, release the lease, and close resources."""
         self._stopping = True
         if self._task is not None:
             self._task.cancel()
@@ -110,7 +111,7 @@ class Leader:
             await self._close()
 
     def stuck(self) -> list[str]:
-        """Loops that were not heard of for a minute."""
+        """Loops without a sign of life for a minute."""
         if self._task is None:
             return []
         if self._task.done():
@@ -120,11 +121,11 @@ class Leader:
         return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
 
     async def unready(self) -> dict[str, str]:
-        """Dependencies that don't answer, by name, with the reason. A replica that waits for the lease is ready."""
+        """Unavailable dependencies by name, with the reason. A replica that waits for the lease is ready."""
         return await failing(self._checks)
 
     async def measure(self) -> None:
-        """Bring gauges up to date that are counted on demand."""
+        """Update gauges that are computed on demand."""
         if self._measure is not None:
             await self._measure()
 
@@ -150,8 +151,8 @@ class Leader:
         return ours
 
     async def _lead(self) -> None:
-        """Run the duties until the lease is another's. A lease that lapsed for a moment, because this process stood
-        still, and was then had again goes on."""
+        """Run the duties until another process has the lease. If the lease lapsed because this process was suspended,
+        but was acquired again, continue."""
         _log.info("leader.leads", lease=self.group, holder=self._holder)
         over = asyncio.Event()
         self._failing.clear()
@@ -162,7 +163,7 @@ class Leader:
                 self._heard["lease"] = self._clock()
                 await self._acquire()
         finally:
-            over.set()  # their cancellation can be lost too
+            over.set()  # cancellations of the tasks can be lost too
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -180,7 +181,7 @@ class Leader:
                 backoff.reset()
                 link.answered()
                 self._failing.pop(duty.name, None)
-                if not over.is_set():  # a round that lost its cancellation must not begin a long pause
+                if not over.is_set():  # a round that lost its cancellation must not start a long pause
                     await duty.wait(done)
             except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
                 if (away := absence(error)) is not None:
@@ -190,12 +191,12 @@ class Leader:
                 await asyncio.sleep(backoff.next())
 
     def _tell(self, duty: str, words: str) -> None:
-        """Once, until it passes: what one of them met the others meet too."""
+        """Log an error once until it is resolved, because several duties usually have the same one."""
         if words not in self._failing.values():
             _log.warning("leader.duty_failed", lease=self.group, duty=duty, message=words)
         self._failing[duty] = words
 
 
 def _words(error: Exception) -> str:
-    """Our own, never foreign ones, which may hold content."""
+    """Our own message; foreign messages may contain content."""
     return str(error) if isinstance(error, OpenBrainError) else type(error).__name__

@@ -1,7 +1,7 @@
-"""Authentication: the actor and the key's rights, all of it from the credential and nothing from the request.
+"""Authentication: actor and rights come from the credential only, never from the request.
 
-The agent is who the key says. A name in the request counts only where `act_as` holds it (or '*'); otherwise it is
-passed over, also with a key that belongs to no agent: such a key writes and reads as nobody.
+The agent is the key's. A name in the request counts only if `act_as` contains it (or '*'); otherwise it is ignored.
+That also applies to a key without an agent, which then acts as no agent.
 """
 
 import hashlib
@@ -22,15 +22,15 @@ from openbrain.ports.store.tenants import ApiKey, ApiKeys
 SECRET_PREFIX = "ob_"  # noqa: S105 - how a key begins, not a key
 ANY_AGENT = "*"
 OPERATORS = "system"
-"""The workspace whose admin keys make workspaces and manage the keys of every one."""
+"""The workspace whose admin keys create workspaces and manage the keys of all workspaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The one behind a request or a submission."""
+    """Who makes a request or a submission."""
 
     key_id: str
-    """Of the key, or of the stream; keeps the idempotency keys of two callers apart."""
+    """The id of the key or stream; separates the idempotency keys of different callers."""
     name: str
     workspace_id: str
     agent_id: str
@@ -39,9 +39,9 @@ class Actor:
     without_org: bool = True
     act_as: tuple[str, ...] = ()
     rate_limit: int | None = None
-    """Requests a minute; None takes the setting."""
+    """Requests per minute; None uses the setting."""
     toolsets: tuple[Toolset, ...] = ()
-    """MCP tools that are listed to it beside the core, where a request does not choose."""
+    """MCP tools listed to it in addition to the core ones, unless the request selects them."""
 
     @property
     def label(self) -> str:
@@ -49,24 +49,24 @@ class Actor:
         return (self.agent_id or self.name)[: limits.AGENT_CHARS]
 
     def require(self, permission: Permission) -> None:
-        """`Forbidden` without that permission."""
+        """Raise `Forbidden` without that permission."""
         if permission not in self.permissions:
             raise Forbidden(f"this key has no permission {permission}: ask for a key that has it")
 
     def speaking_as(self, agent_id: str | None) -> "Actor":
-        """This credential as the agent that a request names, where the key may speak for it."""
+        """Act as the agent that a request names, if the key may; otherwise unchanged."""
         if not agent_id or agent_id == self.agent_id or not ({ANY_AGENT, agent_id} & set(self.act_as)):
             return self
         return replace(self, agent_id=agent_id)
 
     def authors(self) -> tuple[str, ...] | None:
-        """The agents whose memories it may file under another agent; None for all."""
+        """The agents whose memories it may transfer to another agent; None for all."""
         if ANY_AGENT in self.act_as or Permission.ADMIN in self.permissions:
             return None
         return (self.agent_id, *self.act_as) if self.agent_id else self.act_as
 
     def may_write_to(self, org: str) -> None:
-        """`Forbidden` for an org that is not the key's; '' is a memory of no org."""
+        """Raise `Forbidden` if the key must not write to this org; '' stands for memories without an org."""
         if self.orgs is None or self.viewer().sees_org(org):
             return
         if not org:
@@ -74,12 +74,12 @@ class Actor:
         raise Forbidden("this key is not allowed that org")
 
     def may_ask_for(self, org: str) -> None:
-        """`Forbidden` for an org that is not the key's; '' asks for all that it may see."""
+        """Raise `Forbidden` if the key must not read this org; '' asks for everything it may see."""
         if self.orgs is not None and org and org not in self.orgs:
             raise Forbidden("this key is not allowed that org")
 
     def viewer(self, session_id: str = "") -> Viewer:
-        """The viewer that the credential stands for, within the session that the request names."""
+        """The viewer for this credential, within the session that the request names."""
         return Viewer(
             workspace_id=self.workspace_id,
             agent_id=self.agent_id,
@@ -108,7 +108,8 @@ def issue(
     rate_limit: int | None = None,
     toolsets: tuple[Toolset, ...] = (),
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret (`ob_` and 43 characters), to be shown once. `Invalid` for what makes no sense."""
+    """Return a new key and its secret (`ob_` and 43 characters), to be shown once. Raise `Invalid` for bad
+    arguments."""
     unknown = permissions - set(Permission)
     if unknown or not permissions:
         raise Invalid("permissions", f"must be some of {', '.join(Permission)}")
@@ -134,7 +135,7 @@ def issue(
 
 
 def successor(old: ApiKey, now: int) -> tuple[ApiKey, str]:
-    """A key that may what `old` may, until the same time, and its secret."""
+    """Return a key with the rights and expiry of `old`, and its secret."""
     key = replace(old, id=uuid7(now), created_at=now, revoked_at=None, replaces_id=old.id)
     return key, _secret()
 
@@ -145,19 +146,20 @@ def _secret() -> str:
 
 _FRESH = MICROSECONDS
 _NEVER = -(1 << 62)
-"""Longer ago than anything is fresh."""
+"""Older than any fresh entry."""
 
 
 class Keyring:
-    """Turns secrets into actors. Remembers each answer for a while, so that a request costs no read of the database
-    and a revoked key still ends within that time."""
+    """Maps secrets to actors. Caches each answer for a second, so that most requests need no database read and a
+    revoked key stops working within that time."""
 
     def __init__(self, api_keys: ApiKeys, clock: Clock, *, size: int = 4096) -> None:
         self._api_keys, self._clock = api_keys, clock
         self._known: Lru[str, tuple[int, _Known | None]] = Lru(size)
 
     async def actor(self, authorization: str | None) -> Actor:
-        """The holder of the header's bearer key; `Unauthorised`, with one message, for everything else."""
+        """Return the holder of the header's bearer key. Raise `Unauthorised`, always with the same message, for all
+        else."""
         scheme, _, secret = (authorization or "").partition(" ")
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret.startswith(SECRET_PREFIX):
@@ -169,13 +171,13 @@ class Keyring:
         return known.actor
 
     def knows(self, authorization: str | None) -> bool:
-        """Whether the header's key was good when this process last looked: costs nothing."""
+        """True if the header's key was valid when this process last checked; no database access."""
         _, _, secret = (authorization or "").partition(" ")
         known = self._known.get(hash_secret(secret.strip()))
         return known is not None and known[1] is not None
 
     def look_again(self) -> None:
-        """A key was replaced or revoked here: ask the database before the next answer."""
+        """Expire the cache after a key was replaced or revoked in this process."""
         for secret_hash, (_, known) in list(self._known.items()):
             self._known[secret_hash] = (_NEVER, known)
 

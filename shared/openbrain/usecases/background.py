@@ -1,25 +1,25 @@
-"""Work that nobody waits for stands back behind what somebody waits for, in the same process."""
+"""Makes background work yield to requests in the same process."""
 
 import asyncio
 import time
 
 BUSY_S = 0.0005
-"""A turn of the event loop that takes longer had something else to do."""
+"""If a turn of the event loop takes longer, other work is pending."""
 STANDS_BACK_S = 0.5
-"""For so long after that: what is asked is mostly away in a thread or a database, and comes back."""
+"""Duration of yielding after that: requests mostly wait for a thread or the database, and then continue here."""
 PAUSE_S = 0.05
-"""Between two pieces meanwhile."""
+"""Pause between two steps during that time."""
 
 
 class GivesWay:
-    """Called between two pieces of a few milliseconds. Alone it costs nothing; beside questions it leaves them nearly
-    all of the time."""
+    """Await between two steps of a few milliseconds each. Costs nothing if there are no requests; otherwise leaves them
+    nearly all of the time."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     async def __call__(self) -> None:
-        """Let everything else have a turn."""
+        """Let other tasks run, and pause while there are requests."""
         started = time.perf_counter()
         await asyncio.sleep(0)
         now = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Back-pressure: whether there is room for what a write causes. A look once a second, not a count for each write."""
+"""Back-pressure: whether writes can be accepted. Measured once a second, not on each write."""
 
 import asyncio
 import time
@@ -13,37 +13,36 @@ from openbrain.observability import metrics
 from openbrain.ports.store.outbox import Outbox
 
 FRESH_S = 1.0
-"""The age at which a measurement is taken again, beside the writes."""
+"""Measure again after this time, concurrently with writes."""
 STALE_S = 10.0
-"""An older one is not believed: the write waits for the next."""
+"""An older measurement is not trusted: a write waits for the next."""
 PATIENCE_S = 0.25
-"""So long at most."""
+"""Maximum wait of a write for a measurement."""
 SPARING = 20
-"""A look that takes long is taken so much more seldom: it costs the database a twentieth at most."""
+"""Pause after a measurement, relative to its duration: measuring takes at most a twentieth of the database's time."""
 REMEMBERED_S = 60.0
-"""Seconds for which a failed write counts, where none follows."""
+"""How long a failed write is reported if no other write follows."""
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Of the stream server, in bytes."""
+    """Memory of the stream server, in bytes."""
 
     used: int
     limit: int
-    """The stream server's own limit, or the one that the settings put in its place."""
+    """The stream server's own limit, or the setting that overrides it."""
 
 
 Ask = Callable[[], Awaitable[Memory]]
-"""An `OpenBrainError` while it does not answer."""
+"""Raises `OpenBrainError` if the server does not respond."""
 
 
 class Pressure:
-    """Refuses writes while too much waits behind them. Reading never asks here.
+    """Refuses writes while too much work is queued behind them. Reads are not affected.
 
-    outbox_limit: events that may wait to be published. memory_share: of the stream server's memory, 0..1.
-    memory: None where nobody looks at the stream server. disk: why a disk of
-    embedded parts has no room, or ''.
+    outbox_limit: unpublished events allowed. memory_share: allowed share of the stream server's memory, 0..1. memory:
+    None if the stream server is not monitored. disk: returns why a disk used by embedded parts is full, or ''.
     """
 
     def __init__(
@@ -60,38 +59,39 @@ class Pressure:
         self._backlog, self._memory, self._clock, self._close = backlog, memory, clock, close
         self._outbox_limit, self._memory_share, self._disk = outbox_limit, memory_share, disk
         self._failed: tuple[float, str] | None = None
-        """The time and the reason of the last failed write, with none that succeeded since."""
+        """Time and reason of the last failed write, if none succeeded since."""
         self._answers: bool | None = None
-        """Whether the stream server did at the last look."""
+        """True if the stream server responded to the last measurement."""
         self._full: dict[str, str] = {}
-        """Full parts, with their measured values."""
+        """The reasons for refusal, by resource."""
         self._again_at = self._believed_until = float("-inf")
         self._looking: asyncio.Task[None] | None = None
 
     async def admit(self) -> None:
-        """`Backlogged` while a write has to wait."""
+        """Raise `Backlogged` if a write has to wait."""
         await self._look()
         for why in self._full.values():
             raise Backlogged(why)
 
     async def admit_events(self) -> None:
-        """Admit what takes its input from the streams: the stream server's memory does not count, for reading
-        on is what empties it."""
+        """Like `admit`, for consumers of streams: the stream server's memory does not count, because consuming frees
+        it."""
         await self._look()
         if why := self._full.get("disk") or self._full.get("outbox"):
             raise Backlogged(why)
 
     async def refusal(self) -> str | None:
-        """The reason why writes are refused now; None while they are taken."""
+        """Why writes are refused now; None if they are accepted."""
         await self._look()
         return "; ".join(self._full.values()) or self._last_failure()
 
     def streams_answer(self) -> bool | None:
-        """Whether the stream server answered at the last look; None where nobody looks."""
+        """True if the stream server responded to the last measurement; None if it is not monitored."""
         return self._answers
 
     def failed(self, why: str) -> None:
-        """A write was let in, and what it needs refused it: said until one succeeds, for nothing else may notice."""
+        """Record that an admitted write failed in a dependency. Reported until a write succeeds, because nothing else
+        may notice."""
         self._failed = (self._clock(), why)
 
     def succeeded(self) -> None:
@@ -103,7 +103,7 @@ class Pressure:
         return f"the last write failed: {self._failed[1]}"
 
     async def close(self) -> None:
-        """End a look that is under way, and close what was opened for it."""
+        """Cancel a running measurement and close its resources."""
         await cancel(self._looking)
         if self._close is not None:
             await self._close()
@@ -134,11 +134,11 @@ class Pressure:
         try:
             waiting = await self._backlog.waiting(self._outbox_limit)
         except OpenBrainError:
-            return self._full.get("outbox", "")  # without the truth nothing is written anyway
+            return self._full.get("outbox", "")  # without the database no write succeeds anyway
         metrics.OUTBOX_WAITING.set(waiting)
         if waiting < self._outbox_limit:
             return ""
-        return f"{self._outbox_limit} events or more wait to be published, which is all that may"
+        return f"{self._outbox_limit} events or more wait to be published, which is the limit"
 
     async def _streams(self) -> str:
         if self._memory is None:
@@ -147,13 +147,13 @@ class Pressure:
             memory = await self._memory()
         except OpenBrainError:
             self._answers = False
-            return ""  # what it can't be given waits in the outbox, as far as that reaches
+            return ""  # events it can't take wait in the outbox, up to its limit
         self._answers = True
         share = memory.used / memory.limit
         metrics.STREAM_MEMORY_SHARE.set(share)
         if share < self._memory_share:
             return ""
-        return f"the stream server uses {share:.0%} of its memory, and {self._memory_share:.0%} may be used"
+        return f"the stream server uses {share:.0%} of its memory; the limit is {self._memory_share:.0%}"
 
     def _tell(self, full: dict[str, str]) -> None:
         for name in full.keys() - self._full.keys():

@@ -1,4 +1,4 @@
-"""The submissions on a stream that were of a memory which is to leave no trace."""
+"""Selects the submissions on a stream that belong to memories to be erased without trace."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -17,17 +17,17 @@ from openbrain.usecases.remember import normalised, own_key
 from openbrain.usecases.submit import from_event
 
 _SUBMISSION = CloudEvent[MemorySubmitted]
-"""Made once: pydantic forgets a model that nobody keeps, and to make one takes longer than to read an event."""
+"""Module-level because pydantic doesn't cache such models, and building one takes longer than reading an event."""
 SKEW = 2 * MICROSECONDS
-"""The greatest difference between the clocks of API and housekeeper; the stream server's is asked."""
+"""The maximum difference between the clocks of API and housekeeper; the stream server's clock is asked."""
 
 
 def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[str], at: int) -> Doomed:
-    """Submissions that said one of these contents by `at`, or that one of these idempotency keys is of."""
+    """Select submissions with one of these contents made until `at`, or with one of these idempotency keys."""
 
     def doomed(raw: bytes, bound: str, added: int | None) -> bool:
         workspace, key = _content_key(raw, bound)
-        # What was offered after the erasure is a new memory.
+        # Submitted after the erasure: a new memory.
         if workspace == workspace_id and key in contents and (added is None or added <= at + SKEW):
             return True
         return _key(raw, bound) in keys
@@ -36,7 +36,7 @@ def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[s
 
 
 def of_workspace(workspace_id: str) -> Doomed:
-    """Everything that was submitted to it."""
+    """Select everything submitted to the workspace."""
 
     def doomed(raw: bytes, bound: str, _added: int | None) -> bool:
         return (bound or _data(raw).get("workspace_id")) == workspace_id
@@ -45,7 +45,7 @@ def of_workspace(workspace_id: str) -> Doomed:
 
 
 def of_texts(workspace_id: str, holds: Callable[[Sequence[str]], bool]) -> Doomed:
-    """Submissions to it of whose texts `holds` says so."""
+    """Select submissions to the workspace for whose texts `holds` returns True."""
     in_workspace = of_workspace(workspace_id)
 
     def doomed(raw: bytes, bound: str, added: int | None) -> bool:
@@ -62,7 +62,7 @@ def _content_key(raw: bytes, bound: str) -> tuple[str, str]:
 
 
 def _data(raw: bytes) -> dict[str, Any]:
-    """Also of an event that nobody could take: a dead letter holds what was submitted too."""
+    """Also reads events that could not be processed: dead letters contain the submission too."""
     try:
         event = orjson.loads(raw)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""The one use case `remember`, for the API, the tools and the stream alike; and the change of what is remembered.
+"""The use case `remember`, shared by API, tools and stream, and edits of memories.
 
-Content is kept in one form, so that equal texts have equal hashes: Unicode NFC, line ends as \\n, no empty lines
-before it and no white space after it. Names (org, project, agent, tags) are kept as given and compare byte for byte.
+Content is stored in a normal form, so that equal texts have equal hashes: Unicode NFC, \\n line ends, no leading empty
+lines, no trailing white space. Names (org, project, agent, tags) are stored as given and compared byte by byte.
 """
 
 import asyncio
@@ -26,29 +26,29 @@ from openbrain.usecases.content.admission import look_at, texts_of
 
 HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
-"""Offers prepared before the loop may turn to others, and characters of theirs: about 3 ms. A thread would not do, for
-what looks for secrets holds the interpreter while it looks."""
+"""Offers, and characters of them, prepared before the event loop may switch: about 3 ms. A thread would not help,
+because the secret detector holds the interpreter lock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A submission, who makes it, and what makes it the same one when it comes again."""
+    """A submission, its actor, and what identifies a repetition of it."""
 
     submission: Submission
     actor: Actor
     origin: Origin
     idempotency_key: str = ""
-    """'' for none. Counts for this caller only."""
+    """'' for none. Unique per caller."""
     key_lifetime: int = DAY
     """Microseconds for which the idempotency key is kept."""
     identity: str = ""
     """`Memory.identity`."""
     verbatim: bool = False
-    """A turn of a conversation: kept letter by letter, echoes too, with secrets masked, never refused."""
+    """A turn of a conversation: stored verbatim, including echoes; secrets are masked, never refused."""
 
 
 def normalised(content: str) -> str:
-    """The one form in which content is kept."""
+    """The normal form of content."""
     text = content if content.isascii() else unicodedata.normalize("NFC", content)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -56,7 +56,8 @@ def normalised(content: str) -> str:
 
 
 def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Write:
-    """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
+    """Do all of an offer's work that needs no database. Raise `Invalid` with the field, `Forbidden` with the key's
+    limit."""
     actor, given = _allowed(offer)
     admission = content_policy.of(actor.workspace_id)
     texts = _looked_at(given, admission, refusing=False) if offer.verbatim else admitted(given, admission)
@@ -119,19 +120,20 @@ def _write_of(offer: Offer, actor: Actor, texts: Mapping[str, Any], now: int) ->
 
 
 def own_key(offer: Offer, actor: Actor) -> str:
-    """The idempotency key as the truth has it: one caller's never meets another's."""
+    """The stored idempotency key, which is unique per caller."""
     if not offer.idempotency_key:
         return ""
     return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)
 
 
 def admitted(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
-    """Fields that the policy admits; content in its one form and without what a recall returned."""
+    """Return the fields that the policy admits, content normalised and without echoes."""
     return _in_form(_looked_at(_own(fields), admission))
 
 
 def _looked_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> dict[str, Any]:
-    """The fields as the policy has them. Its tags are among theirs, or `labels` where the tags are left as they are."""
+    """Apply the policy. Its tags are added to the fields' tags, or become `labels` if the tags are not being
+    changed."""
     looked = look_at(fields, admission, refusing=refusing)
     changed = {**fields, **looked.changed}
     if looked.tags and "tags" in fields:
@@ -149,7 +151,7 @@ def _own(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _in_form(fields: dict[str, Any]) -> dict[str, Any]:
     text = fields["content"] = normalised(fields["content"])
     if not text:
-        raise Invalid("content", "must hold more than white space")
+        raise Invalid("content", "must not be blank")
     if len(text) > limits.CONTENT_CHARS:
         raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
     return fields
@@ -159,12 +161,12 @@ def _own_words(content: str) -> str:
     given = normalised(content)
     own = normalised(without_echoes(given))
     if given and not own:
-        raise Invalid("content", "is an echo: it holds only what a recall returned, which is stored already")
+        raise Invalid("content", "is an echo: it contains only what a recall returned, which is stored already")
     return own
 
 
 def expiry(now: int, hours: int | None, at: int | None) -> int | None:
-    """The time at which the memory expires, in microseconds; None for never."""
+    """When the memory expires, in microseconds; None for never."""
     if hours is not None:
         return now + hours * HOUR
     if at is not None and not now < at < NEVER:
@@ -175,7 +177,7 @@ def expiry(now: int, hours: int | None, at: int | None) -> int | None:
 async def remember(
     offers: Sequence[Offer], *, writes: MemoryWrites, clock: Clock, content_policy: ContentPolicy
 ) -> Sequence[Outcome]:
-    """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
+    """Store each offer once, in order, in one transaction. A refused one does not affect the others."""
     await content_policy.ready()
     prepared: list[Write | OpenBrainError] = []
     for stretch in _stretches(offers):
@@ -200,7 +202,7 @@ def _stretches(offers: Sequence[Offer]) -> Iterator[Sequence[Offer]]:
 
 
 def _prepare_all(offers: Sequence[Offer], clock: Clock, content_policy: ContentPolicy) -> list[Write | OpenBrainError]:
-    """`prepare` for each, or its error. The policy looks at all of them at once, and at each where it must."""
+    """`prepare` for each, or its error. The policy checks all of them at once, and one by one only if necessary."""
     given: list[tuple[Actor, dict[str, Any]] | OpenBrainError] = []
     for offer in offers:
         try:
@@ -234,11 +236,11 @@ def _all_pass(given: Sequence[tuple[Actor, dict[str, Any]] | OpenBrainError], co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Requested changes of a memory; None leaves a part as it is."""
+    """A requested edit of a memory; None keeps a field."""
 
     content: str | None = None
     title: str | None = None
-    """'' takes it away."""
+    """'' removes it."""
     aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, Any] | None = None
@@ -247,14 +249,14 @@ class Change:
     source: str | None = None
     org: str | None = None
     project: str | None = None
-    """'' takes either away."""
+    """'' removes org or project."""
     memory_scope: Scope | None = None
     agent_id: str | None = None
     expires_in: int | None = None
     expires_at: int | None = None
     """Microseconds."""
     lasts: bool = False
-    """Takes an expiry away."""
+    """Removes the expiry."""
     confirm: bool = False
 
 
@@ -269,7 +271,7 @@ def prepare_edit(
     content_policy: ContentPolicy,
     verbatim: bool = False,
 ) -> Edit:
-    """The change as the truth takes it; `Invalid` names the field. `verbatim` as in `Offer`."""
+    """Return the edit for the store. Raise `Invalid`, naming the field. `verbatim` as in `Offer`."""
     if change == Change():
         raise Invalid(
             "", "there is nothing to change: give content, title, tags, metadata, type, confidence, org or expiry"

@@ -1,4 +1,4 @@
-"""The criteria of a bulk operation as plain values in its row, and back."""
+"""Stores the criteria of a bulk operation as plain values, and reads them back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, everythi
 from openbrain.ports.cleaning import Party
 
 WHOLE = "whole"
-"""Member of what is kept where all of the workspace is meant, of every agent and also what has ended."""
+"""Present if the operation covers the whole workspace: every agent, and ended memories."""
 
 
 def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str, Any]:
@@ -17,8 +17,8 @@ def kept(viewer: Viewer, criteria: Criteria, *, whole: bool = False) -> dict[str
 
 
 def party(criteria: Criteria) -> Party | None:
-    """The party whose texts beside memories match too, in a whole workspace; None where a memory must match more
-    than it, or nobody is named."""
+    """The party of a whole-workspace operation, whose texts outside memories match too. None if the criteria name no
+    party, or restrict memories by anything else."""
     named = Party(criteria.agents, criteria.speakers, criteria.says)
     alone = Criteria(agents=named.agents, speakers=named.speakers, says=named.says, only_project=criteria.only_project)
     return named if any(named) and criteria == alone else None
@@ -30,7 +30,7 @@ def erased_party(stored: Mapping[str, Any]) -> Party | None:
 
 
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:
-    """The condition that `kept` stored. Raises `KeyError` or `ValueError` where the values are not of that form."""
+    """The condition that `kept` stored. Raise `KeyError` or `ValueError` if the values have another form."""
     viewer = dict(stored["viewer"])
     if viewer["orgs"] is not None:
         viewer["orgs"] = tuple(viewer["orgs"])

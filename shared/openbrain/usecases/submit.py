@@ -1,4 +1,4 @@
-"""Submissions by stream, as offers: who makes them is what the event, or the stream it came by, says."""
+"""Turns stream submissions into offers; the actor comes from the event or its stream."""
 
 import time
 from functools import lru_cache
@@ -21,9 +21,9 @@ KEY_LIFETIME = 30 * DAY
 def from_event(
     event: CloudEvent[MemorySubmitted], *, bound_workspace: str = "", key_lifetime: int = KEY_LIFETIME
 ) -> Offer:
-    """The offer in an event. On a stream bound to a workspace the event's own is not read.
+    """Return the offer of an event. On a stream bound to a workspace, the event's own workspace is ignored.
 
-    Without an idempotency key of its own the event's source and id are the key: the same event counts once.
+    Without an idempotency key, the event's source and id are the key, so the same event counts once.
     """
     data = event.data
     workspace_id = bound_workspace or data.workspace_id or ""
@@ -44,7 +44,7 @@ def from_event(
     )
 
 
-# A producer sends many.
+# A producer sends many events.
 @lru_cache(maxsize=256)
 def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
     return Actor(
@@ -57,16 +57,16 @@ def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
 
 
 class Tenants:
-    """The workspaces that exist, looked up again after a second: a deleted one takes no submissions."""
+    """The existing workspaces, cached for a second: a deleted one accepts no submissions."""
 
     def __init__(self, workspaces: Workspaces, *, fresh_s: float = 1.0) -> None:
         self._workspaces = workspaces
         self._known = Fresh[frozenset[str]](time.monotonic, fresh_s)
 
     async def require(self, workspace_id: str) -> None:
-        """`NeverRetry` for a workspace that isn't there."""
+        """Raise `NeverRetry` if the workspace does not exist."""
         known, now = self._known.get(), time.monotonic()
         if known is None or workspace_id not in known:
             known = self._known.set(frozenset(workspace.id for workspace in await self._workspaces.workspaces()), now)
         if workspace_id not in known:
-            raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")
+            raise NeverRetry("data.workspace_id is not an existing workspace: create it first, then replay this entry")

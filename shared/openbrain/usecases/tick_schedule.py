@@ -1,4 +1,4 @@
-"""The slots of the tick schedule: each is requested once, the last one also where it was missed."""
+"""The slots of the tick schedule: each is requested once, and the last one also if it was missed."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,30 +15,31 @@ from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
 
 LOOK_BACK = 100
 IDLE_S = 60
-"""So long nobody has begun a tick that was asked for, or gone on with it: then it is said again."""
+"""A requested tick without activity for this long is announced again."""
 ROUND = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = structlog.get_logger(__name__)
 
 
 def last_slot(schedule: str, now_us: int) -> datetime | None:
-    """The last minute of the schedule that has come; None where none ever did."""
+    """Return the last scheduled minute up to now; None if there is none."""
     behind = to_datetime(now_us).replace(second=0, microsecond=0) + timedelta(minutes=1)
     return next(CronSim(schedule, behind, reverse=True), None)
 
 
 def refuse_schedule(field: str, schedule: str) -> None:
-    """`Invalid` where cron would not take it, or where it never comes."""
+    """Raise `Invalid` if cron would reject the schedule or it never occurs."""
     try:
         if next(CronSim(schedule, _EPOCH), None) is not None:
             return
     except CronSimError:
         pass
-    raise Invalid(field, "must be five fields as cron takes them, of a time that comes, as in `30 3 * * *`")
+    raise Invalid(field, "must be a cron expression of five fields that occurs at some time, as in `30 3 * * *`")
 
 
 def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) -> bool:
-    """Whether nothing was extracted since the last `extract_at` (HH:MM) before the slot. What waits or runs counts."""
+    """True if no extraction was requested since the last `extract_at` (HH:MM) before the slot. Pending and running ones
+    count, failed ones and dry runs do not."""
     hour, minute = map(int, extract_at.split(":"))
     since = slot.replace(hour=hour, minute=minute)
     since -= timedelta(days=since > slot)
@@ -50,7 +51,7 @@ def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) ->
 
 
 class TickSchedule:
-    """Asks for the ticks of the workspaces that have a vault."""
+    """Requests the ticks of the workspaces that have a vault."""
 
     def __init__(self, ticks: Ticks, clock: Clock, workspaces: Sequence[str], schedule: str, extract_at: str) -> None:
         self._ticks, self._clock = ticks, clock
@@ -58,7 +59,7 @@ class TickSchedule:
         self._asked: dict[str, datetime] = {}
 
     async def round(self) -> int:
-        """Ask for what is due, and again for what was lost on the way; how many those were."""
+        """Request due ticks, and announce lost ones again. Return how many of both."""
         now = self._clock.now()
         slot = last_slot(self._schedule, now) if self._schedule else None
         count = 0

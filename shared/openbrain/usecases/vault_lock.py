@@ -1,4 +1,5 @@
-"""One writer per vault, whichever host or service: a lease in the truth, for vaults lie on disks that many mount."""
+"""One writer per vault across hosts and services: a lease in the database, because several hosts may mount a vault's
+disk."""
 
 import asyncio
 import time
@@ -14,14 +15,14 @@ LEASE_S = 30.0
 
 
 class VaultBusy(TryLater):
-    """Another writes into the vault: a tick, or a request."""
+    """Another tick or request is writing to the vault."""
 
     code = "vault_busy"
 
     retry_after_s = 2.0
 
     def __init__(self) -> None:
-        super().__init__("the vault is being written by another: wait 2 s, then do the same again")
+        super().__init__("another tick or request is writing to the vault: wait 2 s, then retry")
 
 
 @asynccontextmanager
@@ -34,10 +35,10 @@ async def vault_writer(
     prolong_s: float = LEASE_S / 3,
     poll_s: float = 0.05,
 ) -> AsyncIterator[None]:
-    """Nobody else writes into the workspace's vault meanwhile. `VaultBusy` where that is not so within `wait_s`.
+    """Exclude other writers of the workspace's vault. Raise `VaultBusy` if that fails within `wait_s`.
 
-    Hold it for the writing only. It is prolonged while held; whoever loses it nevertheless (the truth was away for
-    longer than `lease_s`) finds the other's changes by their hashes.
+    Hold it only while writing. It is extended while held. A holder that loses it anyway (the database was unavailable
+    for longer than `lease_s`) detects the changes of others by their hashes.
     """
     name, holder = f"vault.{workspace_id}", f"{uuid.uuid4()}"
     until = time.monotonic() + wait_s

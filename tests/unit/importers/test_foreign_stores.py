@@ -112,7 +112,7 @@ def test_messages_and_summaries_of_lossless_claw(tmp_path: Path) -> None:
         "kind": "leaf",
         "advancementKey": "",
     }
-    assert [each["message"] for each in done.refusals] == ["content: must hold more than white space"]
+    assert [each["message"] for each in done.refusals] == ["content: must not be blank"]
 
 
 def test_what_a_terminal_would_obey_is_kept_as_text(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The OpenBrain that a program is to use, by the environment's names, ours before the original's."""
+"""Which OpenBrain a program uses, from environment variables: ours first, then those of the original."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TRUE = frozenset({"1", "true", "yes", "on"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """An address and who asks there."""
+    """A server address and the credentials to use there."""
 
     url: str
     key: str
@@ -26,10 +26,10 @@ class Credentials:
 
 
 def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
-    """OPENBRAIN_URL, _API_KEY or _KEY_FILE, _ORG, _AGENT_ID, _ALLOW_HTTP and _RESPONSE_BYTES; for the first five the
-    original CORE_BRAIN_URL, _KEY, _ORG, _AGENT_ID and _INSECURE, and its file ~/.claude/brain.key.
+    """Read OPENBRAIN_URL, _API_KEY or _KEY_FILE, _ORG, _AGENT_ID, _ALLOW_HTTP and _RESPONSE_BYTES. Fallbacks for the
+    first five are the original's CORE_BRAIN_URL, _KEY, _ORG, _AGENT_ID and _INSECURE, and its file ~/.claude/brain.key.
 
-    `SetupError` without an address, or with a key file that others can read; `Unauthorised` without a key.
+    Raise `SetupError` without a URL or if others can read the key file, `Unauthorised` without a key.
     """
 
     def named(*names: str) -> str:
@@ -37,7 +37,7 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
 
     url = named("OPENBRAIN_URL", "CORE_BRAIN_URL")
     if not url:
-        raise SetupError("no OpenBrain is named: set OPENBRAIN_URL")
+        raise SetupError("no server is configured: set OPENBRAIN_URL")
     most = named("OPENBRAIN_RESPONSE_BYTES")
     if most and not most.isdecimal():
         raise SetupError("OPENBRAIN_RESPONSE_BYTES must be a number of bytes")
@@ -54,7 +54,7 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
 
 
 def checked_address(url: str, *, allow_http: bool) -> SplitResult:
-    """The parts of a server's URL to which a key may be sent; else `SetupError`."""
+    """Split the URL of a server that a key may be sent to. Raise `SetupError` if it must not be sent there."""
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
@@ -64,7 +64,7 @@ def checked_address(url: str, *, allow_http: bool) -> SplitResult:
 
 
 def read_key(path: Path) -> str:
-    """The first line of a key file that nobody but its owner can read."""
+    """Return the first line of a key file. Only its owner may be able to read it."""
     try:
         mode = path.stat().st_mode
         if mode & 0o077:
@@ -75,7 +75,7 @@ def read_key(path: Path) -> str:
             f"there is no key file {path}: `openbrain up` writes one, or name another with --key-file"
         ) from None
     except (OSError, UnicodeDecodeError):
-        raise SetupError(f"the key file {path} can't be read: look at its owner and mode") from None
+        raise SetupError(f"the key file {path} can't be read: check its owner and mode") from None
     if not secret:
         raise SetupError(f"the key file {path} is empty: its first line must be the key")
     return secret

@@ -1,7 +1,7 @@
-"""Filterable metadata of a memory: its plain values, as `key=value`.
+"""Filterable metadata of a memory: its scalar values, as `key=value`.
 
-A pair is made of a member of the outermost object whose name is a METADATA_KEY and whose value is a text, a whole
-number of 64 bits, true or false. All else is kept and shown, but not asked for.
+A pair comes from a top-level member whose name is a METADATA_KEY and whose value is a string, a 64-bit integer or a
+boolean. Other members are stored and shown but can't be filtered by.
 """
 
 import re
@@ -17,13 +17,13 @@ _LONG = 2**63
 
 
 def metadata_pairs(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """The pairs of a memory; longer values than METADATA_VALUE_CHARS make none."""
+    """Return the pairs of a memory, without values longer than METADATA_VALUE_CHARS."""
     pairs = (pair(key, value) for key, value in metadata.items())
     return tuple(item for item in pairs if item)
 
 
 def pair(key: str, value: object) -> str:
-    """`key=value`, the value as JSON has it but without quotation marks; '' where a filter can't ask for it."""
+    """Return `key=value`, the value as in JSON but without quotation marks; '' if a filter can't use it."""
     match value:
         case True | False:
             text = "true" if value else "false"
@@ -37,6 +37,6 @@ def pair(key: str, value: object) -> str:
 
 
 def parts(text: str) -> tuple[str, str]:
-    """Key and value of a pair; two empty ones for what is none."""
+    """Split a pair into key and value; both are empty if it is not a valid pair."""
     key, equals, value = text.partition("=")
     return (key, value) if equals and _KEY.fullmatch(key) and len(value) <= METADATA_VALUE_CHARS else ("", "")

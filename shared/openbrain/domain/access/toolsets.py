@@ -17,7 +17,7 @@ ALL = "all"
 
 
 def chosen(names: str) -> frozenset[Toolset]:
-    """Of a list as `signals,vault`; core is always among them. `ValueError` where there is no such toolset."""
+    """Parse a list such as `signals,vault`; core is always included. Raise `ValueError` for an unknown toolset."""
     given = {name.strip().lower() for name in names.split(",")} - {""}
     if ALL in given:
         return frozenset(Toolset)
@@ -25,5 +25,5 @@ def chosen(names: str) -> frozenset[Toolset]:
 
 
 def choice() -> str:
-    """The names to choose from, in words."""
+    """The names to choose from, for messages."""
     return f"{', '.join(Toolset)} or {ALL}, with commas between them"

@@ -1,7 +1,7 @@
-"""Visibility: one predicate, built here once, compiled by every adapter (SQL, text, vectors).
+"""Visibility: one predicate, built here once and compiled by every adapter (SQL, text, vectors).
 
-A predicate is a small tree of the nodes below over the named fields of an index entry. Adapters translate
-the nodes one to one; none of them decides anything about visibility.
+A predicate is a small tree of the nodes below over the named fields of an index entry. Adapters translate the nodes one
+to one and make no decision about visibility.
 """
 
 import math
@@ -16,12 +16,12 @@ from openbrain.domain.memory import Memory, MemoryType, Scope, audience
 KEYWORD_FIELDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "tags", "source")
 NUMBER_FIELDS = ("confidence", "occurred_at", "expires_at")
 NEVER = 2**53 - 1
-"""`expires_at` of what does not expire, in microseconds (the largest integer every index holds exactly)."""
+"""`expires_at` of a memory that never expires, in microseconds: the largest integer that every index stores exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """field == value; for `tags` and `metadata_pairs`, one of them is value."""
+    """field == value; for `tags` and `metadata_pairs`, one of its values equals value."""
 
     field: str
     value: str
@@ -29,7 +29,8 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """field is one of values; for `tags` and `metadata_pairs`, they share one. No values match nothing."""
+    """field is one of values; for `tags` and `metadata_pairs`, at least one value is shared. Empty values match
+    nothing."""
 
     field: str
     values: tuple[str, ...]
@@ -53,8 +54,8 @@ class LessThan:
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """A text of it holds this, whatever the case of its letters; asked of the database, also one of its history. No
-    index can be asked."""
+    """One of its texts contains this, ignoring case; in the database, also a text of its history. Indexes can't
+    evaluate it."""
 
     text: str
 
@@ -78,50 +79,51 @@ Condition = Equals | OneOf | AtLeast | LessThan | Says | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """The reader, taken from the credential alone (the session from the request)."""
+    """The reader, from the credential alone (the session from the request)."""
 
     workspace_id: str
     agent_id: str
     orgs: tuple[str, ...] | None = None
     """The key's orgs; None for all."""
     without_org: bool = True
-    """Whether a key limited to orgs also sees what belongs to none."""
+    """True if a key limited to orgs also sees memories without an org."""
     session_id: str = ""
     session_agents: tuple[str, ...] = ()
-    """The agents of that session where this one is of it, as the database has them: they see each other's memories of
-    it."""
+    """The agents of that session, if this agent is a member according to the database. They see each other's memories
+    of the session."""
 
     def sees_org(self, org: str) -> bool:
-        """Whether what belongs to this org is for these eyes; '' is what belongs to none."""
+        """True if the viewer sees this org; '' stands for memories without an org."""
         return self.orgs is None or org in self.orgs or (not org and self.without_org)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """Filters of a request, within what it may see. Empty means no limit; times are microseconds."""
+    """Filters of a request, applied within what the viewer may see. Empty means no restriction; times are
+    microseconds."""
 
     org: str = ""
     project: str = ""
     only_project: bool = False
-    """Browsing: exactly this project. Otherwise what is of no project, or shared across them, stays in."""
+    """For browsing: exactly this project. Otherwise memories without a project and shared ones are included."""
     types: tuple[MemoryType, ...] = ()
     scopes: tuple[Scope, ...] = ()
     tags: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
-    """Pairs as in `metadata_pairs`, all of which it has."""
+    """Pairs as in `metadata_pairs`; all must be present."""
     min_confidence: float | None = None
     max_confidence: float | None = None
     since: int | None = None
     until: int | None = None
     speakers: tuple[str, ...] = ()
     says: str = ""
-    """A text of `Says`. This and the speakers are for what reads the database alone: exports and what ends."""
+    """The text of `Says`. This and `speakers` only work on the database: for exports and for ending memories."""
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """From its members as JSON gives them back; `KeyError`, `TypeError` or `ValueError` where they are others."""
+        """Build from JSON members. Raise `KeyError`, `TypeError` or `ValueError` for invalid ones."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
         }
@@ -131,7 +133,7 @@ class Criteria:
 
 
 def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:
-    """The predicate of every read: tenant, org, audience, expiry, and then what the request asked for."""
+    """The predicate of every read: tenant, org, audience, expiry, then the request's filters."""
     conditions: list[Condition] = [Equals("workspace_id", viewer.workspace_id)]
     if viewer.orgs is not None:
         conditions.append(OneOf("org", viewer.orgs + (("",) if viewer.without_org else ())))
@@ -142,7 +144,8 @@ def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:
 
 
 def everything(workspace_id: str, criteria: Criteria) -> AllOf:
-    """All of a tenant's, of every org and agent, due or not, narrowed by what was asked for: an export by an admin."""
+    """Everything of a workspace, of every org and agent, expired or not, narrowed by the criteria. For exports by an
+    admin."""
     return AllOf((Equals("workspace_id", workspace_id), *_matches(criteria)))
 
 
@@ -194,12 +197,12 @@ def _project(project: str, *, exactly: bool) -> Condition:
 
 
 def matches(condition: Condition, memory: Memory) -> bool:
-    """Whether a row in hand meets the condition; checks reads by id."""
+    """True if the row matches the condition. Used for reads by id."""
     return matcher(condition)(memory)
 
 
 def matcher(condition: Condition) -> Callable[[Memory], bool]:
-    """`matches` for many rows: the tree is walked once."""
+    """`matches` compiled for many rows: the tree is walked once."""
     match condition:
         case AllOf(conditions):
             return _every([matcher(item) for item in conditions])
@@ -226,7 +229,7 @@ def matcher(condition: Condition) -> Callable[[Memory], bool]:
             return lambda memory: _number(memory, field) < bound
 
 
-# Plain loops: `all` and `any` over a generator take twice as long, and these are asked of every row.
+# Plain loops: `all` and `any` over a generator take twice as long, and these run for every row.
 def _every(matchers: Sequence[Callable[[Memory], bool]]) -> Callable[[Memory], bool]:
     def holds(memory: Memory) -> bool:
         for item in matchers:  # noqa: SIM110

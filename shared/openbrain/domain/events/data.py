@@ -1,4 +1,4 @@
-"""Payloads of events. An event tells that something changed; its readers take the change itself from the truth."""
+"""Payloads of events. An event says that something changed; readers get the change itself from the database."""
 
 from typing import Annotated, Literal
 
@@ -16,11 +16,11 @@ Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValida
 Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
 WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]
 MOST = 2**53 - 1
-"""The largest number that every reader, database and JSON parser holds exactly."""
+"""The largest number that every reader, database and JSON parser represents exactly."""
 Counted = Annotated[int, Field(ge=1, le=MOST)]
 Revision = Counted
 Seq = Annotated[int, Field(ge=0, le=MOST)]
-"""Of a broadcast; 0 stands before the first."""
+"""The number of a broadcast; 0 is before the first."""
 
 
 class EventData(BaseModel):
@@ -44,13 +44,13 @@ class MemoryReindex(MemoryStored):
 
     generation: str | None = None
     re_embed: bool = False
-    """Whether the model is asked though it gave vectors for the same texts before."""
+    """True to query the model again, even if vectors of the same texts are cached."""
     model: str | None = None
-    """The vectors of this model are in the truth: `memory.embedded`, at low priority. For every generation of it."""
+    """Vectors of this model are stored: like `memory.embedded`, at low priority, for every generation of the model."""
 
 
 class MemoryEmbedded(EventData):
-    """The vectors of this revision are in the truth."""
+    """The vectors of this revision are stored."""
 
     memory_id: MemoryId
     workspace_id: WorkspaceId
@@ -60,7 +60,7 @@ class MemoryEmbedded(EventData):
 
 
 class MemorySuperseded(EventData):
-    """A memory left recall: remove it from the indexes."""
+    """A memory is no longer recallable: remove it from the indexes."""
 
     memory_id: MemoryId
     workspace_id: WorkspaceId
@@ -77,7 +77,7 @@ class RecalledHit(EventData):
 
 
 class MemoryRecalled(EventData):
-    """A recall was answered. The query's text only where settings allow it."""
+    """A recall was answered. Contains the query's text only if settings allow it."""
 
     recall_id: Identifier
     workspace_id: WorkspaceId
@@ -97,7 +97,7 @@ class TickRequested(EventData):
     dry_run: bool = False
     ai: bool = True
     job_id: MemoryId | None = None
-    """Of the row that keeps its report; made where an event names none."""
+    """The id of the row that stores the report; created if the event has none."""
 
 
 class TickCompleted(EventData):
@@ -112,7 +112,7 @@ class TickCompleted(EventData):
 
 
 class SignalRaised(EventData):
-    """Something burns."""
+    """Something is wrong."""
 
     workspace_id: WorkspaceId
     source: Identifier
@@ -128,40 +128,40 @@ class SignalRaised(EventData):
 
 
 class ForeignEvent(EventData):
-    """An entry of another system's stream: its fields as text."""
+    """An entry of another system's stream, with its fields as text."""
 
     fields: dict[str, str]
 
 
 class SignalAcknowledged(EventData):
-    """An agent without HTTP saw a signal or stopped for a halt, resolved a signal, or says that it listens."""
+    """Sent by an agent without HTTP: it saw or resolved a signal, stopped for a halt, or listens."""
 
     workspace_id: WorkspaceId
     agent_id: Annotated[str, StringConstraints(min_length=1, max_length=limits.AGENT_CHARS), AfterValidator(plain_line)]
     action: Literal["ack", "resolve", "seen"]
     signal_id: MemoryId | None = None
     halt_id: MemoryId | None = None
-    """With ack: this halt instead of a signal."""
+    """With ack: acknowledge this halt instead of a signal."""
     seq: Seq | None = None
-    """The last broadcast heard; names the signal where no id does."""
+    """The last broadcast received; identifies the signal if no id is given."""
     org: Org | None = None
     project: Project | None = None
 
 
 class Broadcast(EventData):
-    """A signal's state as every agent of a workspace hears it, and its halt's; `seq` has no gaps. The last one about a
-    signal stands for all before it."""
+    """The state of a signal and its halt, sent to every agent of a workspace. `seq` has no gaps. The last broadcast of
+    a signal replaces all earlier ones."""
 
     seq: Counted
     signal_id: Identifier
     change: Step
     state: SignalState
     severity: Severity
-    """The current severity: falls with quiet."""
+    """The current severity; falls after quiet."""
     raised_severity: Severity
-    """The strongest that it was raised with."""
+    """The highest severity it was raised with."""
     halt: bool
-    """Whether its halt stands."""
+    """True while its halt is open."""
     halt_id: str | None = None
     halt_state: HaltState | None = None
     halt_scope: HaltScope | None = None
@@ -172,11 +172,11 @@ class Broadcast(EventData):
     org: str | None = None
     project: str | None = None
     count: Counted = 1
-    """Raises so far."""
+    """Number of raises so far."""
     storm: bool = False
-    """Whether it stands for many signals of its source, which came too fast to be told one by one."""
+    """True if it represents many signals of its source, which came too fast to broadcast one by one."""
     actor: str = ""
-    """The author; `time` where nobody."""
+    """Who made the change; `time` if nobody."""
     raised_at: str
     expires_at: str | None = None
 
@@ -194,7 +194,7 @@ class ReindexCompleted(EventData):
 
 
 class LifecycleCompleted(EventData):
-    """A job went through memories, and this is what it did to them."""
+    """A lifecycle job ended; its effects on memories."""
 
     workspace_id: WorkspaceId
     operation_id: Identifier
@@ -202,7 +202,7 @@ class LifecycleCompleted(EventData):
     org: str | None = None
     project: str | None = None
     counts: dict[str, int]
-    """By action: archived, rewritten, undone, …"""
+    """Counts by action: archived, rewritten, undone, …"""
     seconds: float
 
 

@@ -1,6 +1,6 @@
-"""The envelope of an event: CloudEvents 1.0 JSON in the one field `__data__` of a stream entry.
+"""The envelope of an event: CloudEvents 1.0 JSON in the single field `__data__` of a stream entry.
 
-Readers ignore fields that they don't know; what old readers can't take is a new version of the type.
+Readers ignore unknown fields; a change that old readers can't handle is a new version of the type.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Data = TypeVar("Data", bound=EventData)
 
 
 class CloudEvent(BaseModel, Generic[Data]):
-    """CloudEvents 1.0 with our two extensions: the trace and the submission that caused it."""
+    """CloudEvents 1.0 with two extensions: the trace, and the submission that caused it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -55,7 +55,7 @@ def encode(
     source: str = SOURCE,
     version: int = 1,
 ) -> bytes:
-    """The finished bytes of an event of `stream` (its name without prefix), as they stand in `__data__`.
+    """Encode an event of `stream` (its name without prefix) to the bytes of `__data__`.
 
     `data` may be the fields of one of our own events, unchecked.
     """
@@ -74,7 +74,7 @@ def encode(
 
 
 def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> CloudEvent[Data]:
-    """Parse once. `Invalid` names the first bad field and why, never its content."""
+    """Parse an event. Raise `Invalid` with the first bad field and the reason, never its content."""
     try:
         event = model.model_validate_json(raw)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Every stream of the system: name, data, readers. Declarations, documents and deployments come from here."""
+"""Every stream of the system: name, data, readers. Declarations, documents and deployments are generated from here."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,37 +11,37 @@ from openbrain.domain.events.versions import Decode, Older, decoder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSpec:
-    """One stream. Names stand without the settings' prefix."""
+    """One stream. Names are without the settings' prefix."""
 
     name: str
     data: type[events.EventData]
     published_by: str
     groups: tuple[str, ...] = ()
     per_workspace: bool = False
-    """Whether `<name>.<workspace>` exists beside it (for broadcast: instead of it)."""
+    """True if `<name>.<workspace>` exists too (for broadcast: instead)."""
     from_outside: bool = False
-    """Whether others than our services append to it: what can't be taken from them is refused, one by one, and says
-    nothing of the reader."""
+    """True if others than our services append to it. Entries that can't be processed are rejected one by one and don't
+    indicate a faulty reader."""
     foreign: bool = False
-    """Whether it is another system's: its name stands as it is, and its entries are their fields."""
+    """True if it belongs to another system: its name gets no prefix, and its entries are plain fields."""
     about: str = ""
     version: int = 1
-    """Of `data`, the newest that readers know."""
+    """The newest version of `data` that readers know."""
     older: tuple[Older, ...] = ()
-    """Versions that are read beside it."""
+    """Older versions that are still read."""
 
     @property
     def type(self) -> str:
-        """The CloudEvents type on it: the newest."""
+        """The CloudEvents type of the newest version."""
         return event_type(self.name, self.version)
 
     @property
     def address(self) -> str:
-        """The stream's name, with a place for the workspace where there is one for each."""
+        """The stream's name, with a placeholder if there is one per workspace."""
         return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
 
     def decoder(self) -> Decode:
-        """Reads an event of it, whatever version; makes models, so once a reader."""
+        """Return a reader for events of any known version. It builds models, so create it once per reader."""
         return decoder(self.name, self.data, version=self.version, older=self.older)
 
 
@@ -66,21 +66,21 @@ EMBEDDED = StreamSpec(
     data=events.MemoryEmbedded,
     published_by="the outbox",
     groups=("indexer-vector", "matcher"),
-    about="The vectors of a revision are in the truth.",
+    about="The vectors of a revision are stored.",
 )
 SUPERSEDED = StreamSpec(
     name="memory.superseded",
     data=events.MemorySuperseded,
     published_by="the outbox",
     groups=("indexer-text", "indexer-vector"),
-    about="A memory left recall.",
+    about="A memory is no longer recallable.",
 )
 REINDEX = StreamSpec(
     name="memory.reindex",
     data=events.MemoryReindex,
     published_by="housekeeper, operators",
     groups=("embedder", "indexer-text", "indexer-vector"),
-    about="Project again, at low priority: read when the live streams are empty.",
+    about="Index a memory again, at low priority: read when the live streams are empty.",
 )
 RECALLED = StreamSpec(
     name="memory.recalled",
@@ -102,11 +102,11 @@ TICK_COMPLETED = StreamSpec(
 SIGNAL_RAISED = StreamSpec(
     name="signal.raised",
     data=events.SignalRaised,
-    published_by="anyone with the right",
+    published_by="anyone with permission",
     groups=("amygdala",),
     per_workspace=True,
     from_outside=True,
-    about="Something burns.",
+    about="Something is wrong.",
 )
 SIGNAL_ACKNOWLEDGED = StreamSpec(
     name="signal.acknowledged",
@@ -115,7 +115,7 @@ SIGNAL_ACKNOWLEDGED = StreamSpec(
     groups=("amygdala",),
     per_workspace=True,
     from_outside=True,
-    about="A signal was seen or resolved, a halt obeyed; or an agent says that it listens.",
+    about="A signal was acknowledged or resolved, a halt was obeyed, or an agent reports that it listens.",
 )
 BROADCAST = StreamSpec(
     name="amygdala.broadcast",
@@ -131,7 +131,7 @@ LIFECYCLE_COMPLETED = StreamSpec(
     name="lifecycle.completed",
     data=events.LifecycleCompleted,
     published_by="the outbox",
-    about="A lifecycle operation ended; dry runs are not told.",
+    about="A lifecycle operation ended; not published for dry runs.",
 )
 SESSION_STARTED = StreamSpec(
     name="agent.session_started",
@@ -164,16 +164,16 @@ def dead_letters(stream: str, group: str) -> str:
 
 
 def replays(stream: str, group: str) -> str:
-    """The stream (with its prefix) by which a group is given again what it was given before."""
+    """The stream (with its prefix) that redelivers earlier entries to a group."""
     return f"{stream}.{group}.replay"
 
 
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(group for spec in STREAMS for group in spec.groups))
-"""Every group of a service."""
+"""All consumer groups of services."""
 
 
 def every_stream(bound_workspaces: Iterable[str] = ()) -> dict[str, StreamSpec]:
-    """Every stream by its name without the prefix, also of each bound workspace."""
+    """Every stream by its name without the prefix, including those of bound workspaces."""
     streams: dict[str, StreamSpec] = {}
     for spec in STREAMS:
         names = [spec.name, *(f"{spec.name}.{workspace}" for workspace in bound_workspaces if spec.per_workspace)]

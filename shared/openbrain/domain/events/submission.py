@@ -1,4 +1,4 @@
-"""A submission: checked and normalised once, at the boundary."""
+"""A submission: validated and normalised once, at the boundary."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import plain_json, plain_line, plain_text
 
 DEPTH = 250
-"""Of JSON within JSON: readers of events stop at 254."""
+"""Nesting of JSON within JSON: readers of events stop at 254."""
 INT64 = 2**63
 
 
@@ -47,7 +47,7 @@ def _real(value: object) -> object:
 
 def not_blank(value: str) -> str:
     if not value.strip():
-        raise ValueError("must hold more than white space")
+        raise ValueError("must not be blank")
     return value
 
 
@@ -55,7 +55,7 @@ def _small_json(value: dict[str, Any]) -> dict[str, Any]:
     words = all(_is_word(name) and _is_word(part) for name, part in value.items())
     try:
         size = len(to_json(value if words else _plain(value, DEPTH)))
-    except ValueError:  # a half of a surrogate pair, too
+    except ValueError:  # also half of a surrogate pair
         raise ValueError("must be plain JSON with finite numbers and valid text") from None
     if size > limits.METADATA_BYTES:
         raise ValueError(f"must be at most {limits.METADATA_BYTES} bytes of JSON, is {size}")
@@ -63,12 +63,12 @@ def _small_json(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_word(value: object) -> bool:
-    """Text that needs no closer look, as most metadata holds."""
+    """Text that is certainly valid, as in most metadata."""
     return type(value) is str and value.isprintable()
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """The value, where every reader of JSON can hold it; else `ValueError`."""
+    """Return the value if every JSON reader can represent it; else raise `ValueError`."""
     match value:
         case None | bool() | str():
             return value
@@ -93,7 +93,7 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Line(StringConstraints):
-    """Text on one line: white space at its ends is taken off, and something must be left."""
+    """Text on one line, stripped and not empty."""
 
     strip_whitespace: bool | None = True
     min_length: int | None = 1
@@ -113,13 +113,13 @@ Org = Annotated[str, Line(max_length=limits.ORG_CHARS)]
 Project = Annotated[str, Line(max_length=limits.PROJECT_CHARS)]
 NewOrg = Annotated[str, Line(min_length=None, max_length=limits.ORG_CHARS)]
 NewProject = Annotated[str, Line(min_length=None, max_length=limits.PROJECT_CHARS)]
-"""'' takes one away."""
+"""'' removes it."""
 Agent = Annotated[str, Line(max_length=limits.AGENT_CHARS)]
 Session = Annotated[str, Line(max_length=limits.SESSION_CHARS)]
 Speaker = Annotated[str, Line(max_length=limits.SPEAKER_CHARS)]
 Title = Annotated[str, Line(max_length=limits.TITLE_CHARS)]
 NewTitle = Annotated[str, Line(min_length=None, max_length=limits.TITLE_CHARS)]
-"""'' takes one away."""
+"""'' removes it."""
 Alias = Annotated[str, Line(max_length=limits.ALIAS_CHARS)]
 Aliases = Annotated[tuple[Alias, ...], Field(max_length=limits.ALIASES), AfterValidator(_unique)]
 Source = Annotated[str, Line(max_length=limits.SOURCE_CHARS)]
@@ -142,7 +142,7 @@ Name = Annotated[str, Line(max_length=limits.NAME_CHARS)]
 
 
 class Submission(BaseModel):
-    """One memory as offered. Field names are the REST contract; unknown fields are ignored."""
+    """One memory as submitted. Field names are the REST contract; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -155,8 +155,8 @@ class Submission(BaseModel):
     session_id: Session | None = None
     turn: Turn | None = None
     speaker: Speaker | None = None
-    title: Annotated[Title | None, Field(description="Its name: a question that holds it finds the memory.")] = None
-    aliases: Annotated[Aliases, Field(description="Other names of it.")] = ()
+    title: Annotated[Title | None, Field(description="Its name: a question that contains it finds the memory.")] = None
+    aliases: Annotated[Aliases, Field(description="Other names of the memory.")] = ()
     tags: Tags = ()
     metadata: Metadata = Field(default_factory=dict)
     source: Source = "manual"
@@ -178,7 +178,7 @@ class Submission(BaseModel):
 
 
 class MemorySubmitted(Submission, EventData):
-    """A submission by stream. On a stream bound to one workspace `workspace_id` is not read."""
+    """A submission by stream. On a stream bound to one workspace, `workspace_id` is ignored."""
 
     workspace_id: Annotated[str, StringConstraints(max_length=limits.WORKSPACE_CHARS)] | None = None
     idempotency_key: IdempotencyKey | None = None

@@ -1,8 +1,7 @@
-"""Versions of an event side by side: a reader is written for the newest, older ones are lifted to it.
+"""Several versions of an event at once: a reader is written for the newest; older events are upgraded to it.
 
-Which service meets what during a rolling upgrade: readers are upgraded before producers, so that a new version is
-mostly met by those who know it. An older reader that meets it fails that attempt: newer replicas of its group take it
-up.
+In a rolling upgrade readers are upgraded before producers, so new versions mostly reach readers that know them. An
+older reader that gets one fails that attempt; a newer replica of its group takes it over.
 """
 
 import re
@@ -21,7 +20,7 @@ Decode = Callable[[bytes], CloudEvent[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Older:
-    """A version that is still read."""
+    """An older version that is still read."""
 
     version: int
     data: type[EventData]
@@ -36,10 +35,10 @@ class _Typed(BaseModel):
 
 
 def decoder(stream: str, data: type[EventData], *, version: int = 1, older: Sequence[Older] = ()) -> Decode:
-    """Reads the bytes of any version known here as `CloudEvent[data]`.
+    """Return a function that reads the bytes of any version known here as `CloudEvent[data]`.
 
-    What it returns raises `Invalid`, naming the first bad field and why, never its content; `UnknownVersion` for an
-    event of the stream whose version is none of these.
+    The function raises `Invalid` with the first bad field and the reason, never its content; `UnknownVersion` for an
+    event of the stream in any other version.
     """
     newest: type[CloudEvent[Any]] = CloudEvent[data]  # type: ignore[valid-type]
     expected = event_type(stream, version)
@@ -68,7 +67,7 @@ def decoder(stream: str, data: type[EventData], *, version: int = 1, older: Sequ
 
 
 def _named(raw: bytes) -> str:
-    """The type that it claims, or ''."""
+    """Return the declared type, or ''."""
     try:
         return _Typed.model_validate_json(raw).type
     except ValidationError:

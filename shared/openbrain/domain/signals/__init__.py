@@ -1,1 +1,1 @@
-"""Signals, their states, and what is broadcast of them."""
+"""Signals, their states, and their broadcasts."""

@@ -1,4 +1,4 @@
-"""Broadcasts as finished bytes."""
+"""Broadcasts as encoded events."""
 
 from pydantic_core import from_json, to_json
 
@@ -15,7 +15,7 @@ VEILED = ("title", "content", "source", "actor", "org", "project")
 def broadcast_event(
     signal: Signal, halt: Halt | None, change: Step, actor: str, at: int, traceparent: str | None = None
 ) -> bytes:
-    """The event about a signal as it stands, with the seq that it has, and its halt."""
+    """Encode the event for the current state of a signal and its halt, with the signal's seq."""
     data = Broadcast(
         seq=signal.seq,
         signal_id=signal.id,
@@ -43,14 +43,14 @@ def broadcast_event(
 
 
 def for_everyone(halt: Halt | None, change: Step) -> bool:
-    """Whether this broadcast concerns also those who do not see the signal's org."""
+    """True if the broadcast also concerns readers who do not see the signal's org."""
     if halt is None or halt.scope is not HaltScope.WORKSPACE:
         return False
     return halt.state is HaltState.OPEN or change in (Step.RESUMED, Step.HALT_EXPIRED)
 
 
 def veiled(body: bytes) -> bytes:
-    """An event for readers who may know that everyone halts, and not why."""
+    """Return the event for readers who may know that everyone halts, but not why."""
     event = from_json(body)
     data = {name: value for name, value in event["data"].items() if name not in VEILED}
     data |= {"title": "halt", "content": "", "source": "halt"}
@@ -58,7 +58,7 @@ def veiled(body: bytes) -> bytes:
 
 
 def renumbered(body: bytes, seq: int, at: int) -> bytes:
-    """An event repeated under another number."""
+    """Repeat an event with another number."""
     event = from_json(body)
     event["data"]["seq"] = seq
     return to_json({**event, "id": uuid7(at)})

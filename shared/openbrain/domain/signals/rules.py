@@ -1,8 +1,8 @@
-"""Transitions of a signal by raises, people and time: pure functions of values, which the database carries out.
+"""Transitions of a signal caused by raises, people and time: pure functions of values, applied by the database.
 
-Whatever order the raises of one identity come in, and however often, the signal ends as the same: the strongest
-severity, the text of the strongest raise (of those the latest), the widest halt, the latest end. That it was
-acknowledged holds for what was known then: a stronger raise makes it active again.
+The raises of one identity lead to the same signal in any order and with any repetition: the highest severity, the text
+of the strongest raise (the latest among equals), the widest halt, the latest expiry. An acknowledgement covers what was
+known then: a stronger raise makes the signal active again.
 """
 
 from dataclasses import dataclass, replace
@@ -26,46 +26,47 @@ from openbrain.domain.signals.values import (
 )
 
 TIME = "time"
-"""The actor of changes by time."""
+"""The actor of changes caused by time."""
 _WIDTH = {scope: width for width, scope in enumerate(HaltScope)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalTimes:
-    """Durations in microseconds, and how much a source may say. The settings group `signals`."""
+    """Durations in microseconds, and how many signals a source may raise. The settings group `signals`."""
 
     quiet: int = 900 * MICROSECONDS
-    """Without a raise: then the broadcast severity falls by one step."""
+    """Time without a raise after which the broadcast severity falls by one step."""
     resolve: int = 900 * MICROSECONDS
-    """Without a raise at the lowest step: then the signal is resolved."""
+    """Time without a raise at the lowest severity after which the signal is resolved."""
     escalate: int = DAY
-    """Since the first raise, for a grave signal that nobody acknowledged."""
+    """Time since the first raise after which an unacknowledged grave signal escalates."""
     dedupe: int = 300 * MICROSECONDS
-    """Since the last broadcast: within it, more of the same is counted and not told again."""
+    """Time since the last broadcast during which equal raises are counted but not broadcast."""
     source_window: int = 60 * MICROSECONDS
     source_signals: int = 60
-    """New signals of one source within that window, as strong or stronger, after which the next become one."""
+    """New signals of one source in that window, at this severity or higher, after which further ones are grouped into
+    one."""
     tombstone: int = 14 * DAY
-    """Since its end."""
+    """Time since its end after which a signal becomes a tombstone."""
     keys: int = 30 * DAY
-    """Lifetime of a raise's key: longer than streams and dead letters keep it."""
+    """Lifetime of a raise's key: longer than streams and dead letters keep the entry."""
 
 
 def checked(
     data: SignalRaised, *, actor: str, at: int, key: str = "", workspace_id: str = "", traceparent: str | None = None
 ) -> Raise:
-    """A raise as it came in an event or a request. `workspace_id`, where given, stands instead of the one it names;
-    `at` is by a clock of ours. `Invalid` for a scope of a halt that names nothing."""
+    """Validate a raise from an event or a request. `workspace_id`, if given, overrides the one in the data. `at` is by
+    our clock. Raise `Invalid` for a halt scope without its org or project."""
     org, project = (data.org or "").strip(), (data.project or "").strip()
     scope = data.halt_scope or HaltScope.WORKSPACE
     if scope is not HaltScope.WORKSPACE and not org:
-        raise Invalid("org", f"a halt of one {scope} must say which: name its org")
+        raise Invalid("org", f"a halt of one {scope} needs its org")
     if scope is HaltScope.PROJECT and not project:
-        raise Invalid("project", "a halt of one project must name it")
+        raise Invalid("project", "a halt of one project needs the project")
     source, title = data.source.strip(), data.title.strip()
     for field, value in (("source", source), ("title", title)):
         if not value:
-            raise Invalid(field, "must say something")
+            raise Invalid(field, "must not be blank")
     return Raise(
         workspace_id=workspace_id or data.workspace_id,
         source=source,
@@ -86,23 +87,23 @@ def checked(
 
 
 def text_hash(content: str, title: str = "") -> str:
-    """The hash of what a signal says: of its content, or of its title where it has none."""
+    """The hash of a signal's content, or of its title if it has none."""
     return content_hash(content.strip() or title.strip())
 
 
 def identity(given: Raise) -> str:
-    """Identity of a signal within its workspace. The org is part of it: no org merges another's."""
+    """The identity of a signal within its workspace. It includes the org, so orgs never merge signals of each other."""
     what = ("key", given.dedup_key) if given.dedup_key else ("says", text_hash(given.content, given.title))
     return joined_hash(*what, given.source, given.org, given.project)
 
 
 def storm_identity(given: Raise) -> str:
-    """Of the one signal that stands for all that its source says too fast."""
+    """The identity of the one signal that represents all that its source raises too fast."""
     return joined_hash("storm", "", given.source, given.org, given.project)
 
 
 def opened(given: Raise, now: int, *, storm: bool = False) -> Signal:
-    """A new signal, that nobody has heard of yet."""
+    """A new signal that was not broadcast yet."""
     return Signal(
         id=uuid7(now),
         workspace_id=given.workspace_id,
@@ -128,7 +129,7 @@ def opened(given: Raise, now: int, *, storm: bool = False) -> Signal:
 
 
 def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
-    """An open signal, raised again."""
+    """An open signal after another raise."""
     step = Step.WORSENED if given.severity.rank > signal.severity.rank else Step.RAISED
     changed = replace(
         signal,
@@ -150,21 +151,21 @@ def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
 
 
 def held(signal: Signal, given: Raise, now: int) -> Signal:
-    """The signal of a raise that came before, which lasts. As it stands where it has ended, or is held for more than
-    half of that time: a page that says the same for days costs few writes."""
+    """The signal of a repeated raise, held for longer. Unchanged if it has ended, or if more than half of the hold time
+    remains: a page that states the same for days costs few writes."""
     put_off = (signal.held_until - now) * 2 < given.held_until - now
     return replace(signal, held_until=given.held_until) if signal.state.open and put_off else signal
 
 
 def must_tell(before: Signal, after: Signal, now: int, times: SignalTimes) -> bool:
-    """Whether a merged raise is broadcast: it is worse than what agents know, or they have not heard of it lately."""
+    """True if a merged raise must be broadcast: it is worse than the last state sent, or that was sent long ago."""
     worse = after.broadcast_severity.rank > before.broadcast_severity.rank or after.severity is not before.severity
     return worse or now - before.told_at >= times.dedupe
 
 
 def halted(existing: Halt | None, signal: Signal, given: Raise, now: int) -> Halt | None:
-    """The halt of a signal that a halting raise came for: a new one, the standing one made wider or longer, or None
-    where nothing changes. One that has ended stays so: whoever resumed knew of this signal."""
+    """The halt after a halting raise: a new one, the existing one made wider or longer, or None if nothing changes. A
+    halt that has ended stays ended: whoever resumed it knew of this signal."""
     if existing is None:
         return Halt(
             id=uuid7(now),
@@ -189,7 +190,7 @@ def halted(existing: Halt | None, signal: Signal, given: Raise, now: int) -> Hal
 
 
 def acknowledged(signal: Signal, actor: str, now: int) -> Signal:
-    """Seen; as it stands where that changes nothing (it has ended, or it was before)."""
+    """The signal after an acknowledgement; unchanged if it has ended or was acknowledged before."""
     if (signal.state, Step.ACKNOWLEDGED) not in TRANSITIONS:
         return signal
     state = TRANSITIONS[signal.state, Step.ACKNOWLEDGED]
@@ -197,19 +198,19 @@ def acknowledged(signal: Signal, actor: str, now: int) -> Signal:
 
 
 def resolved(signal: Signal, actor: str, note: str, now: int) -> Signal:
-    """Over; as it stands where it had ended."""
+    """The signal after its resolution; unchanged if it had ended."""
     return _ended(signal, Step.RESOLVED, actor, now, note) if signal.state.open else signal
 
 
 def expired(signal: Signal, now: int) -> Signal | None:
-    """Ended, where its ttl is over; else None."""
+    """The ended signal if its ttl has passed; else None."""
     if signal.expires_at is None or signal.expires_at > now:
         return None
     return _ended(signal, Step.EXPIRED, TIME, now)
 
 
 def swept(signal: Signal, now: int, times: SignalTimes) -> tuple[Step, Signal] | None:
-    """The first thing that time does to it by `now`; None for nothing yet."""
+    """The first change that time causes by `now`; None if none is due."""
     due, step = _next(signal, times)
     if due is None or due > now:
         return None
@@ -223,7 +224,7 @@ def swept(signal: Signal, now: int, times: SignalTimes) -> tuple[Step, Signal] |
 
 
 def due_at(signal: Signal, times: SignalTimes) -> int | None:
-    """The time at which `swept` will do something; None for never."""
+    """When `swept` will next change the signal; None for never."""
     return _next(signal, times)[0]
 
 
@@ -255,16 +256,16 @@ def _later(one: int | None, other: int | None) -> int | None:
 
 
 def resumed(halt: Halt, actor: str, note: str, now: int) -> Halt:
-    """Everyone goes on; the same where it was resumed before. `Conflict` for one whose time is over."""
+    """The halt after being resumed; unchanged if it was resumed before. Raise `Conflict` if it has expired."""
     if halt.state is HaltState.EXPIRED:
-        raise Conflict("this halt has expired: everyone goes on already")
+        raise Conflict("this halt has expired: work has resumed already")
     if halt.state is HaltState.RESUMED:
         return halt
     return _halt_ended(halt, HaltState.RESUMED, actor, now, note)
 
 
 def halt_expired(halt: Halt, now: int) -> Halt:
-    """End a halt whose ttl is over."""
+    """End a halt whose ttl has passed."""
     return _halt_ended(halt, HaltState.EXPIRED, TIME, now)
 
 

@@ -1,8 +1,8 @@
-"""Signals: what is wrong, how severe, and its state. Frozen values and the table of states.
+"""Signals: what is wrong, how severe it is, and its state. Frozen values and the table of transitions.
 
-Times are microseconds. A signal's identity is its source together with its `dedup_key`, or with the hash of what it
-says where it has none, within a workspace, org and project. While one is open, raises of the same identity are the same
-signal; when it has ended, the next raise is a new one.
+Times are microseconds. The identity of a signal within a workspace, org and project is its source plus its `dedup_key`,
+or without one the hash of its text. While a signal is open, raises of the same identity are merged into it; after it
+has ended, the next raise makes a new one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from openbrain.domain.memory import MICROSECONDS
 
 
 class Severity(StrEnum):
-    """The severity, the weakest first. Compare `rank`."""
+    """The severity, lowest first. Compare `rank`."""
 
     INFO = "info"
     WARNING = "warning"
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
     @property
     def grave(self) -> bool:
-        """Critical or nuclear: nothing but a person, or the ttl that it was raised with, clears it."""
+        """True for critical and nuclear: only a person, or the ttl of the raise, ends them."""
         return self.rank >= Severity.CRITICAL.rank
 
     @property
@@ -37,7 +37,7 @@ class Severity(StrEnum):
 
 
 SEVERITIES: tuple[Severity, ...] = tuple(Severity)
-"""By rank."""
+"""The higher of two, by rank."""
 _RANKS: Mapping[Severity, int] = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -50,26 +50,26 @@ class SignalState(StrEnum):
 
     ACTIVE = "active"
     ESCALATED = "escalated"
-    """Grave, and nobody has acknowledged it for a day."""
+    """Grave, and not acknowledged for a day."""
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     EXPIRED = "expired"
     TOMBSTONED = "tombstoned"
-    """Ended so long ago that nobody needs to hear of it; the row stays for the audit."""
+    """Ended so long ago that it is no longer reported; the row stays for the audit."""
 
     @property
     def open(self) -> bool:
-        """Whether it still burns."""
+        """True if it has not ended."""
         return self in OPEN_STATES
 
 
 class Step(StrEnum):
-    """A change of a signal. The name of a line of its audit, and of a broadcast's `change`."""
+    """A change of a signal; names its audit lines and the `change` of its broadcasts."""
 
     RAISED = "raised"
-    """For the first time, or again: more of the same."""
+    """Raised for the first time, or again at the same severity."""
     WORSENED = "worsened"
-    """Raised again, stronger than before: whoever acknowledged it did not know."""
+    """Raised again at a higher severity: earlier acknowledgements do not cover it."""
     ACKNOWLEDGED = "acknowledged"
     ESCALATED = "escalated"
     LOWERED = "lowered"
@@ -87,7 +87,7 @@ _R, _X, _T = SignalState.RESOLVED, SignalState.EXPIRED, SignalState.TOMBSTONED
 
 OPEN_STATES = frozenset({_A, _E, _K})
 UNHEARD_STATES = frozenset({_A, _E})
-"""Open, and nobody has acknowledged it."""
+"""Open and not acknowledged."""
 
 TRANSITIONS: Mapping[tuple[SignalState, Step], SignalState] = {
     (_A, Step.RAISED): _A,
@@ -110,11 +110,12 @@ TRANSITIONS: Mapping[tuple[SignalState, Step], SignalState] = {
     (_R, Step.TOMBSTONED): _T,
     (_X, Step.TOMBSTONED): _T,
 }
-"""The state machine, whole: what is not here does not happen. Halts are opened and ended beside it, in any state."""
+"""The complete state machine: other transitions do not occur. Halts are opened and ended independently, in any
+state."""
 
 
 class HaltScope(StrEnum):
-    """The agents that a halt stops, the narrowest scope first."""
+    """Which agents a halt stops, narrowest scope first."""
 
     PROJECT = "project"
     ORG = "org"
@@ -131,7 +132,7 @@ class HaltState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
-    """One raise, checked (`rules.checked`)."""
+    """One validated raise (`rules.checked`)."""
 
     workspace_id: str
     source: str
@@ -139,27 +140,27 @@ class Raise:
     title: str
     content: str
     actor: str
-    """The author, for the audit."""
+    """Who raised it, for the audit."""
     at: int
-    """When, by a clock of ours: the stream entry's id, or now. Never the producer's."""
+    """When it was raised, by our clock (the stream entry's id, or now), never the producer's."""
     dedup_key: str = ""
     ttl_s: int | None = None
-    """Of the signal and of its halt, counted from `at`."""
+    """Lifetime of the signal and its halt, counted from `at`."""
     halt: bool = False
-    """Also without it a nuclear one halts."""
+    """A nuclear signal halts even without it."""
     halt_scope: HaltScope = HaltScope.WORKSPACE
     org: str = ""
     project: str = ""
     key: str = ""
-    """The key by which a repeated raise is recognized within a workspace; '' for none."""
+    """Recognises a repeated raise within a workspace; '' for none."""
     held_until: int = 0
-    """Quiet does not end the signal before this time: what was raised is known to last, as a mark that stands in a
-    page. Said again under the same key it is put off further."""
+    """Quiet does not end the signal before this time, because its cause is known to last, such as a mark in a page.
+    Repeating it with the same key extends the time."""
     traceparent: str | None = None
 
     @property
     def halts(self) -> bool:
-        """Whether everyone stops."""
+        """True if it opens a halt."""
         return self.halt or self.severity is Severity.NUCLEAR
 
     @property
@@ -170,7 +171,7 @@ class Raise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One row of the truth. Absent strings are '', absent times None."""
+    """One row. Absent strings are '', absent times None."""
 
     id: str
     workspace_id: str
@@ -180,24 +181,24 @@ class Signal:
     content: str
     content_hash: str
     severity: Severity
-    """The strongest that it was raised with."""
+    """The highest severity it was raised with."""
     broadcast_severity: Severity
-    """The severity broadcast to agents: falls with quiet, and rises with the next raise."""
+    """The severity broadcast to agents: falls after quiet, rises with the next raise."""
     state: SignalState
     org: str = ""
     project: str = ""
     dedup_key: str = ""
     count: int = 1
-    """Raises so far."""
+    """Number of raises so far."""
     storm: bool = False
-    """Stands for many signals of one source, which came too fast to be told one by one."""
+    """True if it represents many signals of one source, which came too fast to broadcast one by one."""
     first_raised_at: int
     last_raised_at: int
     text_at: int
-    """The time of the raise whose text it shows: of the strongest the latest."""
+    """The time of the raise whose text is shown: the latest of the strongest."""
     quiet_since: int
     held_until: int = 0
-    """Quiet lowers what agents hear, and does not resolve the signal before this time."""
+    """Quiet lowers the broadcast severity, but does not resolve the signal before this time."""
     told_at: int = 0
     """The time of its last broadcast."""
     expires_at: int | None = None
@@ -206,16 +207,16 @@ class Signal:
     ended_at: int | None = None
     ended_by: str = ""
     note: str = ""
-    """The reason for its resolution."""
+    """Why it was resolved."""
     seq: int = 0
-    """Of its last broadcast."""
+    """The number of its last broadcast."""
     worsened_seq: int = 0
-    """Of the broadcast that last told of a stronger raise: an acknowledgement of an earlier one does not cover it."""
+    """The number of the last broadcast of a stronger raise. Acknowledging an earlier one does not cover it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """Everyone in its scope stops until it is resumed, or its ttl is over. One a signal, at most."""
+    """Everyone in its scope stops until it is resumed or its ttl passes. At most one per signal."""
 
     id: str
     workspace_id: str
@@ -232,10 +233,10 @@ class Halt:
     ended_by: str = ""
     note: str = ""
     seq: int = 0
-    """Of its last broadcast."""
+    """The number of its last broadcast."""
 
     def concerns(self, org: str, project: str) -> bool:
-        """Whether an agent that works there is in its scope ('' for one that told nothing: it counts as inside)."""
+        """True if an agent that works there is in its scope. '' for unknown, which counts as inside."""
         if self.scope is HaltScope.WORKSPACE:
             return True
         same_org = not org or org == self.org
@@ -244,42 +245,43 @@ class Halt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastRow:
-    """One event of `amygdala.broadcast.<workspace>`, as it was or will be published: what refills a gap."""
+    """One event of `amygdala.broadcast.<workspace>`, as published or to be published; used to fill gaps."""
 
     workspace_id: str
     seq: int
     signal_id: str
     org: str
     everyone: bool
-    """Whether it tells of a halt of the whole workspace: who sees only other orgs hears of it too, but not what it is
-    about (`broadcast_events.veiled`)."""
+    """True if it is about a halt of the whole workspace. Readers of other orgs get it too, without its subject
+    (`broadcast_events.veiled`)."""
     body: bytes
-    """The finished event."""
+    """The encoded event."""
     at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The state that a late joiner reads first; then the broadcasts after `seq`. Some of those may be in it already."""
+    """The state that a late joiner reads first, followed by the broadcasts after `seq`. It may include some of
+    those."""
 
     workspace_id: str
     seq: int
     signals: tuple[Signal, ...]
-    """The open ones, the strongest first, then the latest."""
+    """Open signals, highest severity first, then latest."""
     halts: tuple[Halt, ...]
-    """The open ones, also of signals that have ended."""
+    """Open halts, also of signals that have ended."""
     more: bool = False
-    """Whether there are open signals beyond the limit: weaker ones, or of the same severity and older."""
+    """True if there are more open signals than the limit: less severe, or equally severe and older."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscriber:
-    """An agent that listens."""
+    """A listening agent."""
 
     workspace_id: str
     agent_id: str
     cursor: int = 0
-    """The seq up to which it has handled everything."""
+    """The seq up to which it has processed everything."""
     via: str = ""
     """redis, sse, poll."""
     org: str = ""
@@ -289,13 +291,13 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """An agent's acknowledgement of a signal or a halt, and its first time."""
+    """An agent's first acknowledgement of a signal or a halt."""
 
     agent_id: str
     at: int
 
 
 def missing(halt: Halt, subscribers: Iterable[Subscriber], acks: Iterable[Acknowledgement]) -> tuple[str, ...]:
-    """The agents in the halt's scope, of those that listen, that have not acknowledged it; by name."""
+    """Listening agents in the halt's scope that have not acknowledged it, by name."""
     inside = {listener.agent_id for listener in subscribers if halt.concerns(listener.org, listener.project)}
     return tuple(sorted(inside - {ack.agent_id for ack in acks}))

@@ -1,7 +1,7 @@
-"""The addresses that a webhook may post to, and its signature. Pure functions.
+"""Which addresses a webhook may post to, and its signature. Pure functions.
 
-Signed as by Standard Webhooks: `webhook-signature: v1,<base64 of HMAC-SHA256 over id.timestamp.body>`, with the key
-that stands in base64 behind `whsec_`.
+Signed according to Standard Webhooks: `webhook-signature: v1,<base64 of HMAC-SHA256 over id.timestamp.body>`; the key
+is the base64 part behind `whsec_`.
 """
 
 import base64
@@ -17,7 +17,7 @@ from openbrain.domain.errors import Invalid
 URL_CHARS = 2000
 _SECRET = "whsec_"  # noqa: S105 - the mark of one
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""The blocks that IANA allocates as global unicast; all else of IPv6 is something else."""
+"""The IPv6 blocks that IANA allocates as global unicast; all others are refused."""
 _NOT_PUBLIC_V4 = tuple(
     IPv4Network(item)
     for item in (
@@ -28,26 +28,26 @@ _NOT_PUBLIC_V4 = tuple(
     )
 )
 _NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")))
-"""The special-purpose registries of IANA, as they stood in 2026, written down: Python's own list differs from version
-to version. An address that leads to another one (6to4, Teredo) is none of its own."""
+"""IANA's special-purpose registries as of 2026, written down because Python's list varies between versions. Addresses
+that embed another one (6to4, Teredo) are listed too."""
 _HOLDING_V4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-"""IPv4 written as IPv6, and what a NAT64 makes IPv4 of."""
+"""IPv4 mapped into IPv6, and NAT64 addresses of IPv4."""
 
 
 def new_secret() -> str:
-    """256 random bits, as receivers know them."""
+    """256 random bits in the format that receivers expect."""
     return _SECRET + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """The header's value. `timestamp`: seconds since 1970, as the header `webhook-timestamp` says."""
+    """The header's value. `timestamp`: seconds since 1970, equal to the header `webhook-timestamp`."""
     key = base64.b64decode(secret.removeprefix(_SECRET))
     signed = b".".join((message_id.encode(), str(timestamp).encode(), body))
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 def checked_url(url: str, hosts: Sequence[str], private_hosts: Sequence[str]) -> SplitResult:
-    """The parts of an address that may be posted to, by its name alone. `Invalid` says why it may not."""
+    """Split an address that may be posted to, judging its name only. Raise `Invalid` with the reason if it may not."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -62,14 +62,14 @@ def checked_url(url: str, hosts: Sequence[str], private_hosts: Sequence[str]) ->
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise Invalid("url", "must hold no login and no fragment")
     if not named(host, hosts):
-        raise Invalid("url", "is of a host that is not on the operator's list (OPENBRAIN_WEBHOOKS__HOSTS)")
+        raise Invalid("url", "has a host that is not on the operator's list (OPENBRAIN_WEBHOOKS__HOSTS)")
     if parts.scheme == "http" and not named(host, private_hosts):
         raise Invalid("url", "must begin with https://")
     return parts
 
 
 def named(host: str, hosts: Sequence[str]) -> bool:
-    """Whether a list of hosts names this one, itself or by a domain above it."""
+    """True if a list of hosts contains this one or a parent domain."""
     host = host.lower().rstrip(".")
     return any(
         host.endswith(item) and len(host) > len(item) if item.startswith(".") else host == item
@@ -79,7 +79,7 @@ def named(host: str, hosts: Sequence[str]) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address, also one inside another, is one of the whole Internet's."""
+    """True if an IP address, including one embedded in another, is public."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:

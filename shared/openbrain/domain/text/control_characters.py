@@ -1,4 +1,4 @@
-"""Characters that incoming text may not hold: the control characters C0 and C1, and halves of surrogate pairs."""
+"""Characters not allowed in incoming text: the control characters C0 and C1, and unpaired surrogates."""
 
 import re
 from collections.abc import Callable
@@ -10,47 +10,48 @@ _CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def plain_text(value: str) -> str:
-    """Text without what a terminal would obey; `ValueError` for other text."""
+    """Return the text if it has no control characters; else raise `ValueError`."""
     if _CONTROL.search(value):
         raise ValueError("must not hold control characters other than tab and line breaks")
     return value
 
 
 def plain_line(value: str) -> str:
-    """`plain_text` on one line."""
+    """Like `plain_text`, but on one line."""
     if _CONTROL_OR_BREAK.search(value):
         raise ValueError("must not hold control characters or line breaks")
     return value
 
 
 def plain_json(value: Any) -> Any:
-    """JSON whose keys and strings are such text."""
+    """JSON whose keys and strings satisfy `plain_text`."""
     cleaned_json(value, plain_text)
     return value
 
 
 def cleaned(text: str) -> str:
-    """Text of somebody who isn't there to be refused: what it may not hold is left out."""
+    """Remove characters that are not allowed. For text whose author isn't there to correct it."""
     return _CONTROL.sub("", text)
 
 
 def escaped(text: str) -> str:
-    """Text that may not be refused, with nothing left out: what it may not hold is written as \\u001b."""
+    """Escape characters that are not allowed, such as \\u001b. For text that must be accepted and keep every
+    character."""
     return _CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def cleaned_line(text: str) -> str:
-    """`cleaned` on one line."""
+    """Like `cleaned`, but on one line."""
     return _CONTROL_OR_BREAK.sub(" ", text).strip()
 
 
 def without_c1(text: str) -> str:
-    """Text as earlier versions took it, without the control characters C1."""
+    """Text as earlier versions accepted it: only C1 control characters are removed."""
     return _C1.sub("", text)
 
 
 def cleaned_json(value: Any, clean: Callable[[str], str] = cleaned) -> Any:
-    """JSON in which keys and strings are cleaned, or what else `clean` does to them."""
+    """JSON with all keys and strings cleaned, or otherwise transformed by `clean`."""
     match value:
         case str():
             return clean(value)

@@ -1,4 +1,4 @@
-"""Remembered text, shown: nothing in it moves a cursor, turns a line around, hides, or opens a turn before a model."""
+"""Safe display of stored text: it can't move a cursor, reverse a line, hide, or open a turn of a chat model."""
 
 import re
 from collections.abc import Callable
@@ -23,29 +23,30 @@ TEMPLATE_MARK: Final = re.compile(
     rf"|<(?=/?(?:{_ROLES})(?:[-_][a-z_-]{{1,30}})?[\s/>])|\[(?=/?INST\])",
     re.IGNORECASE,
 )
-"""The beginning of a mark of a chat template, or of a tag by which clients tell a model who speaks."""
+"""The beginning of a chat template's marker, or of a tag with which clients tell a model who speaks."""
 _PICTURE = "\ufe0f"
 _AS_PICTURE = re.compile(f"[{character_class(EMOJI)}]{_PICTURE}|[0-9#*]{_PICTURE}(?=\u20e3)")
-"""An emoji or a key with what says only that it is a picture, once."""
+"""An emoji or keycap with one variation selector that marks it as a picture."""
 
 
 def plain(text: str) -> str:
-    """Text in which what a terminal would obey, or nobody would see, stands as an escape."""
+    """Return the text with terminal control characters and invisible characters escaped."""
     return escaped(text, _escape)
 
 
 def model_text(text: str) -> str:
-    """The text with what nobody sees, and what begins a mark of a chat template, as escapes (`\\x3c` for `<`)."""
+    """Return the text with invisible characters and the beginnings of chat template markers escaped (`\\x3c` for
+    `<`)."""
     return TEMPLATE_MARK.sub(lambda match: f"\\x{ord(match[0]):02x}", plain(text))
 
 
 def one_line(text: str) -> str:
-    """`plain` without line ends."""
+    """Like `plain`, without line ends."""
     return plain(" ".join(text.split()))
 
 
 def escaped(text: str, escape: Callable[[str], str]) -> str:
-    """`plain` with escapes of another form."""
+    """Like `plain`, with another form of escape."""
 
     def shown(match: re.Match[str]) -> str:
         character, before = match[0], max(0, match.start() - 1)

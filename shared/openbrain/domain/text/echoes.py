@@ -1,7 +1,7 @@
-"""Echoes: results of a recall that are sent back. They are stored already, and must not be stored again.
+"""Echoes: recall results that are sent back. They are stored already and must not be stored again.
 
-Answers show stored text between marks with a number that is new in each answer (`<<memory 1f… 1>>` to `<<end 1f… 1>>`),
-under a notice. Whoever remembers a text with such a block in it quotes an answer.
+Answers put stored text between markers with a number that is new in each answer (`<<memory 1f… 1>>` to `<<end 1f…
+1>>`), under a notice. A submitted text with such a block quotes an answer.
 """
 
 import re
@@ -12,7 +12,7 @@ _NOTICE: Final = re.compile(r"(?:From OpenBrain|What follows was stored by agent
 
 
 def without_echoes(text: str) -> str:
-    """The text without the blocks of answers and their notices; the same where there is none."""
+    """Remove such blocks and their notices from the text."""
     if "<<end " not in text:
         return text
     kept: list[str] = []

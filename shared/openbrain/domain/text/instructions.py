@@ -1,4 +1,5 @@
-"""Text that tries to instruct the model that reads it: a label for its readers. It is kept and found like any other."""
+"""Detects text that tries to instruct the model reading it, to label it for readers. It is stored and found as
+usual."""
 
 import re
 from enum import StrEnum
@@ -14,7 +15,7 @@ _ORDERS: Final = (
 )
 _AGENTS: Final = r"(?:ai|llm|language model|assistant|ai assistant|ai agent|agent)s?"
 _RULES: Final = (
-    # Away from what the reader was told.
+    # Overriding earlier instructions.
     (
         ("ignore", "disregard", "forget", "disobey", "bypass", "override", "stop following", "not follow", "skip"),
         (
@@ -41,7 +42,7 @@ _RULES: Final = (
             r"|\bobey this (?:message|note|text)\b|\bdo exactly (?:as|what) i say\b"
         ),
     ),
-    # Into another role.
+    # Assigning another role.
     (
         ("from now on", "from this point", "you are no", "anything now", "you will act", "act as"),
         (
@@ -56,7 +57,7 @@ _RULES: Final = (
         ("you are now",),
         r"\byou are now (?:an? (?:\w+ )?(?:assistant|model|ai)\b|\w*gpt\b|dan\b|free of)",
     ),
-    # To whoever is a model.
+    # Addressing any model.
     (
         (" ai ", " ai,", " ai:", " ais ", "llm", "language model", "assistant", "agent"),
         (
@@ -67,7 +68,7 @@ _RULES: Final = (
         ),
     ),
     (("when you",), r"\bwhen you (?:read|recall|see) this (?:memory|note|text|message)\b"),
-    # Behind the user's back.
+    # Acting without the user's knowledge.
     (
         ("the user", "this instruction", "this note", "this memory", "this message"),
         (
@@ -83,7 +84,7 @@ _RULES: Final = (
             r"|\bsilently (?:add|send|copy|upload|install|delete)\b"
         ),
     ),
-    # For what the reader was given.
+    # Revealing the prompt.
     (
         ("prompt", "instructions"),
         (
@@ -92,7 +93,7 @@ _RULES: Final = (
         ),
     ),
 )
-"""Lower-case words without which a pattern can't match, and the pattern."""
+"""Lower-case words, one of which a match must contain, and the pattern."""
 _APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
@@ -100,11 +101,11 @@ class TextLabel(StrEnum):
     """Label of a stored text for its readers."""
 
     INSTRUCTION = "instruction"
-    """A text that tries to tell the model that reads it what to do."""
+    """The label of text that tries to instruct the model reading it."""
 
 
 def text_labels(text: str) -> tuple[TextLabel, ...]:
-    """The labels of a text; none of most."""
+    """Return the labels of a text; usually none."""
     return (TextLabel.INSTRUCTION,) if instructs(text) else ()
 
 
@@ -114,9 +115,9 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 
 def instructs(text: str) -> bool:
-    """Whether it tries to tell the model that reads it what to do, by its words (English) or by a chat template's mark.
+    """True if the text tries to instruct the model reading it, by its words (English) or by a chat template's marker.
 
-    A hint, not a wall: other words and other languages pass.
+    A hint, not a barrier: other words and other languages are not detected.
     """
     lower = f" {text.casefold()} "
     patterns = [pattern for signs, pattern in _RULES if any(sign in lower for sign in signs)]

@@ -1,5 +1,5 @@
-"""Header and overlapping passages of a text, for an index. In a long text indexed whole, the part that a question is
-about would be drowned by the rest. Independent of any model."""
+"""Splits a text into overlapping passages with a header, for an index. If a long text were indexed only as a whole, the
+part that answers a question would be outweighed by the rest. Independent of any model."""
 
 import re
 from datetime import date
@@ -9,11 +9,11 @@ from math import ceil
 from openbrain.domain.memory import DAY, Memory
 
 WORDS = 100
-"""Of a passage: some 130 tokens, which measured better than 180 words and more."""
+"""Passage length: about 130 tokens, which measured better than 180 words and more."""
 OVERLAP = 30
-"""Words that neighbours share at least, so that a sentence stands whole in one of them."""
+"""Minimum overlap in words, so that each sentence is complete in one passage."""
 
-# Scripts written without spaces: each sign counts as a word, as in the text indexes.
+# Scripts without spaces: each character counts as a word, as in the text indexes.
 _IDEOGRAPH = r"\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\W{_IDEOGRAPH}]+")
 _SPACED = bytes(code if code < 128 and _WORD.match(chr(code)) else ord(" ") for code in range(256))
@@ -27,8 +27,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def passages(text: str) -> tuple[str, ...]:
-    """None where the text is one passage by itself. They begin and end with words and are spread evenly."""
-    # Most texts are short: the words of an ASCII one are counted without a look at each.
+    """Return evenly spread passages that begin and end at words; none if the text fits into one."""
+    # Most texts are short: ASCII words are counted without examining each.
     if len(text) < WORDS or (text.isascii() and len(text.encode().translate(_SPACED).split()) <= WORDS):
         return ()
     words = [match.span() for match in _WORD.finditer(text)]
@@ -40,8 +40,8 @@ def passages(text: str) -> tuple[str, ...]:
 
 
 def header(memory: Memory) -> str:
-    """A header like `8 May 2023 Monday Caroline:`; the date alone without a speaker. In UTC, and in English: a change
-    of it is a new SPLITTER_VERSION of the models and a new builder of the text indexes."""
+    """A header such as `8 May 2023 Monday Caroline:`; only the date without a speaker. In UTC and English. Changing it
+    requires a new SPLITTER_VERSION of the models and a new builder of the text indexes."""
     day = _day(memory.occurred_at // DAY)
     return f"{day} {memory.speaker}:" if memory.speaker else day
 

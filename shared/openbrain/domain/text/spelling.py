@@ -1,4 +1,4 @@
-"""One form of texts, and one spelling of names that differ by letter case, accents' encoding or a separator."""
+"""Normalises texts, and unifies spellings of names that differ in case, accent encoding or a separator."""
 
 import re
 import unicodedata
@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
-"""Soft hyphen, zero-width space, word joiner, byte order mark. Joiners stay: some scripts and emoji are written by
-them."""
+"""Soft hyphen, zero-width space, word joiner, byte order mark. Joiners are kept: some scripts and emoji need them."""
 _SPACES = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"), " "
 )
@@ -18,8 +17,8 @@ _SEPARATORS = re.compile(r"[\s_\-./]+")
 
 
 def normalised_text(text: str) -> str:
-    """Unicode NFC, plain spaces, line ends as \\n, nothing invisible, no spaces at the end of a line and no more than
-    two empty lines in a row. A text with a fenced block keeps its lines: in code they may mean something."""
+    """Unicode NFC, plain spaces, \\n line ends, no invisible characters, no trailing spaces, at most two empty lines in
+    a row. A text with a fenced block keeps its lines, because they may matter in code."""
     form = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
     form = form.translate(_INVISIBLE).translate(_SPACES)
     if _FENCE.search(form) is None:
@@ -28,13 +27,13 @@ def normalised_text(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """A key that two spellings of one name share: `K8s` and `k8s`, `data_base` and `Data-Base`."""
+    """A key shared by all spellings of a name: `K8s` and `k8s`, `data_base` and `Data-Base`."""
     return _SEPARATORS.sub("-", unicodedata.normalize("NFKC", name).casefold()).strip("-")
 
 
 def one_spelling(counted: Mapping[str, int]) -> dict[str, str]:
-    """By spelling, the one that most have; of as many the one in small letters, then the first. Only those that
-    change."""
+    """Map each spelling that should change to the most frequent one. On a tie prefer the lower-case one, then the
+    first."""
     spelled: defaultdict[str, list[str]] = defaultdict(list)
     for name in counted:
         spelled[name_key(name)].append(name)

@@ -1,15 +1,16 @@
-"""A thought that is longer than a memory may be, as ordered parts that are one again when they are joined."""
+"""Splits a thought that exceeds the length of a memory into ordered parts, which join to the original."""
 
 from openbrain.domain import limits
 from openbrain.domain.ids import transfer_id
 
 PART, PARTS, WHOLE = "part", "parts", "partOf"
-"""Members of the metadata of a part: its number from 1, how many there are, and a name that they share."""
+"""Metadata of a part: its number from 1, the number of parts, and their common name."""
 MOST_PARTS = limits.THOUGHT_CHARS // (limits.CONTENT_CHARS // 2) + 1
 
 
 def split(content: str) -> list[str]:
-    """Together the content, each short enough for a memory; cut behind a line or a word where there is one."""
+    """Split the content into parts that fit a memory, after a line or a word where possible. Joined they give the
+    content."""
     texts, rest = [], content
     while len(rest) > limits.CONTENT_CHARS:
         half = limits.CONTENT_CHARS // 2
@@ -21,5 +22,5 @@ def split(content: str) -> list[str]:
 
 
 def part_id(first_id: str, number: int) -> str:
-    """The id of a part, where the first one has this id."""
+    """Return the id of a part, given the id of the first."""
     return first_id if number == 1 else transfer_id(str(number), first_id)

@@ -1,8 +1,8 @@
-"""An upper bound of a text's tokens, for a budget that must hold whichever model reads it.
+"""An upper estimate of a text's tokens, for a budget that must hold for any model.
 
-No tokenizer is asked: each model has its own. A run of letters counts one token for each four of them begun, digits for
-each two, any other visible ASCII character and each line end one, and what is beyond ASCII its bytes in UTF-8 less one.
-English prose is so counted about half as much again as byte pair encodings of today take; ids and code a little more.
+Uses no tokenizer, because each model has its own. Letters count one token per started four, digits one per started two,
+other visible ASCII characters one each, a run of line ends one, and others their UTF-8 bytes minus one. For English
+prose this is about 50 % more than current byte pair encodings give; for ids and code slightly more.
 """
 
 import re
@@ -11,7 +11,7 @@ _ASCII_TOKEN = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,2}|\n+|[!-~]")
 
 
 def estimated_tokens(text: str) -> int:
-    """An upper estimate; 0 of nothing."""
+    """An upper estimate; 0 for the empty text."""
     beyond_ascii = len(text.encode("utf-8", "replace")) - len(text)
     return len(_ASCII_TOKEN.findall(text)) + beyond_ascii
 

@@ -1,4 +1,4 @@
-"""Code points by properties that Python's `unicodedata` lacks, as the Unicode Character Database 17.0 has them, in
+"""Code points by properties missing in Python's `unicodedata`, from the Unicode Character Database 17.0, in
 hexadecimal."""
 
 from collections.abc import Iterable, Iterator
@@ -11,13 +11,13 @@ DEFAULT_IGNORABLE: Final = (
     "AD 34F 61C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 FE00-FE0F FEFF FFA0 FFF0-FFF8 "
     "1BCA0-1BCA3 1D173-1D17A E0000-E0FFF"
 )
-"""Default_Ignorable_Code_Point of DerivedCoreProperties.txt: shown as nothing. Unassigned ones belong to it."""
+"""Default_Ignorable_Code_Point of DerivedCoreProperties.txt: not rendered. Includes unassigned code points."""
 
 FORMAT: Final = "FFF9-FFFB 13430-1343F"
-"""The others of category Cf, but for the signs that stand before digits, which are seen."""
+"""The rest of category Cf, except signs that precede digits, which are visible."""
 
 BLANK: Final = "2800 13441-13442 16FE4 1D159"
-"""Letters and symbols by category whose picture is empty, and that are not ignorable."""
+"""Letters and symbols by category that render blank but are not ignorable."""
 
 EMOJI: Final = (
     "A9 AE 203C 2049 2122 2139 2194-2199 21A9-21AA 231A-231B 2328 23CF 23E9-23F3 23F8-23FA 24C2 25AA-25AB 25B6 "
@@ -33,16 +33,16 @@ EMOJI: Final = (
     "1F6D5-1F6D8 1F6DC-1F6E5 1F6E9 1F6EB-1F6EC 1F6F0 1F6F3-1F6FC 1F7E0-1F7EB 1F7F0 1F90C-1F93A 1F93C-1F945 "
     "1F947-1F9FF 1FA70-1FA7C 1FA80-1FA8A 1FA8E-1FAC6 1FAC8 1FACD-1FADC 1FADF-1FAEA 1FAEF-1FAF8"
 )
-"""Emoji of emoji-data.txt, without # * and digits, which are text, and without skin tones and letters of flags."""
+"""Emoji of emoji-data.txt, without # * and digits, which are text, and without skin tones and flag letters."""
 
 
 def character_class(*tables: str) -> str:
-    """The ranges as a regular expression's brackets take them."""
+    """The ranges in the syntax of a regular expression's character class."""
     return "".join(f"{_written(low)}-{_written(high)}" for low, high in _ranges(tables))
 
 
 def coarse_class(*tables: str) -> str:
-    """The ranges, and what lies between them beyond the first plane: ranges there make a search slow."""
+    """The ranges, extended by the gaps between them beyond the first plane: many ranges there make a search slow."""
     exact = list(_ranges(tables))
     planes = {low >> 16: (low, high) for low, high in exact if low > 0xFFFF}
     for low, high in exact:

@@ -1,4 +1,4 @@
-"""The words of a text that say something, and whether another text holds them."""
+"""The content words of a text, and whether another text contains them."""
 
 import re
 
@@ -10,20 +10,20 @@ _ENDING = 3
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words but for stop words."""
+    """The words without stop words."""
     return frozenset(WORD.findall(text.casefold())) - FUNCTION_WORDS
 
 
 def beginning(word: str) -> str:
-    """The common beginning of a word's inflected forms; '' for a short or unusual word, which must occur as it is."""
+    """The stem that a word's inflected forms begin with; '' for a short or unusual word, which must match exactly."""
     if len(word) < 5 or not word.isalpha():
         return ""
     return word[: max(SHORTEST_BEGINNING, len(word) - _ENDING)]
 
 
 def held(words: frozenset[str], text: str) -> frozenset[str]:
-    """The words that a text contains, exactly or as the beginning of a word."""
+    """The words that a text contains, exactly or as a word's beginning."""
     there = frozenset(WORD.findall(text.casefold()))
-    # No word has a space in it, so that one behind a space begins one.
+    # Words contain no spaces, so a match after a space begins a word.
     spaced = f" {' '.join(there)}"
     return frozenset(word for word in words if word in there or ((start := beginning(word)) and f" {start}" in spaced))

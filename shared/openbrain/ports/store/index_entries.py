@@ -9,13 +9,13 @@ from openbrain.ports.index import Sum
 from openbrain.ports.store.generations import Generation, IndexKind
 
 VERIFY = "verify"
-"""Kind of the operation that compares every index with the truth."""
+"""Kind of the operation that compares every index with the database."""
 REINDEX = "reindex"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An index holds this revision of this memory."""
+    """Records that an index holds this revision of this memory."""
 
     memory_id: str
     revision: int
@@ -23,18 +23,18 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Living memories that belong into an index of this kind. '' and 0 narrow nothing down."""
+    """Living memories that belong in an index of this kind. '' and 0: no restriction."""
 
     kind: IndexKind
     workspace_id: str = ""
     org: str = ""
     project: str = ""
     since: int = 0
-    """Changed then or later, microseconds."""
+    """Changed at this time or later, microseconds."""
     until: int = 0
-    """Made before then, microseconds."""
+    """Made before this time, microseconds."""
     stale: bool = False
-    """Only those that the index is not known to hold as they are."""
+    """Only memories whose current state the index is not known to hold."""
 
 
 class Measured(NamedTuple):
@@ -42,11 +42,11 @@ class Measured(NamedTuple):
 
     rows: int
     until: int
-    """All of them were made before this time, whatever clock told it; microseconds."""
+    """All of them were made before this time, by any clock; microseconds."""
 
 
 class Listed(NamedTuple):
-    """A row, as its event tells it."""
+    """A row, as in its event."""
 
     id: str
     workspace_id: str
@@ -56,81 +56,85 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedRow:
-    """A row as one generation of an index should have it."""
+    """A row as one generation of an index should hold it."""
 
     memory_id: str
     revision: int
     updated_at: int
     content_hash: str
     changed_at: int
-    """The time at which it last changed, left or fell due."""
+    """When it last changed, ended or expired."""
     passages: int
-    """Entries that it should have: 0 where it has ended, wants none, or its vectors are not there yet."""
+    """Number of entries it should have; 0 if it has ended, wants none, or has no vectors yet."""
     high: int
-    """Entries that it ever had, as far as the truth knows."""
+    """The highest number of entries it ever had, as far as the database knows."""
     living: bool
-    """Whether entries are wanted at all."""
+    """True if entries are wanted at all."""
     waiting: bool
-    """The vectors of this revision do not exist yet."""
+    """True if the vectors of this revision do not exist yet."""
     failed: bool
-    """Whether it can't be indexed at this revision, and is left alone until it changes or is replayed."""
+    """True if this revision can't be indexed; skipped until the memory changes or is replayed."""
     marked: bool
-    """Noted as done by the indexer; always so for a generation that does not serve."""
+    """True if the indexer recorded it as done; always True for a generation that does not serve."""
 
 
 class IndexMarks(Protocol):
     """Marks that indexers write back to the rows."""
 
     async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
-        """Note that the index holds (or has removed) these revisions, clear its error, and set indexed_at where this
-        was the second mark. Returns the ids whose row has moved on: read and project these again."""
+        """Record that the index holds (or has removed) these revisions, clear their errors, and set indexed_at if this
+        was the second of both marks. Return the ids whose row has a newer revision: read and project these again."""
 
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
-        """Note on the row why its current revision can't be indexed."""
+        """Record on the row why its current revision can't be indexed."""
 
     async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
-        """Take such notes back: these are tried again. Returns how many had one."""
+        """Delete recorded failures, so that these memories are retried. Return how many had one."""
 
     async def count_failed(self, extent: Extent) -> int: ...
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
-        """Find those of these memories that could not be indexed as they are."""
+        """Return those of these memories whose current revision could not be indexed."""
 
     async def any_marked(self, kind: IndexKind) -> bool:
-        """Whether an index of this kind was ever noted as holding a living memory."""
+        """True if an index of this kind was ever recorded to hold a living memory."""
 
     async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
-        """Take back what was noted of the living among these rows: the index that they stood in is gone. How many."""
+        """Clear the marks of the living rows in this id range because their index is lost. Return how many."""
 
     async def lift(self, seen: Mapping[str, int]) -> int:
-        """Raise the revision of each row that is not above what was seen of it, and announce it; how many."""
+        """Raise the revision of each row above the revision seen in an index, if it is not above it already, and
+        announce the rows. Return how many were raised."""
 
     async def lift_all(self, seen: int, after: str, until: str) -> int:
-        """Raise the revision of all these rows that are not above `seen`, unannounced; how many."""
+        """Raise the revision of the rows in this id range to above `seen`, unless it is already; no events. Return how
+        many."""
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
-        """Whether both indexes hold the present revision of these memories, or nothing of them."""
+        """True if both indexes have processed the current revision of these memories."""
 
 
 class ExpectedEntries(Protocol):
-    """The rows beside an index, walked through in the order of their ids, some at a time."""
+    """The rows that an index should reflect, read in batches in the order of their ids."""
 
     async def walk(self, after: str, limit: int) -> str | None:
-        """The id that ends the next `limit` rows behind `after`; None where no row follows."""
+        """Return the last id of the next `limit` rows behind `after`; None if no row follows."""
 
     async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
-        """The expected sums by bucket of the rows behind `after`, up to `until`; no tombstones, no revisions."""
+        """Return the expected sums by bucket of the rows behind `after` up to `until`, without tombstones and
+        revisions."""
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
-        """List `ids.mark` of each entry that the indexes should have."""
+        """Return `ids.mark` of each entry that the indexes should have."""
 
     async def rows_in(
         self, generation: Generation, after: str, until: str, buckets: Collection[int]
     ) -> Sequence[ExpectedRow]:
-        """Rows of these buckets that should have entries, or that are not marked."""
+        """Return rows of these buckets that should have entries or are not marked."""
 
     async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
-        """The first of these rows that are not marked, for a generation that serves; failed ones are left out."""
+        """Return the first `limit` of these rows that are not marked, for a serving generation; failed rows are left
+        out."""
 
     async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
         """Read these rows; ids without a row are absent."""
@@ -138,11 +142,12 @@ class ExpectedEntries(Protocol):
     async def count_extent(self, extent: Extent) -> int: ...
 
     async def measure_extent(self, extent: Extent) -> Measured:
-        """Their number and their end: rows stored later end behind it, or may be among them."""
+        """Count them and return an upper bound of their time of creation. Rows stored later are above it or are
+        included."""
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them, unless
-        `until` leaves it out."""
+        """Return the next of them behind id `after`, each once; '' starts. New rows may be included, unless `until`
+        excludes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +161,7 @@ class Embedded:
     causation_id: str | None = None
     traceparent: str | None = None
     bulk: bool = False
-    """Nobody waits for it: announced behind what is live, on `memory.reindex`."""
+    """Nobody waits for it: announced on `memory.reindex`, behind live events."""
     version: int = 1
 
 
@@ -172,7 +177,7 @@ class Vectors(Protocol):
     """The cache of embeddings and the passages that use them."""
 
     async def known(self, hashes: Sequence[str], model: str, states: bytes = b"") -> frozenset[str]:
-        """Find the model inputs that already have a vector, and token states of this version where one is given."""
+        """Return the model inputs that already have a vector, and also token states of version `states` if given."""
 
     async def save(
         self,
@@ -183,23 +188,23 @@ class Vectors(Protocol):
         states: Mapping[str, bytes] | None = None,
         replace: bool = False,
     ) -> None:
-        """Add vectors by input hash (those already there stay, unless `replace`) with their token states, replace the
-        passages of each memory whose row is still at that revision and alive, raise passages_high, announce those
-        (`Embedded.bulk`). What was erased meanwhile is purged."""
+        """Store vectors by input hash (existing ones are kept unless `replace`) and their token states. Replace the
+        passages of each memory that is living and still at that revision, raise passages_high, and announce those
+        memories (`Embedded.bulk`). Inputs of memories erased meanwhile are purged."""
 
     async def count_inputs(self, model: str) -> int:
-        """The number of model inputs in use whose vectors by this model are known."""
+        """Count the model inputs in use that have a vector of this model."""
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
-        """The next living memories behind the id `after`, in the order of ids, that want vectors, have none by this
-        model as they are, and last changed before `until` (microseconds)."""
+        """Return the next living memories behind id `after`, in id order, that want vectors, lack them for this model
+        and their current content, and last changed before `until` (microseconds)."""
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
-        """The vectors of these memories; absent where none were made."""
+        """Return the vectors of these memories; memories without any are absent."""
 
     async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
-        """The token states of these memories' passages, in no order; absent where none were made."""
+        """Return the token states of these memories' passages, in no order; memories without any are absent."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """Remove the vectors of these model inputs that no passage uses, in small transactions, and with them those
-        that waiting purges name; returns how many."""
+        """Delete vectors that no passage uses, of these model inputs and of those named by pending purges, in small
+        transactions. Return how many."""

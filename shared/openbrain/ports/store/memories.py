@@ -1,4 +1,4 @@
-"""Memories as they are read, and what was asked of them."""
+"""Reading memories, and the record of recalls and feedback."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class HistoryEntry:
     after: Mapping[str, Any] | None
     reason: str
     number: int
-    """Rises from line to line, with gaps."""
+    """Increases from line to line, with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestry:
-    """The chain around a memory, nearest first."""
+    """The supersession chain around a memory, nearest first."""
 
     parents: tuple[str, ...]
     children: tuple[str, ...]
@@ -43,7 +43,7 @@ class RecallRecord:
     workspace_id: str
     agent_id: str
     query: str
-    """'' where settings keep no questions."""
+    """'' if the settings don't keep queries."""
     results: tuple[tuple[str, float], ...]
     """Memory id and score, best first."""
     took_ms: float
@@ -74,42 +74,41 @@ class Judged(NamedTuple):
     memory_id: str
     verdict: Verdict
     status: Literal["counted", "repeated", "limited", "gone"]
-    """`repeated`: this recall's result was judged before, as `verdict` says. `limited`: a bound is reached. `gone`: it
-    does not live any more, or the viewer does not see it."""
+    """`repeated`: this result was judged before; `verdict` is the earlier one. `limited`: a bound keeps confidence as
+    it is. `gone`: the memory has ended or the viewer does not see it."""
     confidence: float | None
-    """The memory as it is now."""
+    """The memory's confidence now."""
 
 
 class Usage(Protocol):
     async def judge(self, feedback: Feedback, rules: FeedbackRules) -> Sequence[Judged]:
-        """Count each verdict once per recall and memory, and move confidence by its step. `NotFound` where the agent
-        was given no such recall; `Invalid` for a memory that is not among its results."""
+        """Count each verdict once per recall and memory, and adjust confidence by its step. Raise `NotFound` if the
+        agent did not receive such a recall, `Invalid` for a memory that is not among its results."""
 
     async def unused(
         self, condition: Condition, before: int, limit: int, after: tuple[int, str] | None = None
     ) -> Sequence[Memory]:
-        """Living memories made before that time that no recall has found since then, oldest first; `after` (created_at
-        and id of one) lists those that follow it."""
+        """List living memories made before `before` that no recall has returned since then, oldest first. `after`:
+        created_at and id of the last memory of the previous page."""
 
 
 class Past(Protocol):
-    """Rows as they stood."""
+    """Rows as they were in the past."""
 
     async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
-        """Read memories as they were at a time (microseconds), newest first: those that meet the condition now, made by
-        then, and neither forgotten nor erased since. Each tells whether it lived then. `TryLater` where too many look
-        at once."""
+        """Return memories as they were at time `at`, newest first: those that match the condition now, were made by
+        then, and were not forgotten or erased since. Each says whether it was living then. Raise `TryLater` if too many
+        reads run at once."""
 
 
 class Memories(Protocol):
-    """Rows as they stand, and which of them recalls found."""
+    """Rows as they are now."""
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """By id, dead or alive, of any workspace: for callers that apply `visibility.matches`."""
+        """Return rows by id, living or ended, of any workspace, for callers that apply `visibility.matches`."""
 
     async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Read rows for projectors: what is indexed is as it is now, while marks, errors and the time of the last
-        confirmation may be older."""
+        """Read rows for projectors. Indexed fields are current; marks, errors and confirmation time may be outdated."""
 
     async def listing(
         self,
@@ -120,37 +119,37 @@ class Memories(Protocol):
         surest: bool = False,
         archived: bool = False,
     ) -> Sequence[Memory]:
-        """Living memories, or archived ones too, newest first, or by confidence; `before` (created_at and id of one)
-        lists those that follow it."""
+        """List living memories (with `archived` also archived ones), newest first or by confidence. `before`:
+        created_at and id of the last memory of the previous page."""
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
-        """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
-        for when both indexes are down. `TryLater` where too many look at once."""
+        """Find living memories that contain any of the words (lower case), scored by the share of words present. Slow
+        fallback for when both indexes are down. Raise `TryLater` if too many run at once."""
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
-        """Of those of these memories that live, are within the condition and have a turn in a session, which; and of
-        what stands so many turns behind them (before them: negative) in the same session. By memory id."""
+        """Return, by memory id, the turns of those of `ids` that are living, match the condition and are turns of a
+        session; and the turns at each offset in `around` after them (negative: before) in the same session."""
 
     async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
-        """Living memories of the session of this one, within the condition: by how many turns lie between, then by the
-        time between."""
+        """Return living memories of the same session that match the condition, by distance in turns, then in time."""
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
-        """Count like `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
-        `TryLater` where too many look at once."""
+        """Count like `TextIndex.counts`, over the newest memories only. Slow fallback for when the text index is down.
+        Raise `TryLater` if too many run at once."""
 
     async def count_embedded(self, condition: Condition) -> int:
-        """The number of living memories within the condition that the vector index holds as they are."""
+        """Count living memories that match the condition and whose current revision is in the vector index."""
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
-        """Oldest first, at most `limit`; behind the line of that number."""
+        """Return audit lines, oldest first, at most `limit`, behind line number `after`."""
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
-        """Up to `limit` memories on either side."""
+        """Return up to `limit` ancestors and descendants each."""
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """Keep them, count the use of what they found, announce `memory.recalled`. One that is there is left alone."""
+        """Store recalls, update the use counts of their results, and announce `memory.recalled`. Known ids are
+        skipped."""
 
     async def purge_recalls(self, before: int, limit: int, workspace_id: str | None = None) -> int:
-        """Remove those answered before that time (microseconds), of one workspace or of all, but where a legal hold
-        stands; returns how many."""
+        """Remove recalls answered before `before` (microseconds), of one workspace or all, except under a legal hold.
+        Return how many."""

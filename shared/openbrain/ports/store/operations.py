@@ -1,7 +1,7 @@
-"""Work that outlives a request: queued with it, done by the housekeeper, watched and cancelled by whoever asked.
+"""Long-running work: queued by a request, run by the housekeeper, watched and cancelled by the requester.
 
-An operation is worked on by one holder at a time. A hold that is not kept ends, and another takes the work up from what
-was last written down: so every kind does its work in steps that may be repeated.
+One holder works on an operation at a time, under a lease. If the lease expires, another continues from the last stored
+progress. So each kind does its work in steps that may be repeated.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 TRACES = "traces"
-"""Member of a request that is for the worker alone: never shown, and gone when the work ends."""
+"""Member of a request for the worker only: never shown, and removed when the operation ends."""
 
 
 class OperationStatus(StrEnum):
@@ -51,21 +51,21 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The point to which a step has brought an operation."""
+    """The state of an operation after a step."""
 
     done: int
     total: int | None = None
     result: Mapping[str, Any] = field(default_factory=dict)
     finished: bool = False
     waits: bool = False
-    """The step could do nothing: it waits for others."""
+    """The step could do nothing; it waits for something else."""
 
 
 class Operations(Protocol):
-    """A foreign id answers like an unknown one: with None."""
+    """The id of another workspace is treated like an unknown one: None."""
 
     async def start_operation(self, operation: Operation) -> Operation:
-        """Queue it; again with the same id: the one that stands."""
+        """Queue it. If the id exists, return the existing operation."""
 
     async def operation(self, workspace_id: str, operation_id: str) -> Operation | None: ...
 
@@ -78,40 +78,41 @@ class Operations(Protocol):
         statuses: Collection[OperationStatus] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Operation]:
-        """Newest first; `before` (created_at and id of one) lists those that follow it. No kinds, no statuses: all."""
+        """List operations, newest first. `before`: created_at and id of the last operation of the previous page.
+        Without kinds or statuses: any."""
 
     async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        """A queued one ends at once, a running one after its step; one that has ended stays as it is. `Conflict` for a
-        purge: nobody could take it up again."""
+        """Cancel: a queued operation ends at once, a running one after its step, an ended one stays as it is. Raise
+        `Conflict` for a purge: nobody could resume it."""
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
-        """Take the one of these kinds that has waited longest of those that nobody holds, for that long."""
+        """Lease the operation of these kinds that has waited longest among those without a holder, for `seconds`."""
 
     async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:
-        """Hold it for longer; False where it is ours no more."""
+        """Extend the lease. False if we no longer hold it."""
 
     async def advance_operation(self, operation_id: str, holder: str, progress: Progress) -> Operation | None:
-        """Write down how far it is, and let go of it: others get their turn. Finished: it is done. None where it is
-        ours no more, and then nothing is written."""
+        """Store the progress and release the lease, so that others get their turn. `finished` ends the operation as
+        done. Return None and store nothing if we no longer hold it."""
 
     async def end_operation(
         self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
     ) -> Operation | None:
-        """Failed or cancelled, with what it had done by then."""
+        """End it as failed or cancelled, keeping its progress."""
 
     async def followed(self, operation: Operation) -> bool:
-        """Whether another of its kind, of whatever workspace, waits to be begun."""
+        """True if another operation of its kind, of any workspace, is queued."""
 
     async def purge_operations(self, ended_before: int, limit: int, workspace_id: str | None = None) -> int:
-        """Remove those that ended before a time, of one workspace or of all, but where a legal hold stands; returns how
-        many."""
+        """Remove operations that ended before `ended_before`, of one workspace or all, except under a legal hold.
+        Return how many."""
 
 
 class Leases(Protocol):
-    """One leader at a time, by the database's word."""
+    """Leader election through the database."""
 
     async def acquire(self, name: str, holder: str, seconds: float) -> bool:
-        """Take or prolong; False while another's has not run out."""
+        """Take or extend the lease. False while another holder's lease is valid."""
 
     async def release(self, name: str, holder: str) -> None:
-        """Give back at once, if it is ours."""
+        """Release the lease now, if we hold it."""

@@ -1,4 +1,4 @@
-"""Events committed with their cause, and the hint that some wait to be published."""
+"""The transactional outbox: events committed together with the change that caused them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,20 @@ class OutboxEntry:
 
 class Outbox(Protocol):
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
-        """The oldest, in order, but live ones before those of `memory.reindex`; they stay until deleted."""
+        """Return the oldest events, in order, live ones before those of `memory.reindex`. They stay until deleted."""
 
     async def delete(self, ids: Sequence[int]) -> None: ...
 
     async def waiting(self, limit: int) -> int:
-        """Events in the outbox, at least; below `limit` there may be fewer than it says, and more than `limit` are not
-        counted. Cheap as long as there are few."""
+        """Estimate the events in the outbox, counting up to `limit`; there may be fewer than returned. Cheap when there
+        are few."""
 
     async def unpublished_since(self) -> int | None:
-        """Give the time of the oldest event that still waits in the outbox; None for an empty one."""
+        """Return the time of the oldest event in the outbox; None if it is empty."""
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
-        """Announce these rows as they stand, at low priority, for one generation or all; how many there are."""
+        """Announce the current state of these rows at low priority, for one generation or all. Return how many
+        exist."""
 
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
-        """Put finished events (stream without prefix, body) into the outbox."""
+        """Append finished events (stream without prefix, body) to the outbox."""

@@ -1,9 +1,9 @@
-"""Signals, halts and who listens, as rows of the truth.
+"""Signals, halts, broadcasts and subscribers as stored in the database.
 
-Every change of a signal or a halt is one transaction: the row, a line of the audit, and a broadcast with the next `seq`
-of its workspace, kept as bytes (what refills a gap) and put into the outbox. `seq` is given under the workspace's row
-lock, so it has no gaps and its order is the order of the commits. A viewer limited to orgs sees the signals of those
-orgs alone; what he does not see is `NotFound`.
+Every change of a signal or a halt is one transaction: the row, an audit line, and a broadcast with the workspace's next
+`seq`, which is stored as bytes (to fill gaps later) and put into the outbox. `seq` is assigned under the workspace's
+row lock, so it has no gaps and follows commit order. A viewer limited to orgs sees only the signals of those orgs;
+others are `NotFound`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,22 +33,21 @@ class RaiseStatus(StrEnum):
 
     CREATED = "created"
     MERGED = "merged"
-    """Counted on the open signal of the same identity; broadcast if it made that one stronger or wider, or the last
-    broadcast is long ago."""
+    """Counted on the open signal of the same identity. Broadcast if it made that signal stronger or wider, or if the
+    last broadcast was long ago."""
     GROUPED = "grouped"
-    """The source raises too many: counted on the one signal that stands for all of them."""
+    """The source raises too many signals: counted on the one signal that represents them all."""
     DUPLICATE = "duplicate"
-    """A repeated raise (`Raise.key`): nothing happened, but for its being held longer
-    (`Raise.held_until`)."""
+    """A repeated raise (`Raise.key`): nothing happened, except that it may be held longer (`Raise.held_until`)."""
     EXPIRED = "expired"
-    """A raise whose ttl was over before it arrived: nothing happened."""
+    """The raise's ttl had passed before it arrived: nothing happened."""
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class RaiseOutcome:
-    """The signal as it stands after the whole call (None where refused or expired, or for a duplicate of a signal
-    that is gone), its halt where it has one, or the error."""
+    """The signal after the whole call, its halt if it has one, or the error. No signal if refused or expired, or for a
+    duplicate of a signal that is gone."""
 
     status: RaiseStatus
     signal: Signal | None = None
@@ -58,24 +57,24 @@ class RaiseOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalChange:
-    """A person or an agent says something of a signal."""
+    """An acknowledgement or resolution of a signal by a person or an agent."""
 
     workspace_id: str
     step: Step
     """`Step.ACKNOWLEDGED` or `Step.RESOLVED`."""
     viewer: Viewer
     actor: str
-    """The agent, or the key's name where it has none: whose acknowledgement it is."""
+    """The agent, or the key's name if it has none: who acknowledges."""
     signal_id: str = ""
     seq: int | None = None
-    """The broadcast heard: names the signal where `signal_id` is ''. An acknowledgement of a broadcast counts for
-    nothing stronger that was broadcast since."""
+    """The seq of the received broadcast; identifies the signal if `signal_id` is ''. Acknowledging a broadcast does not
+    acknowledge a stronger one sent since."""
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalFilter:
-    """The filters of signals; empty means any."""
+    """Filters for signals; empty means any."""
 
     states: Collection[SignalState] = ()
     min_severity: Severity | None = None
@@ -83,12 +82,12 @@ class SignalFilter:
     org: str = ""
     project: str = ""
     since: int | None = None
-    """First raised at or after, microseconds."""
+    """First raised at or after this time, microseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalEntry:
-    """One line of the audit of a signal or its halt. No contents."""
+    """One audit line of a signal or its halt, without contents."""
 
     signal_id: str
     halt_id: str
@@ -105,7 +104,7 @@ class SignalEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """Changes by time, as numbers of rows."""
+    """Numbers of rows that changed because of time."""
 
     escalated: int = 0
     lowered: int = 0
@@ -116,58 +115,58 @@ class Swept:
 
     @property
     def total(self) -> int:
-        """All of it; as much as the limit: there may be more."""
+        """All changes. If this equals the limit, more may be due."""
         return self.escalated + self.lowered + self.resolved + self.expired + self.tombstoned + self.halts_expired
 
 
 class Signals(Protocol):
     async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
-        """Each in order, in one transaction; one bad item never fails its neighbours. A signal raised many times in one
-        call is broadcast once. Refused are: an unknown workspace (`NotFound`), a key that came with something else
-        (`Conflict`)."""
+        """Apply each raise in order, in one transaction; a bad one does not affect the others. A signal raised several
+        times in one call is broadcast once. A raise is refused for an unknown workspace (`NotFound`) or a key that was
+        used with other content (`Conflict`)."""
 
     async def change_signal(self, change: SignalChange) -> Signal:
-        """Acknowledge or resolve, and say who; again: the same answer, and another agent's acknowledgement is noted
-        without a broadcast, as is that of one that has ended. `NotFound` where the viewer does not see it, or no signal
-        has that seq; `Conflict` where what is to be resolved was raised stronger since that seq. None of it ends a
-        halt."""
+        """Acknowledge or resolve a signal, recording who did. Repeated: the same result. Acknowledgements by further
+        agents, or of a signal that has ended, are recorded without a broadcast. Raise `NotFound` if the viewer does not
+        see the signal or no signal has that seq, `Conflict` if the signal to resolve was raised stronger since that
+        seq. This never ends a halt."""
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
-        """In any state."""
+        """Return a signal in any state."""
 
     async def signals(
         self, viewer: Viewer, asked: SignalFilter, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Signal]:
-        """Newest first; `before` (first_raised_at and id of one) lists those that follow it."""
+        """List signals, newest first. `before`: first_raised_at and id of the last signal of the previous page."""
 
     async def signal_history(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[SignalEntry]:
-        """Oldest first; `NotFound` as above."""
+        """List audit lines, oldest first. Raise `NotFound` if the viewer does not see the signal."""
 
     async def signal_acks(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[Acknowledgement]:
-        """Oldest first; `NotFound` as above."""
+        """List acknowledgements, oldest first. Raise `NotFound` if the viewer does not see the signal."""
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
-        """Open signals and halts, with the seq to go on from. A halt of the whole workspace is shown to
-        every viewer, without its title where he does not see its org."""
+        """Return open signals and halts, and the seq to continue from. A halt of the whole workspace is shown to every
+        viewer, without its title if the viewer does not see its org."""
 
     async def unacknowledged(self, limit: int) -> Mapping[str, int]:
-        """Open critical and nuclear signals that nobody has acknowledged, as numbers by workspace: up to `limit`
-        workspaces that have any, those with most of them."""
+        """Count open critical and nuclear signals that nobody acknowledged, by workspace: up to `limit` workspaces with
+        the highest counts."""
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
-        """Carry out what is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution by
-        quiet, the ttl of signals and halts, tombstones. Each row moves by one step a call; two sweepers at once do it
-        once."""
+        """Apply what is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution after
+        quiet, ttl of signals and halts, tombstones. Each row advances one step per call; concurrent sweepers apply a
+        step once."""
 
     async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
-        """Remove keys past their time, broadcasts from before that time, and tombstoned signals that ended before the
-        other, with their audit; up to `limit` rows of each kind. Returns how many."""
+        """Remove expired keys, broadcasts from before `broadcasts_before`, and tombstoned signals that ended before
+        `ended_before` with their audit; up to `limit` rows of each kind. Return how many."""
 
 
 class Halts(Protocol):
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
-        """In any state; None where it is of an org that the viewer does not see, unless it halts the whole
-        workspace: then without its title."""
+        """Return a halt in any state; None if the viewer does not see its org. A halt of the whole workspace is
+        returned without its title instead."""
 
     async def halts(
         self,
@@ -177,48 +176,52 @@ class Halts(Protocol):
         states: Collection[HaltState] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Halt]:
-        """Newest first; `before` (raised_at and id of one) lists those that follow it."""
+        """List halts, newest first. `before`: raised_at and id of the last halt of the previous page."""
 
     async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
-        """Note that agents have stopped; again: the first time stays. Not broadcast. `NotFound` where not seen."""
+        """Record that agents have stopped; the first time of each is kept. Not broadcast. Raise `NotFound` if not
+        visible."""
 
     async def halt_acks(self, viewer: Viewer, halt_id: str, limit: int) -> Sequence[Acknowledgement]:
-        """Oldest first. `NotFound` where not seen. Who is lacking: `signals.missing`."""
+        """List acknowledgements, oldest first. Raise `NotFound` if not visible. For missing agents see
+        `signals.missing`."""
 
     async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
-        """Everyone goes on; again: the same. `NotFound` where not seen; `Conflict` for one that has expired."""
+        """End the halt; idempotent. Raise `NotFound` if not visible, `Conflict` if it has expired."""
 
 
 class StaleSequence(NeverRetry):
-    """A stream takes rising numbers only, and has reached this one: it holds the event, or it knows a later time of
-    the truth than the truth does."""
+    """The stream only accepts rising numbers and has reached this one: either it holds this event already, or it is
+    ahead of a database that was restored to an earlier time."""
 
 
 class Broadcasts(Protocol):
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
+        """Return (workspace, seq of its newest broadcast) of workspaces that have broadcasts, in id order, behind
+        `after`."""
 
     async def last_seq(self, workspace_id: str) -> int:
-        """Of the workspace's newest broadcast; 0 before the first, and for an unknown workspace."""
+        """Return the seq of the workspace's newest broadcast; 0 if it has none or is unknown."""
 
     async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
-        """In order, of every org: the caller filters by `BroadcastRow.org` and `everyone`. Those older than the
-        retention are gone: then the first is not seq + 1, and the present state stands for them."""
+        """Return broadcasts in order, of every org: the caller filters by `BroadcastRow.org` and `everyone`. Those past
+        retention are gone: then the first is not seq + 1, and the caller needs the present state instead."""
 
     async def broadcast_floor(self, workspace_id: str, before: int) -> int:
-        """The highest seq broadcast before that time; 0 for none. Where the stream is to be trimmed at."""
+        """Return the highest seq broadcast before `before`, where the stream may be trimmed; 0 for none."""
 
     async def renumber(self, workspace_id: str, since: int, above: int) -> int:
-        """The truth was put back to an earlier hour, and the stream is ahead of it: the broadcasts from `since` on are
-        told again, in order, as new ones above `above`. Returns the new last seq."""
+        """After the database was restored to an earlier time and the stream is ahead: repeat the broadcasts since
+        `since`, in order, with new numbers above `above`. Return the new last seq."""
 
     async def record_presence(self, subscribers: Sequence[Subscriber]) -> None:
-        """Note that subscribers are present, by `seen_at`; a cursor and a time only rise. Many cost one transaction."""
+        """Record subscribers as present at `seen_at`. Cursors and times never decrease. One transaction for all."""
 
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
-        """Listeners seen at or after, by agent id, behind `after`; with a viewer the ones in orgs that he sees."""
+        """List subscribers seen at or after `seen_since`, by agent id, behind `after`; with a viewer only those in orgs
+        that it sees."""
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
-        """Remove those not seen for so long; returns how many."""
+        """Remove subscribers not seen since `seen_before`. Return how many."""

@@ -1,7 +1,7 @@
-"""The database, seen from outside: a part for each kind of thing that it stores.
+"""The database as a port: one part for each kind of data.
 
-Every method of a part is one transaction and may be repeated after `TryLater` (the database is down or a lock was not
-had in time) without doubling its effect. Announcements (events) are committed in the same transaction, into the outbox.
+Every method of a part is one transaction. It may be repeated after `TryLater` (the database is down, or a lock timed
+out) without doubling its effect. Events are committed in the same transaction, into the outbox.
 """
 
 from collections.abc import Mapping
@@ -64,11 +64,11 @@ class Store(Protocol):
     replays: Replays
 
     async def time(self) -> int:
-        """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""
+        """Return the database's time in microseconds. Irreversible steps must not depend on a host's clock."""
 
     async def scrub(self) -> Mapping[str, object]:
-        """Let nothing of removed rows stay in the database's files, as far as that is ours to do; tells what was
-        done. `TryLater` while readers are in the way."""
+        """Remove deleted rows from the database's files as far as possible. Return what was done. Raise `TryLater`
+        while readers prevent it."""
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, problems."""

@@ -1,4 +1,4 @@
-"""Tenants, their credentials, and how much a credential may ask for."""
+"""Workspaces, their API keys, and rate limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class Workspace:
     name: str
     created_at: int
     max_memories: int | None = None
-    """Of living memories; None for any number."""
+    """Limit of living memories; None for no limit."""
     max_bytes: int | None = None
-    """Of their contents in UTF-8."""
+    """Limit of their contents in UTF-8 bytes."""
     personal_data: Action = Action.OFF
-    """Rule for personal data at write."""
+    """What to do with personal data on write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceChange:
-    """Changed parts; None leaves a part as it is, `UNLIMITED` takes a quota away."""
+    """The changed fields; None keeps a field, `UNLIMITED` removes a quota."""
 
     name: str | None = None
     max_memories: int | None = None
@@ -40,7 +40,7 @@ class WorkspaceChange:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Living memories, and the bytes of their contents in UTF-8."""
+    """Number of living memories, and the UTF-8 bytes of their contents."""
 
     memories: int
     bytes: int
@@ -48,52 +48,53 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Rows that are gone, and how many, of the next few, wait until both indexes hold nothing of them."""
+    """The number of removed rows, and how many of the next ones still wait for both indexes to remove them."""
 
     rows: int
     waiting: int
 
 
 class Workspaces(Protocol):
-    """Tenants from their beginning to their end."""
+    """Creation, change and deletion of workspaces."""
 
     async def create_workspace(self, workspace: Workspace) -> Workspace:
-        """`Conflict` where the id is taken."""
+        """Raise `Conflict` if the id is taken."""
 
     async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
-        """By id, those that follow `after`, but those that are being deleted; all without a limit."""
+        """List workspaces by id, behind `after`, except those being deleted; without a limit all."""
 
     async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
-        """`NotFound` where unknown. A quota counts from now on, for every process within two seconds; what is there
-        already stays, however much it is."""
+        """Change a workspace. Raise `NotFound` if unknown. A new quota applies in every process within two seconds;
+        existing memories stay even if they exceed it."""
 
     async def personal_data_rules(self) -> PersonalDataRules:
-        """Of the workspaces that have one."""
+        """Return the rules of the workspaces that have one."""
 
     async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
-        """Of the workspaces among these that have a quota."""
+        """Return the usage of those of these workspaces that have a quota."""
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
-        """Numbers of its rows, by table. `NotFound` where it is unknown."""
+        """Return its numbers of rows by table. Raise `NotFound` if it is unknown."""
 
     async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
-        """From now on its keys open nothing; queue the operation. Again: the one that stands. `NotFound`."""
+        """Invalidate its keys and queue the deletion. Repeated: return the existing operation. Raise `NotFound` if
+        unknown."""
 
     async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
-        """Blank at most `limit` memories of it, the oldest that were made at `since` or after."""
+        """Blank at most `limit` of its memories, oldest first, among those made at `since` or later."""
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """Remove at most `limit` blanked memories of it with all that belongs to them, the vectors that nobody else
-        uses before their rows."""
+        """Remove at most `limit` of its blanked memories and all rows that belong to them. Vectors that nobody else
+        uses are removed first."""
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
-        """Remove the rest in small transactions, its own row last; the operation `keep` stays. Returns how many
-        rows, by table. One that was interrupted is gone on with by the next call."""
+        """Remove the remaining rows in small transactions, the workspace's row last; keep the operation `keep`. Return
+        the number of rows by table. The next call continues an interrupted one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A credential; the secret itself is shown once and only its SHA-256 is kept."""
+    """A credential. The secret is shown once; only its SHA-256 is stored."""
 
     id: str
     workspace_id: str
@@ -103,49 +104,50 @@ class ApiKey:
     orgs: tuple[str, ...] | None = None
     without_org: bool = True
     act_as: tuple[str, ...] = ()
-    """Agents it may speak for; '*' for any."""
+    """Agents it may act as; '*' for any."""
     created_at: int = 0
     expires_at: int | None = None
     revoked_at: int | None = None
     rate_limit: int | None = None
-    """Requests a minute; None takes the setting."""
+    """Requests per minute; None uses the setting."""
     replaces_id: str | None = None
-    """The key that this one was made to replace."""
+    """The key that this one replaces."""
     toolsets: tuple[Toolset, ...] = ()
-    """MCP tools that are listed to it over HTTP beside the core, where a request does not choose."""
+    """MCP tools listed to it over HTTP in addition to the core ones, unless the request selects them."""
 
 
 class ApiKeys(Protocol):
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
-        """`NotFound` where the workspace is unknown; `Conflict` where it has `limits.KEYS` that open it."""
+        """Raise `NotFound` if the workspace is unknown, `Conflict` if it has `limits.KEYS` valid keys."""
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """Also a revoked or expired one: the caller decides by the clock. None of a workspace that is being deleted."""
+        """Return the key even if revoked or expired: the caller checks the time. None if its workspace is being
+        deleted."""
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
-        """Of these the ids of keys that open anything then: neither revoked nor expired, nor of a workspace that is
-        being deleted."""
+        """Return those of these key ids that are valid at `now`: not revoked, not expired, workspace not being
+        deleted."""
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
-        """One of a workspace, whatever its state."""
+        """Return a key of a workspace in any state."""
 
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
-        """Make the successor of the key `replaces_id`, which ends at `ends_at` unless it ends sooner; returns that one.
-        `NotFound` where it is unknown in the successor's workspace; `Conflict` where it has ended, or has a successor
-        that was not revoked."""
+        """Create the successor of key `replaces_id` and let that one expire at `ends_at` unless it ends earlier. Return
+        the old key. Raise `NotFound` if it is unknown in the successor's workspace, `Conflict` if it has ended or has a
+        successor that is not revoked."""
 
     async def keys(
         self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
     ) -> Sequence[ApiKey]:
-        """Of a workspace, newest first; `before` (created_at and id of one) lists those that follow it."""
+        """List a workspace's keys, newest first. `before`: created_at and id of the last key of the previous page."""
 
     async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
-        """False where unknown in that workspace."""
+        """Revoke a key. False if it is unknown in that workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A bucket of `burst` tokens that fills by `per_minute` a minute."""
+    """A token bucket of size `burst`, refilled at `per_minute` tokens a minute."""
 
     per_minute: int
     burst: int
@@ -153,21 +155,22 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The outcome of a request for tokens."""
+    """The result of taking tokens."""
 
     granted: bool
     remaining: int
-    """Tokens left. With several processes, as far as this one knows."""
+    """Tokens left, as far as this process knows."""
     full_in_s: float
     """Seconds until the bucket is full again."""
     retry_after_s: float = 0.0
-    """The time at which there will be enough, where nothing was granted."""
+    """Seconds until there are enough tokens, if none were granted."""
 
 
 class Rates(Protocol):
-    """Token buckets, one a holder. Never raises and never waits long: what counts them may be away."""
+    """Token buckets, one per holder. Never raises and never blocks long, even if the counting server is down."""
 
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
-        """Take `cost` tokens (at most the burst) of this holder's bucket, or none. 0 looks at what is there."""
+        """Take `cost` tokens (at most the burst) from this holder's bucket, or none. A cost of 0 only reads the
+        state."""
 
     async def close(self) -> None: ...

@@ -9,16 +9,16 @@ from openbrain.domain.access.visibility import Condition
 from openbrain.domain.memory import Memory
 
 Position = tuple[int, str]
-"""created_at and id of a memory: where a page ends."""
+"""created_at and id of a memory: the end of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A row as it stands, dead or alive."""
+    """A row as stored, living or ended."""
 
     memory: Memory
     unique: bool = True
-    """Whether it holds its duplicate key; a row that was allowed to be a duplicate, or has ended, holds none."""
+    """True if it owns its duplicate key. Rows allowed as duplicates and ended rows don't."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A child took its parent's place."""
+    """The child replaced the parent."""
 
     child_id: str
     parent_id: str
@@ -50,56 +50,58 @@ Item = StoredMemory | HistoryRow | Link
 
 
 class Landed(StrEnum):
-    """The outcome for an item."""
+    """What happened to an item."""
 
     CREATED = "created"
     PRESENT = "present"
     MISSING_PARENT = "homeless"
-    """A row that names a memory which is not here."""
+    """The row refers to a memory that does not exist here."""
 
 
 class Transfer(Protocol):
-    """Reading whole rows in order, and putting them into a database as they were."""
+    """Reads full rows in order, and writes them unchanged into a database."""
 
     async def kept(
         self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
     ) -> Sequence[StoredMemory]:
-        """Oldest first; `after` lists those that follow it, `dead` also what has ended."""
+        """List rows, oldest first. `after`: cursor of the previous page. `dead`: include ended ones."""
 
     async def links(self, ids: Sequence[str]) -> Sequence[Link]:
-        """To the parents of these memories."""
+        """Return the links of these memories to their parents."""
 
     async def history(
         self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
     ) -> tuple[Sequence[HistoryRow], tuple[str, int] | None]:
-        """The audit of these memories, each oldest first, by pages; and where the next page begins, None at the end."""
+        """Return a page of the audit of these memories, oldest first for each, and the cursor of the next page; None at
+        the end."""
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
-        """Whether this export may be put into the workspace as it was: nothing stands there, or this very export was
-        begun while nothing stood there. `begin` notes that it is, also where it was given up meanwhile. `Conflict`
-        where it was cancelled since."""
+        """True if this export may be restored unchanged into the workspace: the workspace is empty, or it was empty
+        when this export was begun. `begin` records the start, even if the import was given up meanwhile. Raise
+        `Conflict` if it was cancelled since."""
 
     async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
-        """Lines come: note what this sending has stored so far. `Conflict` where it was cancelled since."""
+        """Record what this import has stored so far. Raise `Conflict` if it was cancelled since."""
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
-        """The export is in whole."""
+        """Record that the import is complete."""
 
     async def give_up_imports(self, silent_since: int, limit: int) -> int:
-        """End those of which no line came since (microseconds), as failed or as cancelled; sent again they go on unless
-        they were cancelled. How many, at most `limit`."""
+        """End imports that received no line since `silent_since` (microseconds), as failed or cancelled. Sending again
+        resumes them unless they were cancelled. Return how many, at most `limit`."""
 
     async def load(
         self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False, keep_ids: bool = False
     ) -> Sequence[Landed]:
-        """Put rows into the workspace as they were, in one transaction; what stands is left. What became of each.
+        """Write rows into the workspace unchanged, in one transaction; existing rows are kept. Return what happened to
+        each.
 
-        Beside other workspaces each id is replaced by one made of it and of the workspace (`ids.transfer_id`), wherever
-        it stands in `items`: which ids stand elsewhere decides nothing, so that nobody learns it. Ids stay where there
-        is no other workspace; with `keep_ids` also beside others, but for those that another one holds. Living rows are
-        announced at low priority: they are not indexed yet, so their revision must be above any that an index may
-        remember of them. `QuotaExceeded` where they do not fit into the workspace together: then nothing is stored.
+        If there are other workspaces, each id is replaced by one derived from it and the workspace (`ids.transfer_id`),
+        everywhere in `items`. This does not depend on which ids exist elsewhere, so nobody can probe for them. Ids are
+        kept if there is no other workspace, and with `keep_ids` unless another workspace owns the id. Living rows are
+        announced at low priority. They are not indexed yet, so their revision must be above any that an index may
+        remember of them. Raise `QuotaExceeded`, and store nothing, if they do not all fit into the workspace.
         """
 
     async def duplicates(self, memories: Sequence[Memory]) -> Sequence[bool]:
-        """Of each, whether a living memory says the same for the same readers."""
+        """For each memory, tell whether a living memory has the same content for the same readers."""

@@ -1,4 +1,4 @@
-"""A vault in the database: its ticks, the memories of its markers, what clients wrote into it."""
+"""A vault's data in the database: ticks, memories made from markers, and client writes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,26 +8,26 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultMemory:
-    """One marker that became a memory."""
+    """A marker that became a memory."""
 
     arc: str
-    """The arc's id; the path of a page that is no arc."""
+    """The arc's id; for a page that is not an arc, its path."""
     marker: str
     """The marker's identity within the arc, stable over edits."""
     memory_id: str
     content_hash: str
-    """Of its type and what it says."""
+    """Hash of its type and content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultWrite:
-    """One request. `done`: its file is known to be written; until then another attempt looks first."""
+    """One write request. `done`: the file is known to be written; until then a retry checks first."""
 
     workspace_id: str
     key: str
-    """The caller's word for "this is the same again"; with the caller's own id before it."""
+    """The idempotency key, prefixed with the caller's id."""
     content_hash: str
-    """Of all that was asked for."""
+    """Hash of the whole request."""
     path: str
     at: int
     """The time of the first request, microseconds."""
@@ -36,28 +36,29 @@ class VaultWrite:
 
 
 class Vault(Protocol):
-    """Markers and requests of a vault. A row is repeated without harm; requests are claimed under the vault's lease."""
+    """Markers and requests of a vault. Writing a row twice is harmless; requests are claimed under the vault's
+    lease."""
 
     async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
-        """All of them, in order of arc and marker."""
+        """List all of them, ordered by arc and marker."""
 
     async def record_vault_memories(
         self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
     ) -> None:
-        """Rows of (arc, marker) removed, then others added or replaced."""
+        """Remove rows by (arc, marker), then insert or replace others."""
 
     async def vault_digest(self, workspace_id: str) -> str:
-        """Of the markers up to which the memories were last brought; '' for never."""
+        """Return the digest of the markers that the memories were last synchronised with; '' for never."""
 
     async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
         """Note that the memories match the markers with this digest."""
 
     async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """The ids of the memories made of each of these arcs; absent where there are none."""
+        """Return the ids of the memories made from each of these arcs; arcs without any are absent."""
 
     async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
-        """Note it; where the key is known and has not expired, the one that stands. `Conflict` where it came with other
-        content."""
+        """Store the request. If the key is known and has not expired, return the stored one. Raise `Conflict` if that
+        one had other content."""
 
     async def finish_vault_write(self, write: VaultWrite) -> None: ...
 
@@ -83,7 +84,7 @@ class TickJob:
     workspace_id: str
     slot: str | None
     actor: str
-    """The requester: schedule, an agent, a producer."""
+    """Who requested it: the schedule, an agent or a producer."""
     extract: bool = False
     ai: bool = True
     dry_run: bool = False
@@ -91,7 +92,7 @@ class TickJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A job and how it stands. Times are microseconds."""
+    """A tick job and its state. Times are microseconds."""
 
     job: TickJob
     state: TickState
@@ -100,44 +101,45 @@ class Tick:
     finished_at: int | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
-    """The reason of its failure; of a tick that has not ended, the reason of its delay."""
+    """Why it failed or, if it has not ended, why it is delayed."""
 
     @property
     def put_off(self) -> bool:
-        """Whether it waits to be tried again."""
+        """True if it waits for a retry."""
         return self.state is TickState.PENDING and bool(self.error)
 
 
 class Ticks(Protocol):
-    """A foreign id answers like an unknown one: with None."""
+    """The id of another workspace is treated like an unknown one: None."""
 
     async def request_tick(self, job: TickJob, *, announce: bool = True) -> Tick:
-        """Write it down, and say so as `tick.requested`; again with the same id, or another job of the same slot: the
-        one that stands, and nothing is said. `announce=False`: the event is here already. `NotFound` for an unknown
+        """Store the job and publish `tick.requested`. For a known id, or another job of the same slot, return the
+        existing tick and publish nothing. `announce=False`: the event exists already. Raise `NotFound` for an unknown
         workspace."""
 
     async def tick(self, workspace_id: str, tick_id: str) -> Tick | None: ...
 
     async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
-        """The newest first, without their reports."""
+        """List ticks, newest first, without their reports."""
 
     async def hold_tick(self, tick_id: str, holder: str, seconds: float) -> Tick | None:
-        """Begin it, or go on with one whose holder is gone, for that long; None where another holds it or it ended."""
+        """Start it, or take over from a holder whose lease expired, for `seconds`. None if another holds it or it has
+        ended."""
 
     async def keep_tick(self, tick_id: str, holder: str, seconds: float) -> bool:
-        """Hold it for longer; False where it is ours no more."""
+        """Extend the lease. False if we no longer hold it."""
 
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
-        """Completed, or failed where there is an error; says so as `tick.completed`, without what `diff` holds. False
-        where it is ours no more, and then nothing is written."""
+        """Complete it, or fail it if there is an error; publish `tick.completed` with the report without `diff`. Return
+        False and store nothing if we no longer hold it."""
 
     async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
-        """Give it back, pending again with why: `announce_ticks` says it anew once it has been idle from so many
-        seconds on. False where it is ours no more."""
+        """Release it as pending, with the reason. `announce_ticks` may announce it again after `seconds`. False if we
+        no longer hold it."""
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
-        """Say `tick.requested` again of those that nobody has begun or gone on with since that time; returns how
-        many. One that was asked for more than a day ago has failed."""
+        """Publish `tick.requested` again for ticks without activity since `idle_since`. Return how many. A tick
+        requested more than a day ago fails instead."""
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
-        """Remove those that ended before a time; returns how many."""
+        """Remove ticks that ended before `ended_before`. Return how many."""

@@ -1,4 +1,4 @@
-"""Webhooks: where a workspace's broadcasts are posted to, how far each has come, and how one is posted."""
+"""Webhooks: where a workspace's broadcasts are posted, their delivery progress, and their dead letters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,24 +16,25 @@ class Webhook:
     workspace_id: str
     url: str
     secret: str = field(repr=False)
-    """The signing secret of bodies; never shown again."""
+    """Signs the bodies; not shown again."""
     min_severity: Severity = Severity.WARNING
-    """The weakest that is posted, by the strongest that the signal was raised with: who heard it burn hears its end."""
+    """The lowest severity that is posted. Compared with the highest severity of the signal, so that a receiver of an
+    alarm also gets its end."""
     orgs: tuple[str, ...] | None = None
-    """Of the key that made it; None for all."""
+    """The orgs of the key that created it; None for all."""
     without_org: bool = True
-    """Whether one limited to orgs also hears of what belongs to none."""
+    """True if a webhook limited to orgs also gets broadcasts without an org."""
     created_by: str
     created_at: int
     disabled_at: int | None = None
     cursor: int = 0
     """The seq up to which everything is delivered or given up."""
     attempts: int = 0
-    """Failed ones, for the broadcast behind the cursor."""
+    """Failed attempts for the broadcast behind the cursor."""
     next_attempt_at: int = 0
     delivered_at: int | None = None
     error: str = ""
-    """Of the last attempt; '' where it succeeded."""
+    """The error of the last attempt; '' if it succeeded."""
 
     def hears(self, org: str) -> bool:
         return Viewer(self.workspace_id, "", self.orgs, self.without_org).sees_org(org)
@@ -41,72 +42,72 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDeadLetter:
-    """A broadcast that a webhook could not be given."""
+    """A broadcast that could not be delivered to a webhook."""
 
     webhook_id: str
     workspace_id: str
     seq: int
     body: bytes = field(repr=False)
-    """The event as it would have been posted."""
+    """The event body to post."""
     attempts: int
     error: str
     at: int
-    """The time at which it was given up; 0: it waits to be posted again."""
+    """When it was given up; 0: it waits to be posted again."""
 
 
 class Webhooks(Protocol):
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
-        """Add a webhook for broadcasts from now on (`cursor` is set here). `NotFound` for an unknown workspace,
-        `Conflict` where the workspace has `most` already."""
+        """Add a webhook for broadcasts from now on (`cursor` is set here). Raise `NotFound` for an unknown workspace,
+        `Conflict` if the workspace has `most` already."""
 
     async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None: ...
 
     async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
-        """Oldest first; `after` (created_at and id of one) lists those that follow it."""
+        """List webhooks, oldest first. `after`: created_at and id of the last webhook of the previous page."""
 
     async def enable_webhook(self, workspace_id: str, webhook_id: str, *, enabled: bool) -> Webhook:
-        """One that was disabled goes on where it stopped; again: the same. `NotFound`."""
+        """Enable or disable it. An enabled one continues at its cursor. Idempotent. Raise `NotFound` if unknown."""
 
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
-        """With its dead letters; False where there is none."""
+        """Remove it and its dead letters. False if there is none."""
 
     async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
-        """Enabled ones whose next attempt is due and whose workspace has broadcasts behind their cursor, the longest
-        due first."""
+        """List enabled webhooks whose next attempt is due and whose workspace has broadcasts behind their cursor,
+        longest due first."""
 
     async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
+        """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases."""
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        """Skip all from its cursor to `seq`: none of it is for this webhook."""
+        """Move the cursor to `seq`: nothing up to there concerns this webhook."""
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        """So many attempts failed for the broadcast behind the cursor."""
+        """Record the failed attempts for the broadcast behind the cursor."""
 
     async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
-        """Keep the dead letter and go on behind it."""
+        """Store the dead letter and move the cursor behind it."""
 
 
 class WebhookLetters(Protocol):
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
     ) -> Sequence[WebhookDeadLetter]:
-        """In order of `seq`, behind `after`."""
+        """List dead letters in order of `seq`, behind `after`."""
 
     async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        """The number of its dead letters; with `seqs` of these."""
+        """Count its dead letters; with `seqs` only those."""
 
     async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        """Let them be posted again, all or these; how many there are."""
+        """Queue its dead letters, all or only `seqs`, to be posted again. Return how many."""
 
     async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
-        """Letters that wait to be posted again, of enabled webhooks, in order of webhook and seq."""
+        """List dead letters that wait to be posted again, of enabled webhooks, ordered by webhook and seq."""
 
     async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
         """Remove a dead letter that was posted again."""
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
-        """Note that posting a dead letter again failed."""
+        """Record that posting a dead letter again failed."""
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
-        """Remove those that died before that time; how many."""
+        """Remove dead letters given up before `before`. Return how many."""

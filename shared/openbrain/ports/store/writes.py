@@ -1,7 +1,7 @@
-"""Writes of memories: each is one transaction, with its audit and its events.
+"""Writes of memories. Each is one transaction with its audit and events.
 
-What erasing does to rows is done when it returns. What lies on in indexes, streams and files is the work of the
-operation `PURGE` that it queues in the same transaction.
+An erasure has changed the rows when it returns. The operation `PURGE`, queued in the same transaction, removes the
+remains from indexes, streams and files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,20 @@ FORGET = "forget"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The author of a write and the request behind it: for the audit and for events."""
+    """Who made a write and the request behind it, for the audit and for events."""
 
     actor: str
-    """The agent, or the key's name where it has none."""
+    """The agent, or the key's name if it has none."""
     causation_id: str | None = None
-    """The CloudEvents id of the submission; with it, a duplicate is announced too."""
+    """The CloudEvents id of the submission. If set, duplicates are announced too."""
     traceparent: str | None = None
     bulk: bool = False
-    """New memories are announced at low priority: they are indexed after all that is live."""
+    """Announce new memories at low priority: they are indexed after all live ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One memory to remember, checked and normalised; `memory.supersedes_id` names what it replaces."""
+    """One memory to remember, validated and normalised. `memory.supersedes_id` names the memory it replaces."""
 
     memory: Memory
     viewer: Viewer
@@ -53,7 +53,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A write's result: the memory that now stands for it, or the error."""
+    """A write's result: the resulting (or already existing) memory, or the error."""
 
     status: Status
     memory: Memory | None = None
@@ -61,44 +61,44 @@ class Outcome:
 
 
 ExpectedVersions = frozenset[str] | None
-"""The `Memory.edition` that the caller has seen; None takes any. Another one is `Outdated`."""
+"""The `Memory.edition` values the caller accepts; None accepts any. Any other raises `Outdated`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A change of a memory by its users; None leaves a part as it is."""
+    """An edit of a memory by users; None keeps a field."""
 
     memory_id: str
     viewer: Viewer
     origin: Origin
     content: str | None = None
     title: str | None = None
-    """'' takes it away."""
+    """'' removes it."""
     aliases: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
-    """Tags beside those that it has."""
+    """Tags to add to the existing ones."""
     metadata: Mapping[str, Any] | None = None
     type: str | None = None
     confidence: float | None = None
     source: str | None = None
     org: str | None = None
     project: str | None = None
-    """'' takes either away."""
+    """'' removes org or project."""
     memory_scope: Scope | None = None
     agent_id: str | None = None
     authors: tuple[str, ...] | None = ()
-    """The agents whose memories it may hand on, or make private; None for all."""
+    """The agents whose memories may be transferred or made private; None for all."""
     expires_at: int | None = None
-    """Microseconds; 0 takes an expiry away."""
+    """Microseconds; 0 removes the expiry."""
     confirm: bool = False
-    """Still true: decay counts from now."""
+    """The memory is still true: restart the decay of confidence."""
     expected_versions: ExpectedVersions = None
 
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """The row that proves it, and the operation that follows; None where that one is long over."""
+    """The row that remains as proof, and the purge operation; None if that ended long ago."""
 
     memory: Memory
     operation: Operation | None
@@ -106,26 +106,26 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bulk:
-    """The living memories that match a condition, made at `made_by` (microseconds) or before."""
+    """The living memories that match a condition and were made at `made_by` (microseconds) or before."""
 
     condition: Condition
     made_by: int
     ended: bool = False
-    """Also what has ended, but for what was erased."""
+    """Include ended memories, except erased ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Living:
-    """Matches of a condition at a moment."""
+    """The matches of a condition at some moment."""
 
     rows: int
     newest: int
-    """The time at which the last of them was made, by whatever clock; microseconds, 0 where there is none."""
+    """When the newest of them was made, by any clock; microseconds, 0 if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The number of ended memories, and when the last of them was made: a walk goes on from there. None for none."""
+    """The number of memories ended, and when the last of them was made, to continue from; None for none."""
 
     rows: int
     reached: int | None = None
@@ -133,46 +133,47 @@ class Ended:
 
 class MemoryWrites(Protocol):
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """Store each once, in one transaction, in order; one bad item never fails its neighbours."""
+        """Store each memory once, in one transaction, in order; a bad item does not affect the others."""
 
     async def update(self, edit: Edit) -> Memory:
-        """Change one memory; `NotFound` where the viewer sees none alive, `Conflict` where the new content is taken."""
+        """Edit a memory. Raise `NotFound` if the viewer sees no living memory, `Conflict` if another has the new
+        content."""
 
     async def forget(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
-        """End one memory (reason forgotten); `NotFound` where the viewer does not see it. Again: the same answer."""
+        """End a memory with reason forgotten. Idempotent. Raise `NotFound` if the viewer does not see it."""
 
     async def restore(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
-        """Bring an ended memory back, without an expiry that has passed; one that lives stays as it is. `NotFound`
-        where the viewer does not see it; `Conflict` where another of its chain lives, where a living memory says the
-        same (either is named as `head`), and for what was erased."""
+        """Restore an ended memory, without an expiry that has passed; a living one stays unchanged. Raise `NotFound` if
+        the viewer does not see it. Raise `Conflict` if another of its chain is living or a living memory has the same
+        content (either is named as `head`), or if it was erased."""
 
     async def erase(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Erasure:
-        """Blank one memory, dead or alive, and its history; again: the same answer. `NotFound`, `Outdated` as in
+        """Blank a memory, living or ended, and its history. Idempotent. Raise `NotFound` and `Outdated` like
         `forget`."""
 
     async def last_erasure(self) -> str:
-        """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
+        """A token that changes with every erasure in any workspace. Caches that may quote memories compare it."""
 
     async def measure_living(self, condition: Condition, *, ended: bool = False) -> Living:
-        """The number of matches, and the time of the latest. `ended` as in `Bulk`."""
+        """Count the matches and return the time of the newest. `ended` as in `Bulk`."""
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
-        """Ids of the newest that it matches."""
+        """Return ids of the newest matches."""
 
     async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
-        """Forget or erase at most `limit` of them, the newest."""
+        """Forget or erase at most `limit` matches, newest first."""
 
     async def expire_due(self, limit: int, now: int) -> int:
-        """End memories whose time has come by `now` (reason expired), announced; returns how many."""
+        """End memories that expire by `now` (reason expired) and announce it. Return how many."""
 
     async def purge_idempotency_keys(self, limit: int) -> int:
-        """Remove keys past their expiry; returns how many."""
+        """Remove expired keys. Return how many."""
 
     async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
-        """Take the content's hash out of the idempotency keys of these memories; the hashes of those keys."""
+        """Remove the content hash from the idempotency keys of these memories. Return the hashes of those keys."""

@@ -1,4 +1,4 @@
-"""All texts of what is to be stored pass the content policy together, each masked where it stands."""
+"""Applies the content policy to all texts of an object at once, masking each in place."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,27 +11,27 @@ from openbrain.ports.content import Admission, ContentPolicy, NamedText
 
 M = TypeVar("M", bound=BaseModel)
 SHORTEST_LIMIT: Final = 100
-"""Characters that every field of free text may have. A mask may be longer than what it hides: the text is cut then, at
-the length that it was given, or here where that is more."""
+"""Every free-text field allows this length. A mask may be longer than the masked text; a text is cut at its original
+length, or at this one if that is more."""
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
-    """The fields that are changed, and tags that say what is in those that were left."""
+    """The changed fields, and tags that describe the findings in unchanged ones."""
 
     changed: dict[str, Any]
     tags: tuple[str, ...] = ()
 
 
 def admitted_fields(fields: Mapping[str, Any], admission: Admission) -> dict[str, Any]:
-    """The fields that the policy changes, as changed; `Invalid` as from `look_at`."""
+    """Return the fields that the policy changes. Raise `Invalid` like `look_at`."""
     return look_at(fields, admission).changed
 
 
 def look_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool = True) -> LookedAt:
-    """Apply the policy to texts, also within lists, objects and models. Nothing is changed where all are admitted as
-    they are. `Invalid` names the field that is refused; not `refusing`: it is masked instead."""
+    """Apply the policy to texts, including those in lists, objects and models. Unchanged if all are admitted as they
+    are. Raise `Invalid`, naming the field, if a text is refused; with `refusing=False` mask it instead."""
     texts = texts_of(fields)
     if not texts:
         return LookedAt({})
@@ -44,7 +44,7 @@ def look_at(fields: Mapping[str, Any], admission: Admission, *, refusing: bool =
 
 
 def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
-    """All that the policy looks at."""
+    """Collect all texts that the policy examines."""
     texts: list[NamedText] = []
     for name, value in fields.items():
         if value:
@@ -53,13 +53,13 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
 
 
 def admitted_model(model: M, admission: Admission) -> M:
-    """The model with the texts that the policy admits."""
+    """Return the model with its admitted texts."""
     changed = admitted_fields(vars(model), admission)
     return model.model_copy(update=changed) if changed else model
 
 
 def admitted_raise(given: Raise, content_policy: ContentPolicy) -> Raise:
-    """A raise with the texts that the policy admits."""
+    """Return the raise with its admitted texts."""
     texts = {name: getattr(given, name) for name in ("source", "title", "content", "dedup_key")}
     changed = admitted_fields(texts, content_policy.of(given.workspace_id))
     return replace(given, **changed) if changed else given
@@ -88,7 +88,7 @@ def _collect_members(name: str, members: Mapping[str, Any], texts: list[NamedTex
 
 
 def _rebuilt(value: Any, new: Iterator[str]) -> Any:
-    """In the order of `texts_of`."""
+    """Takes the new texts in the order of `texts_of`."""
     if type(value) is str:
         return next(new) if value else value
     if isinstance(value, BaseModel):
@@ -97,7 +97,7 @@ def _rebuilt(value: Any, new: Iterator[str]) -> Any:
         return {next(new): _rebuilt(item, new) for item in value.values()}
     if isinstance(value, tuple):
         rebuilt = [_rebuilt(item, new) for item in value]
-        # Of names each counts once, and two may have become the same mask.
+        # Names are unique, and two may have become the same mask.
         return tuple(dict.fromkeys(rebuilt) if all(isinstance(item, str) for item in rebuilt) else rebuilt)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_rebuilt(item, new) for item in value]

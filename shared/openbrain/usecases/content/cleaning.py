@@ -1,4 +1,4 @@
-"""Cleaning of stored texts: personal data replaced wherever a memory says it, one spelling of a name."""
+"""Cleans stored texts: replaces personal data everywhere in a memory, and unifies the spelling of names."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,39 +18,39 @@ TEXTS = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
 
 @dataclass(frozen=True, slots=True)
 class Stripping:
-    """Personal data is replaced, as `admission` does it; `detector` says what was found."""
+    """Replaces personal data according to `admission`; `detector` provides the findings."""
 
     detector: Detector
     admission: Admission
 
     def fields(self, fields: Mapping[str, Any], counts: Counter[str], place: str = "") -> dict[str, Any]:
-        """Names of the fields that change."""
+        """Return the changed fields, and count the findings."""
         texts = texts_of(fields)
         for (name, _), own in zip(texts, self.detector.find(texts), strict=True):
             counts.update(f"{place or name.partition('.')[0]}: {item.kind}" for item in own)
         return admitted_fields(fields, self.admission)
 
     def holds(self, texts: Sequence[str]) -> bool:
-        """Whether one of them holds some."""
+        """True if one of the texts contains findings."""
         return any(self.detector.find([("text", text) for text in texts]))
 
     def text(self, text: str) -> str:
-        """One text, whatever it is of."""
+        """Clean a single text."""
         return str(self.fields({"text": text}, Counter()).get("text", text))
 
 
 @dataclass(frozen=True, slots=True)
 class Normalising:
-    """Texts in one form; tags and projects in the spelling that most memories have."""
+    """Normalises texts; tags and projects get their most frequent spelling."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
     projects: Mapping[str, str] = field(default_factory=dict)
 
     def memory(self, memory: Memory, counts: Counter[str]) -> Memory:
-        """The memory in these spellings; the same object where nothing is to change."""
+        """Return the normalised memory; an equal one if nothing changes."""
         project = self.projects.get(memory.project, memory.project)
         tags = tuple(dict.fromkeys(self.tags.get(tag, tag) for tag in memory.tags))
-        # A turn of a conversation is kept letter by letter.
+        # A turn of a conversation is stored verbatim.
         content = memory.content if memory.identity else normalised_text(memory.content) or memory.content
         title = normalised_text(memory.title)
         after = replace(memory, content=content, title=title, tags=tags, project=project)
@@ -64,7 +64,7 @@ class Normalising:
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """`ports.cleaning.Clean`. History keeps its spelling: it tells what was."""
+    """`ports.cleaning.Clean`. History keeps its spelling because it records the past."""
 
     stripping: Sequence[Stripping] = ()
     normalising: Normalising | None = None
@@ -94,7 +94,7 @@ def _line(stripping: Stripping, line: HistoryText, counts: Counter[str]) -> Hist
 
 
 def summary(counts: Mapping[str, int]) -> str:
-    """For people: `2 email in content, 1 phone in history`."""
+    """A summary such as `2 email in content, 1 phone in history`."""
     parts = [(place.partition(": "), number) for place, number in sorted(counts.items())]
     return ", ".join(f"{number} {kind} in {place}" for (place, _, kind), number in parts)
 

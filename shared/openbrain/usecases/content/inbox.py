@@ -1,4 +1,4 @@
-"""Messages as whoever may read an inbox is shown them, over HTTP and by a webhook alike."""
+"""Messages as shown to a reader of an inbox, over HTTP and in webhooks."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from openbrain.ports.store.memories import Memories
 async def shown_messages(
     memories: Memories, viewer: Viewer, rows: Sequence[Message], now: int
 ) -> tuple[MessageAnswer, ...]:
-    """Matches with the text of their memories. The one predicate is asked again: what ended since, or became another's,
-    is shown as withdrawn, whether or not the matcher has said so yet."""
+    """Return matches with the text of their memories. Visibility is checked again: a match whose memory has ended or is
+    no longer visible is shown as withdrawn, even if the matcher has not withdrawn it yet."""
     sees = matcher(visible(viewer, Criteria(), now))
     ids = [row.memory_id for row in rows if row.memory_id and row.withdrawn_at is None]
     by_id = await memories.rows(ids) if ids else {}
@@ -21,6 +21,6 @@ async def shown_messages(
 
 
 async def last_number(messages: Messages, viewer: Viewer) -> int:
-    """Of the viewer's inbox; 0 where nothing ever came."""
+    """Return the last number of the viewer's inbox; 0 if it is empty."""
     box = viewer.workspace_id, viewer.agent_id
     return (await messages.last_numbers([box])).get(box, 0)

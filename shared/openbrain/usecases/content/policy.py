@@ -1,4 +1,4 @@
-"""Secrets and personal data in what is about to be stored: found, then masked, hashed, refused or labelled."""
+"""Finds secrets and personal data in texts to be stored, and masks, hashes, refuses or labels them."""
 
 import hashlib
 import hmac
@@ -14,23 +14,23 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.content import Action, Admission, Admitted, Detector, Finding, NamedText, PersonalDataRules
 
 LABEL: Final = "personal-data"
-"""The tag of what holds some, where the workspace only labels it."""
+"""The tag of memories with personal data, if the workspace only labels them."""
 FRESH: Final = MICROSECONDS
-"""For so long a workspace's rule may be out of date in a process."""
-_NO_KEYS: Final = "holds a secret ({}): store where it is kept, and not its value"
-_NO_PERSONAL_DATA: Final = "holds personal data ({}), which this workspace does not keep: leave it out"
+"""A workspace's rule may be outdated in a process for this long."""
+_NO_KEYS: Final = "contains a secret ({}): store where it is kept, not its value"
+_NO_PERSONAL_DATA: Final = "contains personal data ({}), which this workspace does not store: leave it out"
 _HASH_CHARS: Final = 12
 _SPELLING: Final = re.compile(r"[\s().\-/]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A detector, and what becomes of what it finds."""
+    """A detector and the action on its findings."""
 
     detector: Detector
     action: Action
     refusal: str
-    """Says what to do next; `{}` are the kinds."""
+    """The message of a refusal; `{}` is replaced by the kinds found."""
     key: str = ""
 
     def admit(self, texts: Sequence[NamedText], *, refusing: bool) -> Admitted:
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """`Admission` by one detector after the other."""
+    """`Admission` that applies several detectors in sequence."""
 
     steps: Sequence[Step]
 
@@ -70,8 +70,8 @@ class Steps:
 
 
 class DetectingPolicy:
-    """`ContentPolicy` of the settings for secrets, and of each workspace's rule for personal data. Without detectors
-    everything passes as it is."""
+    """`ContentPolicy` from the settings for secrets and each workspace's rule for personal data. Without detectors
+    every text passes unchanged."""
 
     def __init__(
         self,
@@ -89,17 +89,17 @@ class DetectingPolicy:
         self._rules = Fresh[PersonalDataRules](self._now, FRESH)
 
     def start(self) -> None:
-        """Load the rules in a thread."""
+        """Load the detection rules in a thread."""
         for step in self._secrets:
             step.detector.start()
 
     async def ready(self) -> None:
-        """Wait for the rules. Without those for secrets, who must not store any refuses the write."""
+        """Wait for the rules. If secrets must be refused but their rules can't be loaded, raise `TryLater`."""
         for step in self._secrets:
             if not await step.detector.ready() and step.action is Action.REFUSE:
                 raise TryLater(
-                    "secrets can't be looked for, because the rules could not be loaded: the log says why "
-                    "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask goes on without them"
+                    "secrets can't be detected, because the rules could not be loaded: the log says why "
+                    "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask works without them"
                 )
         if self._read_rules is not None and not self._rules.fresh:
             now = self._now()
@@ -118,7 +118,7 @@ def stripping(detector: Detector, action: Action, key: str = "") -> Admission:
 
 
 def replaced(text: str, findings: Sequence[Finding], stands_for: Callable[[str, str], str]) -> str:
-    """The text with something else for each finding: made of its kind and its value."""
+    """Return the text with each finding replaced, given its kind and value."""
     parts, at = [], 0
     for finding in findings:
         parts += [text[at : finding.start], stands_for(finding.kind, text[finding.start : finding.end])]

@@ -1,4 +1,4 @@
-"""Pages of a vault are cleaned as memories are, by its one writer. Blocking parts run in a thread."""
+"""Cleans the pages of a vault like memories, as the vault's only writer. Blocking parts run in a thread."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ CleanText = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class VaultPages:
-    """The vault of a workspace. `forget`: what is kept of its pages elsewhere goes."""
+    """The vault of a workspace. `forget`: drops cached copies of its pages."""
 
     workspace_id: str
     folder: Folder
@@ -31,7 +31,7 @@ class VaultPages:
     forget: Callable[[], None] = lambda: None
 
     async def clean(self, clean: CleanText, *, dry_run: bool) -> int:
-        """Clean the pages; the number that were changed, or would be."""
+        """Clean the pages. Return how many changed, or would change."""
         changes = await asyncio.to_thread(self._changes, clean)
         if dry_run:
             return len(changes)
@@ -43,10 +43,10 @@ class VaultPages:
             if not changes:
                 await asyncio.to_thread(self.forget)
                 return done
-        raise TryLater("pages of the vault change faster than they can be cleaned: they are looked at again")
+        raise TryLater("pages of the vault change faster than they can be cleaned: this is retried")
 
     async def _written(self, changes: list[Change]) -> int:
-        """None, where somebody changed a page meanwhile: it is read again."""
+        """Return how many pages were written; 0 if somebody changed a page meanwhile and it must be read again."""
         async with vault_writer(self.leases, self.workspace_id):
             await asyncio.to_thread(journal.recover, self.folder)
             try:
@@ -69,7 +69,7 @@ class VaultPages:
 
 
 def cleaned_page(text: str, clean: CleanText) -> str:
-    """The page, with front matter that is still YAML: there no mask may begin a list."""
+    """Clean a page and keep its front matter valid YAML, where a mask in brackets would begin a list."""
     head = _HEAD.match(text)
     if head is None:
         return clean(text)

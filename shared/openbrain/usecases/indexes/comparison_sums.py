@@ -1,4 +1,4 @@
-"""Both sides of a comparison added up, in buckets or more closely: what differs shows where to look."""
+"""Sums over both sides of a comparison, by bucket or finer: buckets with different sums must be examined."""
 
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from openbrain.ports.store.index_entries import ExpectedEntries
 from openbrain.usecases.background import GivesWay
 
 SUMMED = 5_000
-"""Rows of the truth that one statement adds up: on SQLite some 10 ms of the interpreter."""
+"""Rows summed per statement: about 10 ms of the interpreter on SQLite."""
 PARTS = 1024
-"""Of a bucket, where entries are compared more closely: 8 MiB for all."""
+"""Parts per bucket in the finer comparison: 8 MiB in total."""
 MARKED = 1_000
-"""Rows of the truth whose entries are told one by one in one statement: some 3 ms of the interpreter."""
+"""Rows per statement if their entries are read one by one: about 3 ms of the interpreter."""
 _ONE, _DIGEST = 1 << 40, (1 << 32) - 1
-"""An entry counts, so that one with the digest 0 does too."""
+"""Each entry adds one to a count, so that an entry with digest 0 matters too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +26,14 @@ class Account:
     due: Sum
     standing: Sum
     differing: frozenset[int]
-    """Buckets."""
+    """Numbers of the buckets that differ."""
 
 
 async def accounting(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation, *, digests: bool = True
 ) -> AsyncIterator[Account]:
-    """`account` part by part: each is about the rows that were added up so far, the last about all of them. Without
-    `digests` an engine may only count."""
+    """Yield `account` incrementally: each item covers the rows summed so far, the last one all. Without `digests` an
+    engine may only count."""
     indexed = await index.sums(generation.name, digests=digests)
     due: dict[int, Sum] = {}
     async for after, until in spans(expected_entries):
@@ -53,13 +53,13 @@ def _account(due: Mapping[int, Sum], indexed: Mapping[int, Sum]) -> Account:
 
 
 async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:
-    """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
+    """Sum both sides. Cheap here: databases and engines do the work, and no rows are read."""
     accounts = [item async for item in accounting(expected_entries, index, generation)]
     return accounts[-1]
 
 
 async def spans(expected_entries: ExpectedEntries, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:
-    """The truth cut into parts: behind this id, up to that one."""
+    """Divide the rows into id ranges: (after, until]."""
     after = ""
     while (until := await expected_entries.walk(after, size)) is not None:
         yield after, until
@@ -79,11 +79,12 @@ def _total(sums: Iterable[Sum]) -> Sum:
 async def closer(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation
 ) -> AsyncIterator[Account]:
-    """Compare like `accounting`, but in so many parts that each of up to a million entries is nearly alone: what
-    differs is seen where the sums of buckets agree. What came while both were read differs too, and is looked at again.
+    """Compare like `accounting`, but with so many parts that each of up to a million entries is almost alone in its
+    part. This finds differences that cancel out in the sums of buckets. Entries written during the comparison differ
+    too and are examined again.
 
-    Each side is walked through once, and rows stay where they are. Of tombstones, which no row tells the number of,
-    those that are ahead of their row are looked for.
+    Each side is read once; no rows are transferred. Rows don't tell how many tombstones there should be, so only
+    tombstones ahead of their row are reported.
     """
     gives_way = GivesWay()
     table = array("q", bytes(8 * PARTS * BUCKETS))
@@ -113,7 +114,7 @@ async def closer(
 async def _ahead(
     expected_entries: ExpectedEntries, generation: Generation, tombstones: Sequence[Standing]
 ) -> Collection[int]:
-    """The buckets of those whose revision their row has not come to."""
+    """Return the buckets of tombstones whose revision is above that of their row."""
     rows = await expected_entries.by_id(generation, {tombstone.memory_id for tombstone in tombstones})
     return [
         tombstone.bucket

@@ -1,7 +1,7 @@
-"""The embedding models of a process, by name: each made when it is first asked for, all closed together.
+"""The embedding models of a process, by name: each created on first use, all closed together.
 
-Vectors of two models can't be compared, so nobody takes a model by itself: `ready` gives the one that made a
-generation, and refuses another one that goes by its name now.
+Vectors of different models can't be compared. So callers use `ready`, which returns the model that made a generation
+and raises if the name now refers to another model.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from openbrain.ports.store.generations import Generation
 
 
 class Embedders:
-    """`first` opens the model that the settings name, `make` one by name; `canonical` gives the one name of a model
-    people may write in several ways, and that of the first for ''. All three may raise `SetupError`."""
+    """`first` opens the model of the settings, `make` one by name. `canonical` returns the unique name for any spelling
+    of a model's name, and that of the first for ''. All three may raise `SetupError`."""
 
     def __init__(
         self, first: Callable[[], Embedder], make: Callable[[str], Embedder], canonical: Callable[[str], str]
@@ -30,7 +30,7 @@ class Embedders:
 
     @property
     def first(self) -> Embedder:
-        """The one that the settings name: it makes the first generation, and has no say afterwards."""
+        """The model of the settings: it makes the first generation; later the serving generation decides."""
         if self._first is None:
             self._first = self._by_name[self._canonical("")] = self._make_first()
             self._opened.append(self._first)
@@ -38,15 +38,15 @@ class Embedders:
 
     @property
     def setting(self) -> str:
-        """The name of the first; '' where the settings name one that nobody knows."""
+        """The name of the first model; '' if the settings name an unknown one."""
         try:
             return self._canonical("")
         except SetupError:
             return ""
 
     async def current(self, name: str) -> tuple[Embedder, ModelIdentity]:
-        """The model that goes by this name now ('' is the first), and which one that is. `SetupError` where there is
-        none, `TryLater` while its server is away."""
+        """Return the model that now has this name ('' is the first), and its identity. Raise `SetupError` if there is
+        none, `TryLater` if its server is unavailable."""
         async with self._lock:
             embedder = self._named(name)
             if not await embedder.unchanged():
@@ -58,7 +58,8 @@ class Embedders:
             return embedder, identity
 
     async def ready(self, generation: Generation) -> Embedder:
-        """The model that made this generation. `ModelChanged` where its name is another's now; else as `current`."""
+        """Return the model that made this generation. Raise `ModelChanged` if its name now refers to another model;
+        else raise like `current`."""
         known = self._by_key.get(generation.model)
         if known is not None:
             return known
@@ -71,14 +72,14 @@ class Embedders:
             if identity.key == generation.model:
                 return embedder
             reason = ModelChanged(_changed(generation, identity))
-        # One that was handed in ready-made need not be known by its name.
+        # A model passed in as an object need not be known by its name.
         if await self._first_made(generation):
             return self.first
         raise reason
 
     async def for_questions(self, generation: Generation) -> Embedder:
-        """The model for questions to this generation: as `ready`, or the same model after documents are cut otherwise
-        than they were for it. No document may be embedded by it then."""
+        """Return the model for questions to this generation: as `ready`, or one that differs only in how documents are
+        split, which must not embed documents for it."""
         known = self._by_key.get(generation.model)
         if known is not None:
             return known
@@ -94,12 +95,13 @@ class Embedders:
             raise
 
     def for_passages(self, generation: Generation) -> Embedder:
-        """A model of that name, for cutting texts into its inputs alone: nothing is asked of it, so that it may be
-        away. `SetupError` where the name is unknown here."""
+        """Return a model of that name, only for splitting texts into model inputs. Its server is not called and may be
+        unavailable. Raise `SetupError` if the name is unknown here."""
         return self._by_key.get(generation.model) or self._named(generation.model_name)
 
     async def check(self, generation: Generation | None) -> Checked:
-        """Check the model of a generation, or the first one; raises as `ready`, also where it has changed since."""
+        """Check the model of a generation, or the first one. Raises like `ready`, also if the model has changed
+        since."""
         if generation is None:
             return await self.first.check()
         embedder = await self.ready(generation)
@@ -109,7 +111,7 @@ class Embedders:
         return await embedder.check()
 
     async def close(self) -> None:
-        """Close what was opened, all of it even where one fails."""
+        """Close all opened models, even if closing one fails."""
         async with AsyncExitStack() as stack:
             for item in self._opened:
                 stack.push_async_callback(item.close)
@@ -143,6 +145,6 @@ class Embedders:
 
 def _changed(generation: Generation, identity: ModelIdentity) -> str:
     return (
-        f"the vectors that serve come from {generation.model}, and {identity.name} is {identity.key} now: "
-        f"`openbrain models change {identity.name}` embeds everything with it, or put the old one back"
+        f"the serving vectors come from {generation.model}, but {identity.name} is now {identity.key}: "
+        f"`openbrain models change {identity.name}` embeds everything with it, or restore the old one"
     )

@@ -1,4 +1,4 @@
-"""Vectors and token states together, whichever models they come from."""
+"""Vectors and token states, from one model or from two."""
 
 from array import array
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from openbrain.ports.models import Embedder, Encoding, QueryEncoding, TokenEncod
 
 
 class Encoder:
-    """One model for vectors, and maybe one for token states: where both are one, its pass is made once."""
+    """Combines a model for vectors with an optional one for token states. If both are the same, one pass makes both."""
 
     def __init__(self, embedder: Embedder, tokens: TokenEncoder | None = None) -> None:
         self._embedder, self._tokens = embedder, tokens
@@ -16,11 +16,11 @@ class Encoder:
 
     @property
     def states_version(self) -> bytes:
-        """b'' where no token states are made."""
+        """b'' if no token states are made."""
         return b"" if self._tokens is None else self._tokens.version
 
     async def documents(self, inputs: Sequence[str]) -> Sequence[Encoding]:
-        """Of exact model inputs, in order. Raises as `Embedder.embed`."""
+        """Encode exact model inputs, in order. Raises like `Embedder.embed`."""
         if self._tokens is None:
             return [Encoding(vector, b"") for vector in await self._embedder.embed(inputs)]
         if self._one_pass:
@@ -30,7 +30,7 @@ class Encoder:
         return [Encoding(*both) for both in zip(vectors, states, strict=True)]
 
     async def queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
-        """Of questions, in order. Raises as `Embedder.embed_queries`."""
+        """Encode questions, in order. Raises like `Embedder.embed_queries`."""
         if self._tokens is None:
             return [QueryEncoding(vector, array("f")) for vector in await self._embedder.embed_queries(queries)]
         if self._one_pass:

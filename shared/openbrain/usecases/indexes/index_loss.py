@@ -1,7 +1,8 @@
-"""Whether an index is there and is the one that was filled, and not an empty or an older one under its name.
+"""Detects whether an index exists and is the one that was filled, not an empty or older one of the same name.
 
-One entry of the index tells: a tombstone of an id of its own, whose revision (the epoch) rises now and then. The truth
-notes the epoch after the index has it. So an index that has none was made anew, and one with a lower one was restored.
+A special entry marks the index: a tombstone with its own id, whose revision (the epoch) is raised from time to time.
+The database stores the epoch after the index has it. So an index without an epoch was recreated, and one with a lower
+epoch was restored from a backup.
 """
 
 import uuid
@@ -17,12 +18,12 @@ _NAMES = uuid.UUID("6f0c5f0e-52a0-5d0b-9d2e-6b8a3f1f7c11")
 
 
 def epoch_id(name: str) -> str:
-    """Of the entry in this generation."""
+    """The id of the epoch entry of this generation."""
     return str(uuid.uuid5(_NAMES, name))
 
 
 async def epoch_of(index: Accountable, name: str) -> int:
-    """The index's epoch; 0 for none. `IndexMissing` where there is no such index."""
+    """Return the index's epoch; 0 for none. Raise `IndexMissing` if there is no such index."""
     mine = epoch_id(name)
     entry = (await index.read(name, [mine])).get(mine)
     return 0 if entry is None else entry.revision
@@ -37,25 +38,25 @@ async def write_epoch(index: Index, name: str, epoch: int) -> None:
 
 
 async def check(index: Accountable, generation: Generation) -> None:
-    """`IndexMissing` where it is not there, `TryLater` while it is filled again."""
+    """Raise `IndexMissing` if the index does not exist, `TryLater` while it is being refilled."""
     await epoch_of(index, generation.name)
     if generation.lost_at:
         raise TryLater(
-            f"the index {generation.name} was lost and is filled again: answers may lack what is not in it yet"
+            f"the index {generation.name} was lost and is being refilled: answers may be incomplete until then"
         )
 
 
 async def all_there(index: Accountable, builder: str, written: Sequence[Generation]) -> None:
-    """`IndexMissing` where one of those that this builder writes is not there. One that is being built may not be
-    made yet."""
+    """Raise `IndexMissing` if one of the generations that this builder writes does not exist. One that is being built
+    need not exist yet."""
     for item in written:
         if item.builder == builder and item.status != GenerationStatus.BUILDING:
             await epoch_of(index, item.name)
 
 
 async def note_loss(generations: Generations, index: Accountable, generation: Generation) -> None:
-    """Asked before an index is made where it is missing: one that was filled is noted as lost first, so that nobody
-    takes the new one, which is empty, for whole."""
+    """Call before a missing index is created. Records the loss of one that was filled, so that the new, empty index is
+    not taken for complete."""
     if not generation.epoch or generation.lost_at or generation.status == GenerationStatus.BUILDING:
         return
     try:
@@ -63,4 +64,4 @@ async def note_loss(generations: Generations, index: Accountable, generation: Ge
     except IndexMissing:
         await generations.lost(generation)
     except TryLater:
-        return  # whoever makes it meets that himself
+        return  # the code that creates it gets the same error

@@ -1,7 +1,8 @@
-"""The generations that a process writes: valid only until its lease ends.
+"""The generations that a process writes; valid only until its lease ends.
 
-A new generation is filled from the truth once every live writer knows it. A process that stood still for longer than
-its lease is waited for no more: so it asks anew before it takes its batch for written, and writes what it did not know.
+A new generation is filled from the database once every live writer knows it. Writers whose lease has expired are not
+waited for. So a process that was suspended asks again before it treats its batch as written, and writes the generations
+it did not know.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.store import Store
 
 LEASE_S = 5.0
-"""The wait of a new generation for a writer that has just asked."""
+"""The longest wait of a new generation for a writer that has just renewed its lease."""
 FLAGS = {IndexKind.TEXT: "--text", IndexKind.VECTOR: "--vectors"}
 _log = structlog.get_logger(__name__)
 
@@ -37,7 +38,8 @@ class WritableIndexes:
         lease_s: float = LEASE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`builder`: of this process's index; `prepare` makes a generation ready to be written, once each."""
+        """`builder`: returns that of this process's index. `prepare` makes a generation writable; called once for
+        each."""
         self._store, self._kind, self._builder, self._prepare = store, kind, builder, prepare
         self.consumer, self._lease_s, self._clock = consumer, lease_s, clock
         self._known: Sequence[Generation] = ()
@@ -46,7 +48,8 @@ class WritableIndexes:
         self._lock = asyncio.Lock()
 
     async def get(self) -> Sequence[Generation]:
-        """Give the generations to write now. `TryLater` while another version must write, or none can be written."""
+        """Return the generations to write now. Raise `TryLater` if another version must write them or there are
+        none."""
         async with self._lock:
             if self._clock() >= self._until:
                 began = self._clock()
@@ -57,7 +60,7 @@ class WritableIndexes:
             return self._known
 
     async def check(self) -> None:
-        """Raise what `get` would, for /ready."""
+        """Raise what `get` would raise, for /ready."""
         builder = self._builder()
         writable(await self._store.generations.written(self._kind), self._kind, builder)
 
@@ -67,7 +70,7 @@ class WritableIndexes:
                 try:
                     await self._prepare(generation)
                 except (SetupError, NeverRetry) as error:
-                    # Whoever refuses to make it refuses no entry: none of them may die of it.
+                    # A refusal to create the index must not turn entries into dead letters.
                     raise TryLater(str(error)) from error
                 self._prepared.add(generation.name)
                 _log.info("indexer.writes", kind=self._kind.value, generation=generation.name, status=generation.status)
@@ -75,23 +78,24 @@ class WritableIndexes:
 
 
 def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Sequence[Generation]:
-    """Generations of this builder. `TryLater` where there are none, or where the newest is another's: then a process of
-    another version is to write. Older ones of another builder are left behind: they answer until the new one serves."""
+    """Return the generations of this builder. Raise `TryLater` if there are none, or if the newest has another builder:
+    then a process of another version must write. Older ones of other builders are no longer written; they answer until
+    the new one serves."""
     if not written:
-        raise TryLater(f"there is no {kind} index yet: it is made as soon as its indexer can make it")
+        raise TryLater(f"there is no {kind} index yet: its indexer creates it as soon as it can")
     mine = [item for item in written if item.builder == builder]
     newest = max(written, key=lambda item: item.created_at)
     if mine and (newest.builder == builder or max(item.created_at for item in mine) >= newest.created_at):
         return mine
     raise TryLater(
-        f"the {kind} index {newest.name} is of builder {newest.builder} and this version writes {builder}: "
-        f"run the version that built it, or make a new index with `openbrain reindex {FLAGS[kind]}`"
+        f"the {kind} index {newest.name} is of builder {newest.builder}, but this version writes {builder}: "
+        f"run the version that built it, or build a new index with `openbrain reindex {FLAGS[kind]}`"
     )
 
 
 async def drop_generation(store: Store, index: Replaceable, generation: Generation) -> None:
-    """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
-    somebody may still write it."""
+    """Remove a generation that does not serve: stop its writers, drop the index, then delete the row. Raise `TryLater`
+    while a writer may still write it."""
     known = any(item.name == generation.name for item in await store.generations.generations(generation.kind))
     if known:
         await store.generations.retire(generation.kind, generation.name)
@@ -106,7 +110,7 @@ async def write_to_all(
     write: Callable[[Sequence[Generation]], Awaitable[None]],
     wanted: Callable[[Generation], bool] = lambda _: True,
 ) -> None:
-    """Call `write` for all of them that are wanted, and again for those that came to be known meanwhile."""
+    """Call `write` for all wanted generations, and again for those that became known meanwhile."""
     done: set[str] = set()
     while missing := [item for item in await written.get() if item.name not in done and wanted(item)]:
         await write(missing)

@@ -1,7 +1,7 @@
-"""Memories near others: candidates from the vector index, their similarity from the vectors that the database keeps.
+"""Similar memories: candidates from the vector index, similarity from the vectors stored in the database.
 
-The index is asked within the place of each memory, so that nothing is ever compared across what different people may
-see; what it answers is held against the rows.
+Searches are restricted to each memory's place (org, project, scope, audience, type), so memories with different
+visibility are never compared. Results are verified against the rows.
 """
 
 import math
@@ -19,13 +19,13 @@ from openbrain.ports.store.index_entries import Vectors
 from openbrain.ports.store.memories import Memories
 
 PLACE = ("workspace_id", "org", "project", "memory_scope", "audience", "type")
-"""Equal where two memories may be compared."""
+"""Fields that must be equal for two memories to be compared."""
 _SLACK = 0.05
-"""An index compares single passages, perhaps of rounded vectors."""
+"""Tolerance: an index compares single passages, possibly with quantised vectors."""
 
 
 class Placed(NamedTuple):
-    """A memory with the direction of all that it says."""
+    """A memory with the mean direction of its vectors."""
 
     memory: Memory
     vector: "array[float]"
@@ -43,7 +43,7 @@ def place_of(memory: Memory) -> tuple[str, ...]:
 
 
 class Neighbours:
-    """Asks the index that serves."""
+    """Searches the serving index."""
 
     def __init__(
         self, index: Callable[[], VectorIndex], generations: Generations, vectors: Vectors, memories: Memories
@@ -51,7 +51,7 @@ class Neighbours:
         self._index, self._generations, self._vectors, self._memories = index, generations, vectors, memories
 
     async def placed(self, memories: Sequence[Memory]) -> Mapping[str, Placed]:
-        """Memories whose vectors are of their current text."""
+        """Return the memories whose vectors belong to their current revision."""
         generation = await self.serving()
         passages = await self._vectors.passages([memory.id for memory in memories], generation.model)
         return {
@@ -64,14 +64,15 @@ class Neighbours:
         return await self._memories.rows(ids)
 
     async def serving(self) -> Generation:
-        """The index that is asked, and whose vectors are compared."""
+        """The generation that is searched and whose vectors are compared."""
         generation = await self._generations.serving(IndexKind.VECTOR)
         if generation is None:
             raise TryLater("no vector index serves yet: start an indexer for vectors")
         return generation
 
     async def near(self, placed: Sequence[Placed], condition: Condition, least: float, limit: int) -> Sequence[Pair]:
-        """Each with those within the condition that are of its place and may be at least so near."""
+        """Return pairs of each memory and candidates of the same place that match the condition and may reach the
+        similarity `least`."""
         if not placed:
             return ()
         generation = await self.serving()
@@ -85,7 +86,7 @@ class Neighbours:
         ]
         rows = await self._memories.rows(sorted({other for _, other in pairs}))
         by_id = await self.placed(list(rows.values()))
-        # By the rows: an index may be behind.
+        # Verify with the rows: an index may be outdated.
         near = ((one, by_id[other]) for one, other in pairs if other in by_id)
         return [(one, other) for one, other in near if place_of(one.memory) == place_of(other.memory)]
 

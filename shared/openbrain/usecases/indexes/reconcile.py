@@ -1,7 +1,7 @@
-"""An index held against the truth: what differs, and what makes them equal again. Knows no broker and no engine.
+"""Compares an index with the database and repairs differences. Independent of broker and engine.
 
-Sums of buckets say where to look. What is found is looked at once more, the index before the row: a row's revision only
-rises, so whatever is above it then was never the truth's.
+Sums of buckets show where to look. A suspected difference is read again, first the index and then the row: because a
+row's revision only rises, a higher revision in the index never came from the database.
 """
 
 from collections import defaultdict
@@ -20,12 +20,12 @@ from openbrain.ports.store.store import Store
 from openbrain.usecases.indexes.comparison_sums import SUMMED, spans
 
 LOOKED_AT = 1000
-"""Rows compared one by one between two breaths."""
+"""Rows compared between two yields to the event loop."""
 AT_ONCE = 5_000
-"""Rows of the truth, or entries of an index, that are in memory at a time."""
+"""Rows or index entries in memory at a time."""
 AHEAD = 5 * MICROSECONDS
-"""So far two measurements of the database's time may differ. What is stamped later than this from now has a stamp of a
-clock that was wrong: when it changed is not known, and it must not count as young until that time comes."""
+"""Tolerance between two readings of the database's time. A later time stamp came from a wrong clock: the true time of
+change is unknown, and the row must not count as recent until then."""
 
 
 class Fault(StrEnum):
@@ -36,18 +36,18 @@ class Fault(StrEnum):
     WAITING = "waiting"
     """The row's vectors do not exist yet."""
     UNMARKED = "unmarked"
-    """The index may have it, but nobody noted so."""
+    """The index may hold it, but it is not marked as indexed."""
     AHEAD = "ahead"
-    """An entry or tombstone of a revision that the row has not come to."""
+    """An entry or tombstone with a higher revision than the row."""
     GHOST = "ghost"
-    """An entry that should not be."""
+    """An entry that should not exist."""
     VECTOR = "vector"
-    """A tombstone that still has the vector of what it stands for."""
+    """A tombstone that still has the vector of the removed entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One memory that differs, or for a ghost one entry."""
+    """A memory that differs; for a ghost, one entry."""
 
     fault: Fault
     memory_id: str
@@ -55,25 +55,25 @@ class Difference:
     seen: int
     """The highest revision seen in the index; 0 for none."""
     revision: int
-    """The row's; 0 without one."""
+    """The row's revision; 0 without a row."""
     changed_at: int
     """The time of the row's last change; 0 without a row."""
 
 
 def stamp(changed_at: int, now: int) -> int:
-    """The time of the last change, as far as that can be told: 0 for a stamp of the future."""
+    """Return the time of the last change, or 0 if it is in the future."""
     return 0 if changed_at > now + AHEAD else changed_at
 
 
 class Index(Accountable, Replaceable, Protocol):
-    """An index as reconciliation needs it; both ports have it."""
+    """An index as needed by reconciliation; both index ports satisfy it."""
 
     async def write(self, name: str, entries: Sequence[Tombstone]) -> Mapping[str, Exception]:
-        """Fenced."""
+        """Write through the fence."""
 
 
 def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
-    """The difference between a row and its entries in the index. A failed row is left alone."""
+    """Return the differences between a row and its entries. A failed row is ignored."""
     by_id = {entry.id: entry for entry in entries}
     if row is None:
         return [_difference(Fault.GHOST, None, item) for item in by_id.values() if not item.tombstone]
@@ -120,7 +120,7 @@ def _difference(fault: Fault, row: ExpectedRow | None, entry: Standing | None) -
 async def differences(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> AsyncIterator[list[Difference]]:
-    """The differences in these buckets, some at a time: first missing entries, then superfluous ones."""
+    """Yield the differences in these buckets, in batches: first missing entries, then superfluous ones."""
     if not buckets:
         return
     async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
@@ -139,14 +139,14 @@ async def _lacking(
     suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
     living = {row.memory_id for row in rows if row.living}
     lacking = await look(expected_entries, index, generation, suspects) if suspects else []
-    # What is too much is found from the other side, with all that stands there.
+    # Superfluous entries are found from the index side, with everything that exists there.
     return [item for item in lacking if not _too_much_of(item, living)]
 
 
 async def look(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
 ) -> list[Difference]:
-    """Once more: the entries and then the rows."""
+    """Read the entries, then the rows, and compare again."""
     entries = await _entries(index, generation, rows)
     fresh = await expected_entries.by_id(generation, [row.memory_id for row in rows])
     return [
@@ -157,7 +157,7 @@ async def look(
 async def _entries(
     index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
 ) -> Mapping[str, list[Standing]]:
-    """The stored states of every id that these rows ever had."""
+    """Return the stored states of every id that these rows ever had."""
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
     by_memory: dict[str, list[Standing]] = defaultdict(list)
     for start in range(0, len(ids), LOOKED_AT):
@@ -169,7 +169,8 @@ async def _entries(
 async def _too_much(
     expected_entries: ExpectedEntries, index: Accountable, generation: Generation, some: Sequence[Standing]
 ) -> list[Difference]:
-    """Of these entries. The others of their memories may be in another part: they are read where something is amiss."""
+    """Return superfluous ones among these entries. Other entries of the same memories may be in another batch; they are
+    read only if something differs."""
     entries: dict[str, list[Standing]] = defaultdict(list)
     for item in some:
         entries[item.memory_id].append(item)
@@ -195,7 +196,7 @@ def _too_much_of(difference: Difference, living: Collection[str]) -> bool:
 
 
 async def unmarked(expected_entries: ExpectedEntries, generation: Generation) -> AsyncIterator[list[Difference]]:
-    """Rows that no indexer noted as done, some at a time, found in the truth alone: what a lost stream looks like."""
+    """Yield rows that no indexer has marked, in batches, from the database only: the result of a lost stream."""
     async for after, until in spans(expected_entries):
         start: str | None = after
         while start is not None:
@@ -205,7 +206,7 @@ async def unmarked(expected_entries: ExpectedEntries, generation: Generation) ->
 
 
 async def repair(store: Store, index: Index, generation: Generation, faults: Sequence[Difference], now: int) -> None:
-    """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
+    """Repair: announce missing entries again, raise the revision of rows that are behind, remove ghosts."""
     ghosts = [
         Tombstone(
             id=item.entry_id,

@@ -1,4 +1,4 @@
-"""The index that serves: made when there is none, checked against what this process would write."""
+"""The serving index: created if there is none, and checked for the builder of this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def text_generation(generations: Generations, index: TextIndex, first_name: str) -> Generation:
-    """The serving full-text generation, ready to be written. `first_name` names it where there is none yet."""
+    """Return the serving full-text generation, ready to be written. `first_name`: its name if there is none yet."""
     wanted = Generation(
         kind=IndexKind.TEXT, name=first_name, model="", dimensions=0, builder=index.builder, status=SERVING
     )
@@ -33,10 +33,11 @@ async def text_generation(generations: Generations, index: TextIndex, first_name
 async def noted_vector_generation(
     generations: Generations, builder: str, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
-    """The serving vector generation; where there is none, the truth notes one of this model, which knows all that an
-    index is made by. What serves decides which model is used, not who asks. Who writes the index makes it.
+    """Return the serving vector generation. If there is none, record one for this model. The serving generation
+    determines the model, not the caller. The index itself is created by the process that writes it.
 
-    `alone`: no other process works on this store, so an index of another model may go while there is no memory.
+    `alone`: no other process uses this store, so a generation of another model may be replaced while there are no
+    memories.
     """
     wanted = Generation(
         kind=IndexKind.VECTOR,
@@ -51,10 +52,10 @@ async def noted_vector_generation(
 
 
 async def existing_vector_generation(generations: Generations, index: VectorIndex) -> Generation:
-    """For a process that does not know the model: the serving generation, once an embedder has made it."""
+    """Return the serving generation, for a process that does not know the model; an embedder must have recorded it."""
     generation = await generations.serving(IndexKind.VECTOR)
     if generation is None:
-        raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
+        raise TryLater("no vector index yet: an embedder creates it as soon as its model answers")
     if _same_builder(generation, index.builder):
         await note_loss(generations, index, generation)
         await index.prepare(generation.name, generation.dimensions)
@@ -62,7 +63,7 @@ async def existing_vector_generation(generations: Generations, index: VectorInde
 
 
 def _same_builder(generation: Generation, builder: str) -> bool:
-    """Another version's index is left as it is: it answers where it can be read, until a new one is made."""
+    """An index of another version is left alone: it is searched if possible until a new one is made."""
     if generation.builder == builder:
         return True
     _log.warning(
@@ -70,13 +71,13 @@ def _same_builder(generation: Generation, builder: str) -> bool:
         index=generation.name,
         builder=generation.builder,
         ours=builder,
-        message=f"make a new index with `openbrain reindex {FLAGS[generation.kind]}`",
+        message=f"build a new index with `openbrain reindex {FLAGS[generation.kind]}`",
     )
     return False
 
 
 class LazyReady(Generic[T]):
-    """Something that must stand before a handler can work: made at start if it can be, else when it is needed."""
+    """A prerequisite of a handler: prepared at start if possible, otherwise on first use."""
 
     def __init__(self, prepare: Callable[[], Awaitable[T]]) -> None:
         self._prepare = prepare
@@ -84,15 +85,15 @@ class LazyReady(Generic[T]):
         self._lock = asyncio.Lock()
 
     async def at_start(self) -> None:
-        """`SetupError` ends the start with what to change; a dependency that is down does not."""
+        """Prepare. `SetupError` aborts the start; an unavailable dependency does not."""
         try:
             await self._get()
         except TryLater as error:
             _log.warning("start.dependency_down", message=str(error))
 
     async def __call__(self) -> T:
-        """The value; `TryLater` while it can't be had. A wrong setting, or a server that refuses, is no fault of the
-        entry that meets it."""
+        """Return the value. Raise `TryLater` if it is unavailable, also for a wrong setting or a server that refuses,
+        because that is not the fault of the entry being processed."""
         try:
             return await self._get()
         except (SetupError, NeverRetry) as error:

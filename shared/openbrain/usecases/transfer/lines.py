@@ -1,7 +1,7 @@
-"""The file of an export: NDJSON, one object a line. What is written here reads back as it was.
+"""The file format of an export: NDJSON, one object per line. Written lines read back unchanged.
 
-A header; then page after page: memories, their chains, their history, and a mark that says "up to here it is whole";
-at the end a footer with the counts and a digest of every byte before it, so that a cut file is noticed.
+A header; then page by page: memories, their chains, their history, and a mark that everything so far is complete; at
+the end a footer with the counts and a digest of all bytes before it, so that a truncated file is detected.
 """
 
 from datetime import datetime
@@ -68,7 +68,7 @@ JsonText = Annotated[str | None, BeforeValidator(_json_text, json_schema_input_t
 
 
 class Line(BaseModel):
-    """Base of lines. Unknown members are ignored, as a later version may have more."""
+    """Base of lines. Unknown members are ignored because a later version may have more."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -82,18 +82,18 @@ class Header(Line):
     export_id: MemoryId
     exported_at: Moment
     workspace_id: str
-    whole: Annotated[bool, Field(description="With what has ended, history and chains.")] = False
-    filters: Annotated[dict[str, Any], Field(description="What it was narrowed by.")] = Field(default_factory=dict)
-    cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where it goes on from.")] = None
-    part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
+    whole: Annotated[bool, Field(description="Includes ended memories, history and chains.")] = False
+    filters: Annotated[dict[str, Any], Field(description="The filters of the export.")] = Field(default_factory=dict)
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where this export continues.")] = None
+    part: Annotated[bool, Field(description="A part of a larger file: the footer is not checked against it.")] = False
 
 
 _ERASED = ("content", "project", "speaker", "turn", "title", "aliases", "tags", "metadata", "source")
-"""Members that are empty once a memory was erased."""
+"""Members that are empty in an erased memory."""
 
 
 class MemoryLine(Line):
-    """One memory as it stood."""
+    """One memory as stored."""
 
     kind: Literal["memory"]
     id: MemoryId
@@ -101,7 +101,7 @@ class MemoryLine(Line):
         str,
         StringConstraints(max_length=limits.CONTENT_CHARS),
         AfterValidator(plain_text),
-        Field(description="Absent where the memory was erased."),
+        Field(description="Absent if the memory was erased."),
     ] = ""
     type: MemoryType
     memory_scope: Scope
@@ -121,10 +121,10 @@ class MemoryLine(Line):
     identity: Annotated[
         str,
         StringConstraints(pattern=r"^([0-9a-f]{64})?$"),
-        Field(description="Of a turn that is stored once: a hash of what makes it the same."),
+        Field(description="The identity hash of a turn, which is stored only once."),
     ] = ""
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
-    revision: Annotated[Counted, Field(description="Older exports have it.")] = 1
+    revision: Annotated[Counted, Field(description="Present in older exports.")] = 1
     occurred_at: Moment
     confirmed_at: Moment
     created_at: Moment
@@ -139,16 +139,17 @@ class MemoryLine(Line):
         tuple[FiniteFloat, ...] | None,
         Field(
             max_length=limits.VECTOR_NUMBERS,
-            description="Of the content, by `vector_model`: taken over by an admin's import where the index has that.",
+            description="The content's vector by `vector_model`. An admin's import uses it if the index has this.",
         ),
     ] = None
     vector_model: Annotated[str, StringConstraints(max_length=limits.NAME_CHARS), AfterValidator(plain_text)] = ""
-    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
+    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Present in older exports.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> StoredMemory:
-        """The memory as a row of this workspace that is written now (microseconds); `Invalid` as in `check`.
+        """Return the memory as a row of this workspace, written at `now` (microseconds). Raise `Invalid` like `check`.
 
-        Its revision is the time: an index that remembers another of this memory, or that it was removed, takes it.
+        The time is used as the revision, so that an index accepts it even if it remembers another revision or a
+        tombstone of this memory.
         """
         self.check()
         erased = self.reason is Reason.ERASED
@@ -189,18 +190,18 @@ class MemoryLine(Line):
         return StoredMemory(memory, not (self.ended or self.allow_duplicate))
 
     def check(self) -> None:
-        """`Invalid` where a memory says nothing, an erased one says something, or nobody could see it."""
+        """Raise `Invalid` if a memory has no content, an erased one has any, or nobody could see it."""
         if self.reason is Reason.ERASED:
             if left := sorted(name for name in self.model_fields_set.intersection(_ERASED) if getattr(self, name)):
-                raise Invalid(left[0], "must be absent: this memory was erased, and only the proof of it is kept")
+                raise Invalid(left[0], "must be absent: this memory was erased, and only a proof of that is kept")
         elif not self.content or not (self.ended or self.content.strip()):
-            raise Invalid("content", "must hold more than white space")
+            raise Invalid("content", "must not be blank")
         if self.memory_scope is Scope.SESSION and not self.session_id:
             raise Invalid("session_id", "is required for memory_scope session")
 
     @property
     def ended(self) -> bool:
-        """Whether something took it from recall; what is only due has not ended yet."""
+        """True if the memory ended; one that is merely past its expiry has not ended yet."""
         return self.deleted_at is not None or self.archived_at is not None or self.reason is not None
 
 
@@ -219,13 +220,13 @@ class HistoryEntryLine(Line):
     note: Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)] = ""
 
     def row(self) -> HistoryRow:
-        """The row that the database keeps."""
+        """The line as a database row."""
         given = self.model_dump(exclude={"kind", "at"})
         return HistoryRow(**given, at=from_datetime(self.at))
 
 
 class LineageLine(Line):
-    """A child took its parent's place."""
+    """The child replaced the parent."""
 
     kind: Literal["lineage"]
     child_id: MemoryId
@@ -234,13 +235,13 @@ class LineageLine(Line):
     created_at: Moment
 
     def link(self) -> Link:
-        """The link that the database keeps."""
+        """The line as a database row."""
         at = from_datetime(self.created_at)
         return Link(child_id=self.child_id, parent_id=self.parent_id, kind=self.relation, created_at=at)
 
 
 class BesideLine(Line):
-    """A text kept beside memories, in an export about one agent or person; an import leaves it out."""
+    """A text stored outside memories, in an export about one agent or person; imports skip it."""
 
     kind: Literal["beside"]
     what: Annotated[
@@ -252,14 +253,14 @@ class BesideLine(Line):
 
 
 class Mark(Line):
-    """Up to here the file is whole: an export goes on from its cursor."""
+    """Everything up to here is complete: an export can be continued from its cursor."""
 
     kind: Literal["mark"]
     cursor: Annotated[str, Field(pattern=CURSOR)]
 
 
 class Footer(Line):
-    """The last line: how many lines of each kind, and the SHA-256 of every byte before this line."""
+    """The last line: the number of lines of each kind, and the SHA-256 of all bytes before this line."""
 
     kind: Literal["footer"]
     memories: Number
@@ -275,9 +276,9 @@ _LINES: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminato
 
 
 def parse_line(raw: bytes) -> AnyLine:
-    """`Invalid` names the field and the limit, never what stands there.
+    """Parse a line. Raise `Invalid` with field and limit, never with the content.
 
-    Control characters C1, which earlier versions stored, are left out.
+    C1 control characters, which earlier versions stored, are removed.
     """
     try:
         return _LINES.validate_json(raw)
@@ -296,7 +297,7 @@ def parse_line(raw: bytes) -> AnyLine:
 
 
 def _without_c1(raw: bytes) -> bytes | None:
-    """The line without C1 control characters; None where it holds none."""
+    """The line without C1 control characters; None if it has none."""
     try:
         line = orjson.loads(raw)
         cleaner = cleaned_json(line, without_c1)
@@ -306,13 +307,13 @@ def _without_c1(raw: bytes) -> bytes | None:
 
 
 def parse_header(raw: bytes) -> Header:
-    """The first line. `Invalid` for a file of another kind, or of a version that is not read here."""
+    """Parse the first line. Raise `Invalid` for a file of another kind or an unsupported version."""
     line = parse_line(raw)
     if not isinstance(line, Header):
         raise Invalid("kind", "the first line must be the header that an export begins with")
     if line.format_version != FORMAT_VERSION:
         raise Invalid(
-            "format_version", f"{line.format_version} is not read here, only {FORMAT_VERSION}: update this server"
+            "format_version", f"{line.format_version} is not supported, only {FORMAT_VERSION}: update this server"
         )
     return line
 

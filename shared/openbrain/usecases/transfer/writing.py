@@ -1,4 +1,4 @@
-"""The lines of an export, written (see `openbrain.usecases.transfer.lines` for what they hold)."""
+"""Writes the lines of an export (contents: see `openbrain.usecases.transfer.lines`)."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ _TIMES = ("occurred_at", "confirmed_at", "created_at", "updated_at", "expires_at
 
 
 def as_line(fields: Mapping[str, object]) -> bytes:
-    """One line, with its end."""
+    """One line, including its line end."""
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -46,7 +46,7 @@ def header_line(
 
 
 def memory_line(kept: StoredMemory) -> bytes:
-    """`MemoryLine`; what is absent is left out, and so are the numbers that each database and index gives anew."""
+    """Encode a `MemoryLine`, without absent values and without numbers that each database and index assigns anew."""
     memory = kept.memory
     fields: dict[str, object] = {"kind": "memory", **{name: getattr(memory, name) for name in _AS_THEY_ARE}}
     for name in _TIMES:
@@ -92,6 +92,6 @@ def mark_line(cursor: str) -> bytes:
 
 
 def footer_line(*, memories: int, history: int, lineage: int, beside: int = 0, digest: str) -> bytes:
-    """`Footer`; `digest` is the hex of the SHA-256."""
+    """Encode a `Footer`; `digest` is the SHA-256 in hex."""
     counts = {"memories": memories, "history": history, "lineage": lineage, "beside": beside}
     return as_line({"kind": "footer", **counts, "digest": f"sha256:{digest}"})

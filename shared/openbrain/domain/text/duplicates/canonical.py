@@ -1,4 +1,4 @@
-"""A text in the form in which texts that say the same in other words are equal: numbers, units, dates, synonyms."""
+"""A canonical form of text in which paraphrases are equal: numbers, units, dates, synonyms."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ _PLAIN_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,6})?")
 
 
 def canonical_sentences(content: str) -> Sequence[tuple[Token, ...]]:
-    """The words of each that say something, each by the one that stands for it; a long text as one."""
+    """The content words of each sentence, each replaced by its canonical word. A long text counts as one sentence."""
     text = content.replace("\u2019", "'").replace("_", " ")
     opening = _OPENING.match(text)
     if opening is not None and opening.end() < len(text):
@@ -135,7 +135,7 @@ def _meaning(token: Token) -> Iterator[Token]:
 
 
 def _with_units(tokens: list[Token]) -> Iterator[Token]:
-    """A number and its unit as one, by the smallest unit of its kind."""
+    """Merge a number and its unit into one token, in the smallest unit of its kind."""
     at = 0
     while at < len(tokens):
         number, unit = tokens[at].text, tokens[at + 1].text if at + 1 < len(tokens) else ""

@@ -1,4 +1,4 @@
-"""Several texts made one, without losing what any of them says; and whether what a model made of them may stand."""
+"""Merge several texts without losing any statement, and check whether a model's merged text is acceptable."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _CAPITAL = re.compile(r"\b[^\W\d_]\w*")
 
 
 def merged(texts: Sequence[str]) -> str:
-    """The first as it is, then on a line each what the others say besides: give the newest first, so that of two
-    wordings the newer one stays."""
+    """Return the first text, followed by the statements of the others that it lacks, one per line. Pass the newest
+    first: of two equal statements, the first wording is kept."""
     first, *others = texts
     covered = [tokens for part in _parts(first) for tokens in canonical_sentences(part)]
     added: list[str] = []
@@ -31,7 +31,7 @@ def merged(texts: Sequence[str]) -> str:
 
 
 def _parts(text: str) -> Sequence[str]:
-    """Sentences and lines; a text with code or a table is one part."""
+    """Split into sentences and lines; a text with code or a table is one part."""
     return [text] if _BLOCK.search(text) else [part for part in _END.split(text) if part.strip()]
 
 
@@ -40,8 +40,8 @@ def _is_covered(tokens: Tokens, covered: Sequence[Tokens]) -> bool:
 
 
 def holds_to(text: str, sources: Sequence[str]) -> bool:
-    """Whether every number, date and name of the text stands in a source, and it is not much longer than they are
-    together. Any capital may be that of a name."""
+    """True if every number, date and name of the text occurs in a source, and the text is at most LONGER times as long
+    as the sources together. Any capitalised word may be a name."""
     known = {token.text for source in sources for tokens in canonical_sentences(source) for token in tokens}
     words = {word.casefold() for source in sources for word in _CAPITAL.findall(source)}
     exact = (token.text for tokens in canonical_sentences(text) for token in tokens if not token.text.isalpha())

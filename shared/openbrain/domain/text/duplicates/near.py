@@ -1,7 +1,7 @@
-"""The judgement over two memories of one place: whether one of them is enough.
+"""Decides whether one of two memories of the same place is redundant.
 
-Vectors, shingles and words must all say so. The thresholds were chosen on one half of a labelled set, the other half
-says how good they are: see docs/decisions/near-duplicates.md.
+Vectors, shingles and words must all agree. The thresholds were chosen on one half of a labelled set and evaluated on
+the other half: see docs/decisions/near-duplicates.md.
 """
 
 import unicodedata
@@ -13,43 +13,43 @@ from openbrain.domain.text.duplicates.sameness import Claim, says_same
 
 COSINE: Final = 0.8
 SHINGLES: Final = 0.2
-"""Least Jaccard similarity of two texts' shingles."""
+"""Minimum Jaccard similarity of two texts' shingles."""
 _SHINGLE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A memory as it is compared with others."""
+    """A memory prepared for comparison."""
 
     claim: Claim
     text: str
-    """Normalised: equal where two differ in case, white space and the mark at the end alone."""
+    """Normalised: equal for texts that differ only in case, white space and final punctuation."""
     shingles: frozenset[str]
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
-        """Worth keeping while a memory is compared with several."""
+        """Worth reusing if a memory is compared with several others."""
         text = normalised(memory.content)
         return cls(Claim.of(memory), text, shingles(text))
 
 
 def normalised(content: str) -> str:
-    """Without what makes no difference to anybody."""
+    """Normalise Unicode, case, white space and final punctuation."""
     return " ".join(unicodedata.normalize("NFKC", content).casefold().split()).rstrip(".!\u2026 ")
 
 
 def shingles(text: str) -> frozenset[str]:
-    """All runs of four characters."""
+    """All substrings of four characters."""
     return frozenset(text[at : at + _SHINGLE] for at in range(max(1, len(text) - _SHINGLE + 1)))
 
 
 def exact_duplicates(one: Reading, other: Reading) -> bool:
-    """Whether two texts are the same and about the same: no vector is asked."""
+    """True if texts and subjects are equal; needs no vector."""
     return one.claim.about == other.claim.about and one.text == other.text
 
 
 def near_duplicates(one: Reading, other: Reading, cosine: float) -> bool:
-    """Whether either can stand for both; exact ones can, whatever their vectors."""
+    """True if either memory can replace the other. Exact duplicates can, whatever their vectors."""
     if exact_duplicates(one, other):
         return True
     shared = len(one.shingles & other.shingles) / len(one.shingles | other.shingles)

@@ -1,4 +1,4 @@
-"""Cheap features of a wording: most pairs are not near-equal, and are not to be read word by word."""
+"""Cheap features of a text, to skip the word-by-word comparison for most pairs."""
 
 import re
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ from openbrain.domain.memory import Memory
 from openbrain.domain.text.duplicates.tokens import FILLERS
 
 LONG = 4
-"""Letters of a word that is looked at: shorter ones are read as others more often."""
+"""Minimum length of compared words: shorter ones are more often written in another form."""
 _DIGITS = re.compile(r"\d+")
 _WORDS = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 _APOSTROPHE = re.compile("['\u2019]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CONTRACTED = frozenset(("am", "ar", "ca", "ha", "no", "wi", "wo"))
-"""Beginnings of the words contracted in `they've`, `won't` or `cannot`."""
+"""First letters of the words contracted in `they've`, `won't` or `cannot`."""
 
 
 def about(memory: Memory) -> tuple[str, ...]:
-    """Equal for two of which one says all that the other says: speaker, title, session, digits."""
+    """Equal if one memory can say all that the other says: speaker, title, session, digits."""
     session = memory.session_id if memory.turn is not None else ""
     return memory.speaker, memory.title.casefold(), session, "".join(_DIGITS.findall(memory.content))
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The first two letters of words: a word, its plural, and one with a typo begin alike."""
+    """The first two letters of words, which a word shares with its plural and with most typos."""
 
     wanted: frozenset[str]
-    """Of longer words that must be held by who says as much."""
+    """Of longer words; another memory that says as much must contain them."""
     there: frozenset[str]
-    """Of all words, and of some that may be."""
+    """Of all words, including ones that may be hidden in contractions."""
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
@@ -44,5 +44,5 @@ class Outline:
         )
 
     def may_say_all(self, other: "Outline") -> bool:
-        """Whether it is worth a closer look; False is certain."""
+        """True if a full comparison is worthwhile; False is certain."""
         return other.wanted <= self.there

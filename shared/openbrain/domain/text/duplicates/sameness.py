@@ -1,7 +1,7 @@
-"""Whether two memories say the same, so that either can stand for both: the words of it.
+"""Decides from their words whether two memories say the same, so that either can replace the other.
 
-Stricter than what recall folds, since what is folded can still be seen: nothing is left out but what says nothing. And
-wider: other words may stand for each other, and clauses, sentences and lists in another order.
+Stricter than folding in recall, where folded memories remain visible: only meaningless words are ignored. But also
+wider: synonyms match, and clauses, sentences and lists may be in another order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ from openbrain.domain.text.duplicates.tokens import RELATIVE, Token
 from openbrain.domain.text.duplicates.wording import same_word
 
 MOST_TOKENS: Final = 400
-"""A longer text is compared in its own order alone."""
+"""Longer texts are compared only in their original order."""
 _FRONTED: Final = frozenset(
     map(canonical, "in on at if because before after for to by from under during until unless with as".split())
 )
-"""First words of clauses that may stand before or behind their main clause."""
+"""First words of clauses that may precede or follow their main clause."""
 _RELATIVE: Final = frozenset(map(canonical, RELATIVE))
 _JOINED: Final = frozenset(("and", "or"))
 Tokens = tuple[Token, ...]
@@ -30,7 +30,8 @@ class Claim:
     """Normalised text of a memory, for comparison."""
 
     about: tuple[object, ...]
-    """Equal where two can say the same: speaker, title, place in a session, and the day where the words hang on it."""
+    """Equal if two memories can say the same: speaker, title, turn in a session, and the day if the text has relative
+    dates."""
     sentences: tuple[Tokens, ...]
 
     @classmethod
@@ -43,13 +44,13 @@ class Claim:
 
 
 def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:
-    """Without those that another one repeats or begins with."""
+    """Remove sentences that repeat another one or its beginning."""
     beginnings = {sentence[:length] for sentence in sentences for length in range(len(sentence))}
     return tuple(dict.fromkeys(sentence for sentence in sentences if sentence not in beginnings))
 
 
 def says_same(one: Claim, other: Claim) -> bool:
-    """Symmetric. Nothing without a word says the same as anything."""
+    """Symmetric. A text without words says the same as nothing."""
     if one.about != other.about or not one.sentences or not other.sentences:
         return False
     whole, whole_other = _joined(one), _joined(other)
@@ -86,7 +87,7 @@ def _alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
 
 
 def _turned(sentence: Tokens) -> Iterator[Tokens]:
-    """With a clause that it begins with behind the rest; what is done by somebody as what somebody does."""
+    """Reorderings: an initial clause moved to the end, and passive turned into active."""
     if sentence[0].text in _FRONTED:
         for cut in range(2, len(sentence)):
             yield sentence[cut:] + sentence[:cut]
@@ -96,7 +97,7 @@ def _turned(sentence: Tokens) -> Iterator[Tokens]:
 
 
 def _same_list(one: Tokens, other: Tokens) -> bool:
-    """Whether they differ in nothing but the order of a list without numbers."""
+    """True if they differ only in the order of a list without numbers."""
     if len(one) != len(other):
         return False
     start = next((at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0].text != pair[1].text), None)
@@ -108,8 +109,8 @@ def _same_list(one: Tokens, other: Tokens) -> bool:
 
 
 def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
-    """Of `a b and c d` the two, in one order; of `a b and c` also the three, since commas are not known any more. None
-    where there are more joins or a number, with which an order may mean something."""
+    """The possible readings of a list, independent of order: two items for `a b and c d`, also three for `a b and c`,
+    because commas are lost. Empty if there are several joins, or a number, which may make the order significant."""
     words = tuple(token.text for token in tokens)
     joins = [at for at, word in enumerate(words) if word in _JOINED]
     if len(joins) != 1 or any(any(letter.isdigit() for letter in word) for word in words):

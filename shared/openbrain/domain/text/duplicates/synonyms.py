@@ -1,6 +1,7 @@
-"""Words of software work that stand for each other where all else of two texts is the same.
+"""Synonyms in software work, interchangeable if the rest of two texts is equal.
 
-Only what means the same in nearly every place: what does in some (`drop` a request, `refuse` it) is not here.
+Only words that mean the same almost everywhere. Those that do so sometimes (`drop` a request, `refuse` it) are left
+out.
 """
 
 from collections.abc import Mapping
@@ -312,11 +313,11 @@ NUMBERS: Final[Mapping[str, str]] = {
     "hundred": "100",
 }
 WEAK: Final = frozenset(_WEAK.split())
-"""Words that say nothing which what stands around them does not say."""
+"""Words that add nothing to the words around them."""
 
 
 def stem(word: str) -> str:
-    """Stem of a word, shared by its forms; short words are their own stem. Rarely two words have the same one."""
+    """The stem shared by a word's forms; short words are their own stem. Different words rarely share one."""
     if len(word) > 4 and word.endswith("ies"):
         word = f"{word[:-3]}y"
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -373,13 +374,13 @@ _SAME: Final = _canonical()
 
 
 def canonical(word: str) -> str:
-    """The word that stands for a lower-case one and for all of its meaning."""
+    """The canonical word for a lower-case word and its synonyms."""
     root = stem(_IRREGULAR.get(word, word))
     return _SAME.get(root, root)
 
 
 def _phrases() -> Mapping[str, Mapping[tuple[str, ...], str]]:
-    """By first word."""
+    """Phrases by their first word."""
     by_first_word: dict[str, dict[tuple[str, ...], str]] = {}
     for line in _PHRASES.strip().splitlines():
         meaning, _, phrases = line.partition(": ")

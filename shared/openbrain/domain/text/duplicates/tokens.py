@@ -1,11 +1,11 @@
-"""The words and signs of a text, and which of them can't be left out of it."""
+"""The words and signs of a text, and which of them are essential."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_CHARS = 20_000
-"""A longer text is compared as a whole."""
+"""A longer text becomes a single token."""
 _TOKEN = re.compile(
     r"(?:(?<![\w)])[-\u2212])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[<>=\u2260\u2264\u2265%$\u20ac\u00a3+?]"
 )
@@ -31,9 +31,10 @@ class Token:
 
     text: str
     exact: bool
-    """Whether it can't be left out: a number, a negation, a name, what limits or dates a claim."""
+    """True if essential: a number, a negation, a name, or a word that limits or dates a claim."""
     spelled: bool
-    """Whether its spelling must agree; a capital at the beginning of a sentence may be that of a name."""
+    """True if the spelling must agree exactly. Includes capitalised words at the beginning of a sentence, which may be
+    names."""
 
 
 def tokens_of(content: str) -> Sequence[Token]:
@@ -54,7 +55,7 @@ def tokens_of(content: str) -> Sequence[Token]:
 
 
 def _parts(word: str) -> Sequence[str]:
-    """`don't` and `cannot` as two words; without a possessive ending."""
+    """Split `don't` and `cannot` into two words; drop a possessive ending."""
     if word.casefold() in _CONTRACTED:
         return _CONTRACTED[word.casefold()]
     if word.casefold().endswith("n't"):

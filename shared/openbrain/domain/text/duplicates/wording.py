@@ -1,6 +1,6 @@
-"""Whether a memory says all that another says, in nearly the same words.
+"""Decides whether a memory says all that another says, in nearly the same words.
 
-What must agree, and what may differ, was decided on pairs written for this: see docs/decisions/recall-folds.md.
+What must agree and what may differ was determined on purpose-written pairs: see docs/decisions/recall-folds.md.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from openbrain.domain.memory import DAY, Memory, Scope
 from openbrain.domain.text.duplicates.tokens import NEGATIONS, RELATIVE, Token, tokens_of
 
 SHARE = 0.8
-"""So much at least of the words of one must be held, in the same order, by the other."""
+"""The share of one memory's words that the other must contain in the same order."""
 MOST_WORDS = 200
-"""The longest part in which two texts are compared word by word: with a longer one they are different."""
+"""The longest differing part that is compared word by word; beyond it two texts count as different."""
 TYPO_CHARS = 5
 
 
@@ -22,15 +22,15 @@ class Wording:
     """Normalised text of a memory, for comparison."""
 
     about: tuple[object, ...]
-    """Equal where two can be the same: speaker, title, session, numbers, negations, and the day where the words hang on
-    it."""
+    """Equal if two memories can be the same: speaker, title, session, numbers, negations, and the day if the text has
+    relative dates."""
     org: str
     projects: tuple[str, bool]
     tokens: tuple[Token, ...]
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
-        """Fillers are left out."""
+        """Build from a memory, without filler words."""
         tokens = tuple(tokens_of(memory.content))
         words = {token.text for token in tokens}
         firm = tuple(token.text for token in tokens if token.text in NEGATIONS or not token.text.isalpha())
@@ -42,7 +42,7 @@ class Wording:
 
 
 def says_all(shown: Wording, other: Wording) -> bool:
-    """Whether `shown` says all that `other` does, in nearly the same words."""
+    """True if `shown` says all that `other` says, in nearly the same words."""
     if shown.about != other.about or shown.org != other.org or not _same_project(shown.projects, other.projects):
         return False
     if not SHARE * len(shown.tokens) <= len(other.tokens) <= len(shown.tokens):
@@ -58,7 +58,7 @@ def _same_project(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
 
 
 def _trimmed(more: Sequence[Token], less: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
-    """Without what is the same at the beginning and at the end."""
+    """Remove the common beginning and end."""
     start, most = 0, len(less)
     while start < most and more[start].text == less[start].text:
         start += 1
@@ -69,7 +69,7 @@ def _trimmed(more: Sequence[Token], less: Sequence[Token]) -> tuple[Sequence[Tok
 
 
 def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
-    """Whether each of `less` stands in `more`, one after the other, with nothing between that must agree."""
+    """True if `less` is a subsequence of `more` and no essential word of `more` is skipped."""
     reachable = {0}
     for token in more:
         step = {at + 1 for at in reachable if at < len(less) and same_word(token, less[at])}
@@ -80,7 +80,7 @@ def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
 
 
 def same_word(one: Token, other: Token) -> bool:
-    """Whether two are one word, its plural, or one with a typo."""
+    """True if two tokens are the same word, singular and plural, or differ by a typo."""
     if one.text == other.text:
         return True
     if one.exact or other.exact:
@@ -97,8 +97,8 @@ def same_word(one: Token, other: Token) -> bool:
 
 
 def _one_edit(short: str, long: str) -> bool:
-    """Whether one letter more, or two that changed places, make them the same. Another letter makes another word more
-    often than a typo (`inserted`, `inverted`)."""
+    """True if they differ by one inserted letter or two swapped letters. A replaced letter is more often another word
+    than a typo (`inserted`, `inverted`)."""
     if len(long) - len(short) > 1:
         return False
     at = next((at for at, letter in enumerate(short) if long[at] != letter), len(short))
