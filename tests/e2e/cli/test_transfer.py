@@ -33,7 +33,7 @@ def test_out_packed_cut_and_in_again(terminal: Terminal) -> None:
     )
 
     again = terminal.run("export", "all.ndjson")
-    assert (again.code, "is there already" in again.err) == (6, True)
+    assert (again.code, "already exists" in again.err) == (6, True)
 
     for name in ("all.ndjson", "all.gz"):
         known = terminal.run("import", name, "--json")
