@@ -53,7 +53,7 @@ def raise_halt(
 ) -> None:
     """Halt everyone in the scope: raise a nuclear signal, which every agent receives and whose guard stops it.
 
-    The halt lasts until it is resumed or its time is over: quieting or resolving the signal does not end it.
+    The halt lasts until it is resumed or its time is over: neither quiet nor resolving the signal ends it.
     """
     fields = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
     made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
