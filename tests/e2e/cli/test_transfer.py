@@ -103,4 +103,4 @@ def test_our_own_exports_are_imported_by_themselves(terminal: Terminal) -> None:
 
     done = terminal.run("import", "own.ndjson", "--project", "elsewhere")
 
-    assert (done.code, "by themselves" in done.err) == (1, True)
+    assert (done.code, "separately" in done.err) == (1, True)

@@ -62,7 +62,7 @@ def test_every_store_gives_the_same_memories(name: str, tmp_path: Path) -> None:
 def test_a_table_of_several_workspaces_needs_one_named(tmp_path: Path) -> None:
     path = samples.database(tmp_path / "brain.db")
 
-    with pytest.raises(Invalid, match="--source-workspace: is needed: the table is of 2 workspaces: 1, 2"):
+    with pytest.raises(Invalid, match="--source-workspace: is needed: the table has 2 workspaces: 1, 2"):
         converted(path, source_workspace="")
     with pytest.raises(Invalid, match="has no row"):
         converted(path, source_workspace="3")
