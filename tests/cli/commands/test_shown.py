@@ -102,7 +102,7 @@ async def test_policies_and_retention_are_shown(brain: Brain, terminal: Terminal
     assert orjson.loads(shown.stdout)["legal_hold"] == [{"project": "trial"}]
     assert "by ada, " in shown.stderr
     assert "forgotten" in kept.stdout
-    assert "a legal hold stands" in kept.stderr
+    assert "a legal hold is active" in kept.stderr
 
 
 async def test_a_webhook_is_shown_from_its_making_to_its_end(brain: Brain, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_every_store_gives_the_same_memories(name: str, tmp_path: Path) -> None:
     assert len(done.refusals) == done.refused == 2 + broken
     assert done.rows == done.memories + done.refused
     assert {each["message"] for each in done.refusals} >= {"is of another workspace than --source-workspace"}
-    assert sum("circle" in each for each in done.notes) == sum("not in the table" in each for each in done.notes) == 1
+    assert sum("cycle" in each for each in done.notes) == sum("not in the table" in each for each in done.notes) == 1
     assert "secret plan" not in json.dumps([lines, done.refusals, done.notes])
 
 

@@ -19,7 +19,7 @@ MEANING = {
     USAGE: "Wrong use: an unknown command or option, a missing argument.",
     UNREACHABLE: "The server, or something that it needs, can't be reached or is busy: try again later.",
     NOT_FOUND: "There is no such memory, key or workspace, or none that this key may see.",
-    NOT_ALLOWED: "No key, a key that is not valid, or one without the permission.",
+    NOT_ALLOWED: "No key, one that does not open anything, or one that is not for this.",
     SETUP: "The settings can't work: the message says what to change.",
     INTERNAL: "An error in OpenBrain itself: set OPENBRAIN_DEBUG=1 to see where.",
     INTERRUPTED: "Stopped with Ctrl-C.",
