@@ -117,7 +117,7 @@ def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     events = {
         "SessionStart": "session-start",
         "BeforeAgent": "prompt",
-        # Gemini's model reads only what hooks that run after a tool add.
+        # Only a hook after a tool, not before it, can add to what the model reads.
         "AfterTool": "file",
         "PreCompress": "compact",
         "AfterAgent": "stop",

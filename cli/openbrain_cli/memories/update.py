@@ -29,7 +29,9 @@ NewProject = Annotated[str | None, typer.Option("--project", help="Move it to th
 NewScope = Annotated[str | None, typer.Option("--memory-scope", help="Who sees it: agent, project, shared, session.")]
 NewAgent = Annotated[str | None, typer.Option("--to-agent", help="Agent that it belongs to from now on.")]
 Lasts = Annotated[bool, typer.Option("--no-expiry", help="Remove its expiry.")]
-Confirm = Annotated[bool, typer.Option("--confirm", help="It is still true: its confidence fades anew from now on.")]
+Confirm = Annotated[
+    bool, typer.Option("--confirm", help="It is still true: its confidence starts to fade again from now on.")
+]
 IfVersion = Annotated[
     int | None, typer.Option("--if-version", min=1, help="Only if this is its current version, as `show` prints it.")
 ]

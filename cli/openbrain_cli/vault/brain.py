@@ -26,7 +26,7 @@ Kind = Annotated[str, typer.Argument(metavar="KIND", help="lesson, milestone, si
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")]
 Source = Annotated[str, typer.Option("--source", help="Its origin: a project, a service.")]
 SeverityOption = Annotated[
-    str, typer.Option("--severity", help="Of a signal: info, warning, critical or nuclear; resolved ends it.")
+    str, typer.Option("--severity", help="Severity of a signal: info, warning, critical or nuclear; resolved ends it.")
 ]
 Key = Annotated[str, typer.Option("--idempotency-key", help="Repeating a key writes nothing again.")]
 PagePath = Annotated[str, typer.Argument(metavar="PATH", help="Path in the vault.")]

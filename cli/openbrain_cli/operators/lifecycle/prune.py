@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.operations import OperationAnswer
 
 _SHARE = {"min": 0, "max": 1}
-MaxConfidence = Annotated[float | None, typer.Option("--max-confidence", **_SHARE, help="Of at most this confidence.")]
+MaxConfidence = Annotated[
+    float | None, typer.Option("--max-confidence", **_SHARE, help="Only memories of at most this confidence.")
+]
 MaxEffective = Annotated[
     float | None,
     typer.Option("--max-effective-confidence", **_SHARE, help="The same, for the faded confidence."),
 ]
 MinConfidence = Annotated[
-    float | None, typer.Option("--min-confidence", **_SHARE, help="Below this confidence; the original's option.")
+    float | None,
+    typer.Option("--min-confidence", **_SHARE, help="Only memories below this confidence; the original's option."),
 ]
 MinEffective = Annotated[
     float | None,

@@ -29,7 +29,7 @@ Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between 
 StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="Name of a stream, as in `openbrain streams`.")]
 GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="Name of a group, as in `openbrain streams`.")]
 EntryId = Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id, such as 1795333556767-0.")]
-Reason = Annotated[str, typer.Option("--reason", help="Reason, which is kept.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, kept with it.")]
 AtEnd = Annotated[bool, typer.Option("--at-end", help="Start a new group after the stream's current entries.")]
 Destroy = Annotated[
     bool, typer.Option("--destroy", help="Also remove the group from the server, with its pending entries.")
@@ -139,7 +139,7 @@ def bury(
     entry: EntryId,
     *,
     to: Connection,
-    reason: Annotated[str, typer.Option("--reason", help="Reason, kept with the dead letter and who did it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason; the dead letter keeps it, and who did it.")],
     json: AsJson = False,
 ) -> None:
     """Move one stuck entry of a group to its dead letters. `openbrain dead replay` brings it back."""
