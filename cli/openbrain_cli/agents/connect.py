@@ -165,7 +165,7 @@ def _plugin(client: Client, folder: Path | None) -> Path | None:
     if client.name != "openclaw":
         raise Invalid("--context-engine", f"{client.title} has no context engine: only openclaw does")
     if not (folder / "openclaw.plugin.json").is_file() or not (folder / "dist" / "index.js").is_file():
-        raise Invalid("--context-engine", f"{folder} has no built plugin: run `npm ci && npm run build` there")
+        raise Invalid("--context-engine", f"{folder} has no built plugin: `npm ci && npm run build` in its sources")
     return folder.resolve()
 
 

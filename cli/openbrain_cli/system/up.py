@@ -96,7 +96,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise SetupError(f"port {port} of {host} is not free ({error.strerror}): choose another with --port") from None
+        raise SetupError(
+            f"port {port} of {host} is not available ({error.strerror}): choose another with --port"
+        ) from None
     return listener
 
 
