@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called, so that help is there at once; and how they are declared."""
+"""Declaration of commands, and their import on first use, so that help is shown quickly."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Function = Callable[..., Any]
 
 
 class Later(TyperCommand):
-    """Stands for a command in the list of commands; called, it becomes the command itself."""
+    """Placeholder in the list of commands; it loads the command when that is called."""
 
     def __init__(self, name: str, target: str, about: str) -> None:
         super().__init__(name, help=about)
@@ -25,7 +25,7 @@ class Later(TyperCommand):
         return self.load().make_context(*arguments, **options)
 
     def load(self) -> Any:
-        """The command: of a function, or of a typer app with commands of its own."""
+        """Load the command: a function, or a typer app with subcommands."""
         module, _, name = self._target.partition(":")
         target = getattr(import_module(f"openbrain_cli.{module}"), name)
         if not isinstance(target, typer.Typer):
@@ -36,7 +36,7 @@ class Later(TyperCommand):
 
 
 def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[TyperGroup]:
-    """A group of these commands: section of the help -> name -> (module of this package:function, what it does)."""
+    """Make a group of commands: section of the help -> name -> (module of this package:function, description)."""
 
     class Group(SuggestingGroup):
         def __init__(self, **attributes: Any) -> None:
@@ -57,7 +57,7 @@ def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[Type
 
 
 def new_app(**settings: Any) -> typer.Typer:
-    """An app as all of ours: plain help, no traceback art."""
+    """Make a typer app with our settings: plain help, no decorated tracebacks."""
     return typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -67,8 +67,8 @@ def new_app(**settings: Any) -> typer.Typer:
 
 
 def command(*examples: str) -> Callable[[Function], Function]:
-    """Make a function fit to be a command: examples stand under its help, each on a line of its own, and a parameter
-    that is a dataclass becomes its fields, as options."""
+    """Make a function a command: add the examples to its help, one per line, and replace a dataclass parameter by
+    one option per field."""
 
     def made(function: Function) -> Function:
         own = inspect.signature(function, eval_str=True).parameters.values()

@@ -16,91 +16,91 @@ from openbrain_cli.system.shell import exit_codes
 SECTIONS = {
     "Memories": {
         "remember": ("memories.remember:remember", "Store one memory."),
-        "recall": ("memories.recall:recall", "Find what bears on a question, best first."),
+        "recall": ("memories.recall:recall", "Find memories that bear on a question, best first."),
         "search": ("memories.discovery:search", "Find memories by their words."),
         "list": ("memories.recall:list_memories", "List the newest memories."),
-        "show": ("memories.recall:show", "Show one memory whole, dead or alive."),
+        "show": ("memories.recall:show", "Show one memory in full, whatever its state."),
         "tags": ("memories.discovery:tags", "Count the tags in use."),
         "scopes": ("memories.discovery:scopes", "Count memories by org and project."),
-        "brief": ("memories.brief:brief", "Tell what was decided, what is stuck, what changed."),
-        "feedback": ("memories.feedback:feedback", "Say which results of a recall were of use."),
+        "brief": ("memories.brief:brief", "Show what was decided, is stuck and has changed."),
+        "feedback": ("memories.feedback:feedback", "Report which results of a recall were useful."),
         "update": ("memories.update:update", "Change one memory."),
-        "history": ("memories.update:history", "Tell what happened to one memory."),
-        "forget": ("memories.forget:forget", "End one memory, or all that match; their history stays."),
-        "erase": ("memories.forget:erase", "Leave nothing of one memory but the proof."),
-        "restore": ("memories.update:restore", "Bring back what was forgotten, archived or superseded."),
+        "history": ("memories.update:history", "Show the history of one memory."),
+        "forget": ("memories.forget:forget", "Forget one memory, or all that match; their history stays."),
+        "erase": ("memories.forget:erase", "Erase one memory; only the proof of that remains."),
+        "restore": ("memories.update:restore", "Restore what was forgotten, archived or superseded."),
     },
     "Moving in and out": {
         "import": ("memories.import_files:import_files", "Import what agents left in files on this machine."),
-        "export": ("memories.export:export", "Write memories as NDJSON; with an admin's key, all."),
-        "publish": ("operators.streams.publish:publish", "Put validated events on a stream."),
-        "seed-memory": ("memories.import_files:seed_memory", "The original's name for importing memory folders."),
+        "export": ("memories.export:export", "Export memories as NDJSON; with an admin's key, all."),
+        "publish": ("operators.streams.publish:publish", "Publish validated events on a stream."),
+        "seed-memory": ("memories.import_files:seed_memory", "Old name for importing memory folders."),
     },
     "Agents and alarms": {
         "connect": ("agents.connect:connect", "Give a client's agent the tools, hooks and a key."),
-        "hook": ("agents.hook:hook", "Answer an event of a coding agent; written by `connect`."),
-        "transcripts": ("agents.transcripts:transcripts", "May agents' transcripts be read? on or off."),
+        "hook": ("agents.hook:hook", "Handle an event of a coding agent; set up by `connect`."),
+        "transcripts": ("agents.transcripts:transcripts", "Allow or forbid reading agents' transcripts."),
         "mcp": ("system.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
-        "context": ("agents.sessions:context", "Print what an agent reads when it begins."),
+        "context": ("agents.sessions:context", "Print an agent's boot context."),
         "sessions": ("agents.sessions:app", "Start, list and end an agent's sessions."),
         "messages": ("signals.messages:app", "Send and read messages between agents."),
-        "watch": ("signals.watch:watch", "Show new memories about something, as they come."),
-        "signals": ("signals.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
-        "halt": ("signals.halt:app", "Halt the fleet, see who has stopped, let it go on."),
+        "watch": ("signals.watch:watch", "Show new memories about something as they are stored."),
+        "signals": ("signals.signals:app", "Raise, list, acknowledge, resolve and follow alarms."),
+        "halt": ("signals.halt:app", "Halt the fleet, see who has stopped, resume it."),
         "webhooks": ("signals.webhooks:app", "Post signals to other systems."),
         "vault": ("vault.vault:app", "Make a vault's folders, and arcs of sessions."),
         "brain": ("vault.brain:app", "The vault of a running brain: feed, pages, posts."),
-        "tick": ("vault.tick:tick", "Keep the vault now, or show what that would change."),
+        "tick": ("vault.tick:tick", "Run a vault tick now, or show what it would change."),
     },
-    "A memory's whole life": {
-        "review": ("operators.lifecycle.prune:review", "List what is old and was found by no recall."),
-        "prune": ("operators.lifecycle.prune:prune", "Archive what is not sure enough, old, or of no use."),
-        "brain:prune": ("operators.lifecycle.prune:prune", "The original's name for prune."),
-        "dedupe": ("operators.lifecycle.merge:dedupe", "Archive what says the same as another memory."),
-        "consolidate": ("operators.lifecycle.merge:consolidate", "Merge memories about the same into one."),
-        "brain:consolidate": ("operators.lifecycle.merge:consolidate", "The original's name for consolidate."),
+    "Lifecycle of memories": {
+        "review": ("operators.lifecycle.prune:review", "List old memories that no recall has found."),
+        "prune": ("operators.lifecycle.prune:prune", "Archive memories that are uncertain, old or unused."),
+        "brain:prune": ("operators.lifecycle.prune:prune", "Old name for prune."),
+        "dedupe": ("operators.lifecycle.merge:dedupe", "Archive memories that say the same as another one."),
+        "consolidate": ("operators.lifecycle.merge:consolidate", "Merge similar memories into one."),
+        "brain:consolidate": ("operators.lifecycle.merge:consolidate", "Old name for consolidate."),
         "refile": ("operators.lifecycle.refile:refile", "Move memories to another project or org."),
         "backfill-org": (
             "operators.lifecycle.refile:backfill_org",
-            "Give an org to memories that have a project and none.",
+            "Give an org to memories that have a project but no org.",
         ),
-        "brain:backfill-org": ("operators.lifecycle.refile:backfill_org", "The original's name for backfill-org."),
+        "brain:backfill-org": ("operators.lifecycle.refile:backfill_org", "Old name for backfill-org."),
         "policy": (
             "operators.lifecycle.policy:app",
-            "Show and change what runs by itself, and what a legal hold keeps.",
+            "Show and change scheduled lifecycle jobs and legal holds.",
         ),
-        "clean": ("operators.lifecycle.clean:clean", "Mask personal data that is stored already, spell names alike."),
-        "brain:clean": ("operators.lifecycle.clean:clean", "The original's name for clean."),
-        "retention": ("operators.lifecycle.policy:retention", "Show what leaves after how many days."),
-        "undo": ("operators.lifecycle.prune:undo", "Put back what an operation archived, merged or filed elsewhere."),
+        "clean": ("operators.lifecycle.clean:clean", "Mask personal data that is stored; unify names."),
+        "brain:clean": ("operators.lifecycle.clean:clean", "Old name for clean."),
+        "retention": ("operators.lifecycle.policy:retention", "Show what is removed after how many days."),
+        "undo": ("operators.lifecycle.prune:undo", "Undo what an operation archived, merged or moved."),
     },
-    "Running it": {
-        "up": ("system.up:up", "Start the whole pipeline on this machine."),
-        "status": ("system.status:status", "Tell what runs, where, since when, and how it is."),
-        "stop": ("system.stop:stop", "End what `openbrain up` started, and wait until it has."),
+    "Running OpenBrain": {
+        "up": ("system.up:up", "Start the entire pipeline on this machine."),
+        "status": ("system.status:status", "Show what runs, where, since when, and its health."),
+        "stop": ("system.stop:stop", "Stop what `openbrain up` started, and wait for its end."),
         "run": ("system.run:run", "Start one service as a process, as in production."),
-        "doctor": ("system.diagnosis.doctor:doctor", "Prove the running system end to end."),
+        "doctor": ("system.diagnosis.doctor:doctor", "Test the running system end to end."),
         "settings": ("system.settings:settings", "Show the settings in use, or the reference of all."),
-        "completion": ("system.shell.completion:completion", "Print the script by which a shell completes commands."),
+        "completion": ("system.shell.completion:completion", "Print the completion script of a shell."),
         "version": ("system.version:version", "Print the version."),
     },
-    "Operating it": {
-        "workspaces": ("operators.workspaces:app", "Make and list workspaces, and change their quotas."),
-        "keys": ("operators.keys:app", "Make, list, rotate and revoke keys."),
-        "admin": ("operators.admin:app", "What operators do: workspaces, keys, operations."),
-        "operations": ("operators.operations:app", "List, watch and cancel work that outlives a request."),
-        "top": ("operators.top.top:top", "Show at a glance what the pipeline does, again and again."),
+    "Operating OpenBrain": {
+        "workspaces": ("operators.workspaces:app", "Create and list workspaces, and change their quotas."),
+        "keys": ("operators.keys:app", "Create, list, rotate and revoke keys."),
+        "admin": ("operators.admin:app", "Operators' commands: workspaces, keys, operations."),
+        "operations": ("operators.operations:app", "List, watch and cancel long-running work."),
+        "top": ("operators.top.top:top", "Show the state of the pipeline, refreshed continuously."),
         "streams": ("operators.streams.streams:app", "Show streams and groups; pause and resume them."),
-        "replay": ("operators.streams.replay:replay", "Give services again what a stream has kept."),
+        "replay": ("operators.streams.replay:replay", "Deliver what a stream has kept to services again."),
         "dead": ("operators.streams.dead_letters:app", "List, show, replay and discard dead letters."),
-        "verify": ("operators.indexes.verify:verify", "Hold every index against the database, and repair it."),
-        "reindex": ("operators.indexes.reindex:reindex", "Make the search indexes anew, or write memories again."),
-        "index": ("operators.indexes.generations:app", "Show, make, switch and drop the search indexes."),
+        "verify": ("operators.indexes.verify:verify", "Compare every index with the database, and repair it."),
+        "reindex": ("operators.indexes.reindex:reindex", "Rebuild the search indexes, or write memories again."),
+        "index": ("operators.indexes.generations:app", "List, set up, switch and drop the search indexes."),
         "models": ("operators.indexes.models:app", "List embedding models, and change the one that serves."),
-        "db": ("operators.db:app", "Bring the database's schema up to date, or check it."),
-        "acl": ("operators.streams.acl:acl", "Make the stream server's users."),
+        "db": ("operators.db:app", "Upgrade the database's schema, or check it."),
+        "acl": ("operators.streams.acl:acl", "Generate the stream server's users."),
         "schema": ("operators.streams.schema:schema", "Print the JSON Schema of events and the AsyncAPI document."),
-        "elastic-setup": ("operators.indexes.generations:elastic_setup", "The original's name for `index setup`."),
+        "elastic-setup": ("operators.indexes.generations:elastic_setup", "Old name for `index setup`."),
     },
 }
 """Sections of `--help`, in its order: section -> command -> (module of this package:function, description)."""
@@ -141,18 +141,18 @@ def _use_config(path: Path | None) -> None:
 
 Config = Annotated[
     Path | None,
-    typer.Option(callback=_use_config, is_eager=True, help="Settings; else ~/.openbrain/openbrain.toml."),
+    typer.Option(callback=_use_config, is_eager=True, help="Settings file; else ~/.openbrain/openbrain.toml."),
 ]
 
 
 @app.callback()
 def root(version: Version = False, config: Config = None) -> None:
-    """Options that stand before a command."""
+    """Options before the command."""
 
 
 def main() -> NoReturn:
-    """Run; every error is one clear line on stderr and an exit code, never a traceback."""
-    os.umask(0o077)  # what is stored is its owner's; pages of a vault take the rights of their folder
+    """Run a command. Every error is one line on stderr and an exit code, never a traceback."""
+    os.umask(0o077)  # new files are private to their owner; pages of a vault take their folder's mode
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -163,10 +163,10 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read us has seen enough; nothing is left to flush.
+        # The reader has closed its end; nothing is left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(exit_codes.REFUSED)
-    except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback
+    except Exception as error:  # noqa: BLE001 - last resort: never show a traceback
         if debugging():
             traceback.print_exc()
         _fail(f"internal error ({type(error).__name__}): set OPENBRAIN_DEBUG=1 to see where", exit_codes.INTERNAL)

@@ -1,4 +1,4 @@
-"""Options that many commands share: which OpenBrain to ask, and what narrows a recall or a list."""
+"""Options that many commands share: the OpenBrain to call, and the filters of a recall or a list."""
 
 import asyncio
 import sys
@@ -18,36 +18,40 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Url = Annotated[str, typer.Option("--url", help="Of the API; else OPENBRAIN_URL, else the one `openbrain up` runs.")]
-KeyFile = Annotated[Path | None, typer.Option("--key-file", help="Its first line is the key; only you may read it.")]
+Url = Annotated[str, typer.Option("--url", help="The API; else OPENBRAIN_URL, else the one that `openbrain up` runs.")]
+KeyFile = Annotated[
+    Path | None, typer.Option("--key-file", help="File with the key in its first line, private to you.")
+]
 Data = Annotated[Path | None, typer.Option("--data", help="The data folder of `openbrain up`.")]
-Agent = Annotated[str, typer.Option("--agent", help="Speak for this agent, where the key may.")]
+Agent = Annotated[str, typer.Option("--agent", help="Act as this agent, if the key may.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Config = Annotated[
     Path | None,
     typer.Option("--config", help="Settings file; else ~/.openbrain/openbrain.toml.", is_eager=True),
 ]
-Workspace = Annotated[str, typer.Option("--workspace", help="Not the key's own workspace; needs an operator's key.")]
+Workspace = Annotated[
+    str, typer.Option("--workspace", help="Another workspace than the key's; needs an operator's key.")
+]
 
 Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
 Project = Annotated[str | None, typer.Option("--project", help="Project.")]
 Session = Annotated[str, typer.Option("--session", help="Within this session.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", help="Only of this type; repeatable.")]
 Scopes = Annotated[list[str] | None, typer.Option("--scope", help="agent, project, shared or session; repeatable.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Repeatable.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
 Sources = Annotated[list[str] | None, typer.Option("--source", help="Only from this source; repeatable.")]
 Metadata = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="KEY=VALUE", help="Only with this in its metadata; repeatable."),
 ]
 Authors = Annotated[list[str] | None, typer.Option("--author", help="Only what this agent wrote; repeatable.")]
-MinConfidence = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1, help="From 0 to 1.")]
-MaxConfidence = Annotated[
-    float | None, typer.Option("--max-confidence", min=0, max=1, help="Only the less sure: at most this.")
+MinConfidence = Annotated[
+    float | None, typer.Option("--min-confidence", min=0, max=1, help="At least this confidence.")
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
-Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on behind a page.")]
-Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
+MaxConfidence = Annotated[float | None, typer.Option("--max-confidence", min=0, max=1, help="At most this confidence.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maximum number of results.")]
+Cursor = Annotated[str | None, typer.Option("--cursor", help="Continue after the previous page.")]
+Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait up to this many seconds until it can be found.")]
 
 TIME_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 Since = Annotated[
@@ -60,7 +64,7 @@ Until = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The OpenBrain to talk to, and the key."""
+    """Options that select an OpenBrain and the key for it."""
 
     url: Url = ""
     key_file: KeyFile = None
@@ -68,7 +72,7 @@ class Connection:
 
     @property
     def speaker(self) -> str:
-        """The agent to speak for; '' for the key's own."""
+        """The agent to act as; '' for the key's own."""
         return ""
 
     @property
@@ -76,7 +80,7 @@ class Connection:
         return profile(self.url, self.key_file, self.data)
 
     def ask(self, question: "Callable[[OpenBrain], Awaitable[T]]", *, admin: bool = False) -> T:
-        """Open the client, ask, close. `admin` asks with the key that makes workspaces."""
+        """Open the client, run `question`, close it. `admin` uses the key that can create workspaces."""
         chosen = self.profile
 
         async def asking() -> T:
@@ -91,7 +95,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaking(Connection):
-    """Connection options, and the agent that speaks."""
+    """Connection options, and the agent to act as."""
 
     agent: Agent = ""
 
@@ -102,7 +106,7 @@ class Speaking(Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowed:
-    """Filters of a recall or a list, named as the API names them."""
+    """Filters of a recall or a list, with the API's names."""
 
     org: Org = None
     project: Project = None
@@ -134,7 +138,7 @@ def _members(pairs: Iterable[str]) -> dict[str, str] | None:
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, by name: what is None or empty is left out, times get their zone."""
+    """The options that have a value, by name: None, '' and [] are left out, times without a zone become UTC."""
     kept = {name: value for name, value in options.items() if value is not None and value not in ("", [])}
     return {name: _zoned(value) if isinstance(value, datetime) else value for name, value in kept.items()}
 
@@ -144,7 +148,7 @@ def _zoned(value: datetime) -> datetime:
 
 
 def confirmed(question: str) -> None:
-    """`typer.Abort` where the answer is no; where nobody can be asked, --yes is needed."""
+    """Ask the question; `typer.Abort` if the answer is no. Without a terminal, require --yes."""
     if not sys.stdin.isatty():
-        raise Invalid("", "this can't be undone and nobody is here to be asked: add --yes")
+        raise Invalid("", "this can't be undone, and there is no terminal to ask for confirmation: add --yes")
     typer.confirm(question, abort=True, err=True)

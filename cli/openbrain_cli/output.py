@@ -1,4 +1,4 @@
-"""Output for people and scripts. Remembered text is data: nothing in it moves a cursor or turns a line around."""
+"""Output for people and scripts. Remembered text is data: it can't move the cursor or reverse a line."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from openbrain.domain.text.displayed import escaped
-from openbrain.domain.text.displayed import one_line as one_line  # noqa: PLC0414 - commands take all that they print with from here
+from openbrain.domain.text.displayed import one_line as one_line  # noqa: PLC0414 - commands import all output from here
 from openbrain.domain.text.displayed import plain as plain  # noqa: PLC0414 - the same
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def as_json_line(value: "BaseModel | Any") -> None:
 
 
 def as_json(value: "BaseModel | Any", indent: int | None = 2) -> None:
-    """Print JSON with the same care; it reads back as what it was."""
+    """Print JSON with unsafe characters escaped; it parses to the same value."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=lambda model: model.model_dump(mode="json"))
     print(escaped(text, _json_escape))
 
@@ -35,7 +35,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def progress(counting: str = "", *, quiet: bool) -> "Progress":
-    """A bar on stderr, or, of what has no end that is known, this text with its count; nothing where nobody looks."""
+    """A progress bar on stderr; with `counting`, this text instead, for an unknown total. Hidden without a terminal."""
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
     columns = (SpinnerColumn(), TextColumn(counting)) if counting else ()
@@ -44,7 +44,7 @@ def progress(counting: str = "", *, quiet: bool) -> "Progress":
 
 
 def bar(*more: "ProgressColumn", hidden: bool = False) -> "Progress":
-    """Of a known number of things, on stderr, where a person looks at it."""
+    """A progress bar on stderr for a known number of things; hidden without a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *more)
@@ -53,7 +53,7 @@ def bar(*more: "ProgressColumn", hidden: bool = False) -> "Progress":
 
 
 def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
-    """A table of strings; the last column takes what is left of the line, and is shortened to it."""
+    """A table of strings; the last column takes the rest of the line, and wraps."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -72,7 +72,7 @@ def show(what: "RenderableType") -> None:
 
 
 def say(text: str) -> None:
-    """A line for people, beside the result."""
+    """Print a line for people on stderr, separate from the result."""
     print(plain(text), file=sys.stderr)
 
 
@@ -87,7 +87,7 @@ def moment(at: datetime | None) -> str:
 
 
 def age(seconds: float | None) -> str:
-    """In the largest unit that fits; '' where there is none."""
+    """A duration in the largest unit that fits; '' for None."""
     if seconds is None:
         return ""
     for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):

@@ -1,4 +1,4 @@
-"""The OpenBrain that commands talk to, and their key: the only reader of the command line's environment."""
+"""The OpenBrain that commands call, and the key for it. Only this module reads the command line's environment."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ URL_FILE = "url"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Connection options: the command line's, else the environment's, else the ones that `openbrain up` wrote."""
+    """Connection options: from the command line, else the environment, else what `openbrain up` wrote."""
 
     data_dir: Path
     environment: Mapping[str, str]
@@ -34,7 +34,7 @@ class Profile:
 
     @property
     def url(self) -> str:
-        """The API's address. `SetupError` where nothing names it."""
+        """The API's address. Raise `SetupError` if none is given."""
         address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or local_url(self.data_dir)
         if not address:
             raise SetupError(
@@ -47,9 +47,9 @@ class Profile:
         return address
 
     def key(self, *, admin: bool = False) -> str:
-        """The secret for `url`: never the key of this machine's own OpenBrain for another machine's.
+        """The secret for `url`. This machine's own key is never sent to another machine.
 
-        `admin`: the key that makes workspaces, where `openbrain up` wrote one.
+        With `admin`, the key that can create workspaces, if `openbrain up` wrote one.
         """
         if self.key_file_option is not None:
             return read_key(self.key_file_option)
@@ -65,7 +65,7 @@ class Profile:
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
 
     def key_place(self, *, admin: bool = False) -> str:
-        """The source of `key`, in words."""
+        """Description of where `key` comes from."""
         if self.key_file_option is not None:
             return f"the key in {self.key_file_option}"
         for name in ("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY"):
@@ -77,7 +77,7 @@ class Profile:
         return f"the key in {own if self._is_local() else Path.home() / ORIGINAL_KEY_FILE}"
 
     def not_known(self, *, admin: bool = False) -> Unauthorised:
-        """The server refused the key: the error for a person at a terminal."""
+        """The error to show if the server refused the key."""
         return Unauthorised(
             f"{self.url} does not know {self.key_place(admin=admin)}: it is wrong, revoked or expired, or another "
             "OpenBrain's; name the right one with --key-file or OPENBRAIN_API_KEY"
@@ -85,17 +85,17 @@ class Profile:
 
     @property
     def named(self) -> bool:
-        """Whether somebody said which OpenBrain is meant."""
+        """True if the user named an OpenBrain."""
         return bool(self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL"))
 
     @property
     def runs_here(self) -> bool:
-        """Whether `url` is the system that runs on this data folder."""
+        """True if `url` is the system that runs on this data folder."""
         local = local_url(self.data_dir)
         return bool(local) and self.url == local
 
     def check(self) -> None:
-        """`SetupError` or `Unauthorised` where the server's name or the key can't be used."""
+        """Raise `SetupError` or `Unauthorised` if the server's address or the key can't be used."""
         checked_address(self.url, allow_http=self.allows_http)
         self.key()
 
@@ -106,8 +106,8 @@ class Profile:
         return OpenBrain(self.url, key, agent=whose, allow_http=self.allows_http, **options)
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
-        """A client for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
-        none is named, an answer that would drown a model is refused, and writes wait while the server is away."""
+        """A client for an agent's tools, with the rules of the original's bridge: the environment's org is the default,
+        a response too large for a model is refused, and writes wait while the server is away."""
         from openbrain.client.outbox import Outbox
         from openbrain.domain.access.credentials import RESPONSE_BYTES
 
@@ -115,8 +115,8 @@ class Profile:
         return self.client(agent=agent, response_bytes=most, org=self.org or "", outbox=Outbox(self.outbox(agent)))
 
     def outbox(self, agent: str) -> Path:
-        """The file for writes that wait: of one server, one agent, and the file of a key, in which another may take its
-        place; of the key itself where a variable holds it."""
+        """The file for waiting writes to one server, of one agent and one key. The key counts by its file's path, since
+        the file may get another key, or by itself if it is in a variable."""
         server = self.url if self.named else "this machine's"
         in_variable = self.key_file_option is None and self._env("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY")
         identity = "\n".join((server, in_variable or self.key_place(), self._agent(agent)))
@@ -124,7 +124,7 @@ class Profile:
 
     @property
     def org(self) -> str | None:
-        """The org that commands are about where none is named."""
+        """The default org of commands."""
         return self._env("OPENBRAIN_ORG", "CORE_BRAIN_ORG") or None
 
     @property
@@ -132,7 +132,7 @@ class Profile:
         return shlex.split(self._env("VISUAL", "EDITOR")) or ["vi"]
 
     def homes(self) -> "Homes":
-        """The folders in which this person's agents leave files."""
+        """The folders in which the user's agents leave files."""
         from openbrain_cli.importers.locations.scanning import Homes
 
         return Homes(
@@ -143,7 +143,7 @@ class Profile:
         )
 
     def client_places(self, project: Path | None = None) -> "Places":
-        """The places in which this person's clients keep their configuration."""
+        """The locations of the configuration of the user's clients."""
         from openbrain_cli.agents.clients import Places
 
         home, claude = Path.home(), self._path("CLAUDE_CONFIG_DIR")
@@ -163,7 +163,7 @@ class Profile:
 
     @property
     def allows_http(self) -> bool:
-        """Whether a key may be sent in the clear."""
+        """True if a key may be sent over plain HTTP."""
         return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
 
     def _is_local(self) -> bool:
@@ -180,13 +180,13 @@ class Profile:
 
 
 def profile(url: str = "", key_file: Path | None = None, data: Path | None = None) -> Profile:
-    """From the options of a command and the environment."""
+    """Make a profile from a command's options and the environment."""
     folder = data.expanduser().resolve() if data is not None else settings_in_use().data_dir
     return Profile(data_dir=folder, environment=os.environ, url_option=url, key_file_option=key_file)
 
 
 def local_url(data_dir: Path) -> str:
-    """The address of what runs on that data folder; '' where none is noted."""
+    """The address of the system that runs on that data folder; '' if it has noted none."""
     try:
         return (data_dir / URL_FILE).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -198,13 +198,13 @@ def debugging() -> bool:
 
 
 def use_settings_file(path: Path | None) -> None:
-    """The file that `--config` names, for this process and those that it starts."""
+    """Use the file that `--config` names, in this process and those that it starts."""
     if path is not None:
         os.environ["OPENBRAIN_CONFIG"] = str(path.expanduser().absolute())
 
 
 def settings_in_use() -> "Settings":
-    """Settings of the environment and the settings file; `SetupError` naming the setting that can't be used."""
+    """Settings from the environment and the settings file. Raise `SetupError` with the setting that can't be used."""
     return settings_loaded().settings
 
 
@@ -216,7 +216,7 @@ def settings_loaded() -> "Loaded":
     try:
         return loaded()
     except ValidationError as error:
-        from openbrain.domain.events.envelope import first_problem  # a command's start does not wait for it
+        from openbrain.domain.events.envelope import first_problem  # imported only on error, for a fast start
 
         field, message = first_problem(error)
         name = f"OPENBRAIN_{field.replace('.', '__').upper()}"

@@ -164,7 +164,7 @@ def test_a_toml_file_keeps_its_comments_and_refuses_a_table_of_that_name() -> No
     assert after.startswith(before)
     assert edit.removed(after + b"[more]\n", before) == before + b"[more]\n"
     assert from_record(json.loads(json.dumps(as_record(edit)))) == edit
-    with pytest.raises(Conflict, match=r"\[mcp_servers.openbrain\] of its own"):
+    with pytest.raises(Conflict, match=r"already has a table \[mcp_servers.openbrain\]"):
         edit.added(b'[mcp_servers.openbrain]\nurl = "u"\n')
     with pytest.raises(Conflict, match="can't be read as TOML"):
         edit.added(b"a = [\n")

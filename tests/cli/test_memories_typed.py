@@ -92,7 +92,7 @@ async def test_a_narrow_terminal_shows_the_end_of_an_id_which_commands_take(term
     assert "would be erased" in (await terminal.run("erase", f"…{end}", "--dry-run"))[0]
     assert (await terminal.run("forget", end))[0] == f"{whole}  forgotten\n"
     for command in ("show", "restore", "erase"):
-        with pytest.raises(NotFound, match="give it whole"):
+        with pytest.raises(NotFound, match="give the full id"):
             await terminal.run(command, end)
 
 

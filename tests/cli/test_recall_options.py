@@ -92,7 +92,7 @@ async def test_precision_says_what_an_answer_is_for(terminal: Terminal) -> None:
 
     assert len(whatever["memories"]) == 3
     assert (floored["memories"], floored["nothing_close"]) == ([], True)
-    assert "near" in told
+    assert "close enough" in told
 
 
 async def test_what_was_remembered_at_a_time(terminal: Terminal, module_brain: Brain) -> None:

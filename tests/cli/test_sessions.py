@@ -34,7 +34,7 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
         again = await run("feedback", found["recall_id"], "--used", memory)
         none = await run("feedback", found["recall_id"])
 
-    assert (began.stdout, began.stderr) == ("s1\n", "begun\n")
+    assert (began.stdout, began.stderr) == ("s1\n", "started\n")
     assert ended.stderr.startswith("ended; hand-over ")
     assert "Carts are tested" in after.stdout
     assert {each["policy"] for each in orjson.loads(listed.stdout)["sessions"]} == {"expire", "stay"}

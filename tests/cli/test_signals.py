@@ -61,7 +61,7 @@ async def test_an_alarm_from_its_raise_to_its_end(terminal: Terminal) -> None:
     assert (made.exit_code, made.stdout.split()[1:]) == (0, ["created", "critical", "x1"])
     assert found in listed.stdout
     assert (seen.stdout, ended.stdout) == (f"{found}  acknowledged\n", f"{found}  resolved\n")
-    assert (nothing.stdout, nothing.stderr) == ("", "nothing burns\n")
+    assert (nothing.stdout, nothing.stderr) == ("", "no signal is open\n")
     assert [(each["id"], each["note"]) for each in orjson.loads(every.stdout)["signals"]] == [(found, "swapped")]
     assert [line["step"] for line in orjson.loads(whole.stdout)["history"]] == ["raised", "acknowledged", "resolved"]
 

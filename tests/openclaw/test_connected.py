@@ -40,7 +40,7 @@ async def test_one_turn_is_taken_kept_and_erased(plugin: Path, tmp_path: Path) -
             listed = await asyncio.to_thread(terminal.run, "list", "--json")
         inspected = await host.command("plugins", "inspect", OPENCLAW_ENGINE, "--runtime")
     assert done.code == 0, done.err
-    assert "one turn was kept and erased again: 2 messages" in done.out, done.err
+    assert "test turn: 2 messages were stored, then erased" in done.out, done.err
     assert json.loads(listed.out)["memories"] == []
     assert f"context-engine: {OPENCLAW_ENGINE}" in inspected
     assert "openbrain_expand" in inspected

@@ -1,1 +1,1 @@
-"""Clients of agents on this machine: connected to an OpenBrain, and heard through their hooks."""
+"""Agents' clients on this machine: connecting them to an OpenBrain, and handling their hooks."""

@@ -18,7 +18,7 @@ from openbrain_cli.agents.config_edits import Edit, Entry, JsonEdit, TomlBlock
 SERVER: Final = "openbrain"
 OPENCLAW_ENGINE: Final = "openclaw-openbrain-context"
 HOOK_S: Final = 5
-"""A client waits so long for a hook, at most; a hook gives up before."""
+"""Seconds that a client waits for a hook at most; a hook gives up earlier."""
 PERMISSIONS: Final = (
     Permission.BRAIN_READ,
     Permission.BRAIN_WRITE,
@@ -36,12 +36,12 @@ _EVENTS: Final = {
     "SubagentStart": "subagent-start",
     "SubagentStop": "subagent-stop",
 }
-"""Events of Claude Code, which Codex has too, by the names of ours."""
+"""Events of Claude Code, which Codex shares -> our names for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The places of clients' configuration; `project` is the folder that alone is connected, where one is."""
+    """Locations of the clients' configuration; `project` is set when only that folder is connected."""
 
     home: Path
     claude: Path
@@ -53,25 +53,25 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bridge:
-    """The command by which a client starts us."""
+    """The commands that a client runs to reach us, and what they need."""
 
     program: Path
     arguments: tuple[str, ...]
-    """Of the server of tools."""
+    """Command-line arguments that start the MCP server."""
     connection: Path
-    """The folder that tells hooks whom to ask."""
+    """The connection's folder, which names the brain that hooks call."""
     url: str
     secret: str
-    """Only for a client that can't read it from a file."""
+    """For clients that can't read the key from a file."""
     context_engine: Path | None = None
-    """The folder of the plugin that keeps a client's turns, built."""
+    """Folder of the built plugin that stores a client's turns."""
 
     def server(self) -> dict[str, Any]:
-        """The server of tools, as most clients take it."""
+        """The MCP server's entry, in the form that most clients take."""
         return {"command": str(self.program), "args": list(self.arguments)}
 
     def hook(self, event: str) -> str:
-        """A hook's command, as a shell takes it."""
+        """The command line of a hook, quoted for a shell."""
         return shlex.join([str(self.program), "hook", event, "--connection", str(self.connection)])
 
 
@@ -117,7 +117,7 @@ def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     events = {
         "SessionStart": "session-start",
         "BeforeAgent": "prompt",
-        # Only what follows a tool can add to what the model reads.
+        # Only a hook after a tool, not before it, can add to what the model reads.
         "AfterTool": "file",
         "PreCompress": "compact",
         "AfterAgent": "stop",
@@ -129,7 +129,7 @@ def _gemini(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
 
 def _cursor(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
     folder = (places.project or places.home) / ".cursor"
-    # Nothing can be added before a prompt or a file; the agent's messages come one by one.
+    # Cursor can't add text before a prompt or a file access; it reports the agent's messages one by one.
     events = {
         "sessionStart": "session-start",
         "afterAgentResponse": "stop",
@@ -171,7 +171,7 @@ def _agentihooks(places: Places, bridge: Bridge) -> tuple[Edit, ...]:
 
 
 def _hooks(events: Mapping[str, str], file_tools: str, bridge: Bridge, timeout: int) -> Iterable[Entry]:
-    """`events`: the client's -> ours. `file_tools`: the tools that `file` is about."""
+    """Yield the hook entries. `events`: client's name -> ours. `file_tools` matches the tools that trigger `file`."""
     for name, event in events.items():
         matcher = {"matcher": file_tools} if event == "file" else {}
         run = {"type": "command", "command": bridge.hook(event), "timeout": timeout}
@@ -191,13 +191,13 @@ CLIENTS: Final[Mapping[str, Client]] = {
             name="codex",
             title="Codex",
             edits=_codex,
-            next_step="start a new session, and trust the hooks with /hooks: Codex runs none before",
+            next_step="start a new session, and trust the hooks with /hooks: Codex runs none until then",
         ),
         Client(
             name="cursor",
             title="Cursor",
             edits=_cursor,
-            next_step="restart Cursor, and switch `openbrain` on among its MCP servers",
+            next_step="restart Cursor, and switch `openbrain` on in its list of MCP servers",
         ),
         Client(
             name="gemini",

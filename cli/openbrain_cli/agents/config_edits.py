@@ -1,6 +1,6 @@
 """Additions to the configuration files of other programs, and their removal.
 
-Each edit is a pure function of the bytes of a file: what a person or the program itself wrote stays as it is.
+Each edit is a pure function of the bytes of a file. It keeps everything that the user or the program wrote.
 """
 
 import json
@@ -27,13 +27,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class JsonEdit:
-    """Members and elements that are added to a JSON file."""
+    """Members and elements to add to a JSON file."""
 
     path: str
     entries: tuple[Entry, ...]
 
     def added(self, before: bytes) -> bytes:
-        """The file with the entries; unchanged where it has all of them."""
+        """Return the file with the entries; unchanged if it has all of them."""
         document = self._read(before)
         after = deepcopy(document)
         for entry in self.entries:
@@ -41,7 +41,7 @@ class JsonEdit:
         return before if after == document and before else _written(after, before)
 
     def removed(self, now: bytes, original: bytes) -> bytes:
-        """The file without the entries. What they replaced in the `original` comes back; '' where nothing is left."""
+        """Return the file without the entries, with the values they replaced in `original`; b'' if nothing is left."""
         current, was = self._read(now), self._read(original)
         document = deepcopy(current)
         for entry in self.entries:
@@ -57,11 +57,11 @@ class JsonEdit:
             parsed = json.loads(raw)
         except ValueError as error:
             raise Conflict(
-                f"{self.path} can't be read as JSON ({error}): comments must be kept by hand; add what "
-                "`openbrain connect --print` shows"
+                f"{self.path} can't be read as JSON ({error}), perhaps because it has comments: add what "
+                "`openbrain connect --print` shows by hand"
             ) from None
         if not isinstance(parsed, dict):
-            raise Conflict(f"{self.path} holds no JSON object: look at it before anything is added")
+            raise Conflict(f"{self.path} contains no JSON object: check the file first")
         return parsed
 
 
@@ -72,18 +72,18 @@ class TomlBlock:
     path: str
     text: str
     table: tuple[str, ...]
-    """The one that must not be there already."""
+    """The table that the rest of the file must not define."""
 
     def added(self, before: bytes) -> bytes:
-        """The file with the block at its end."""
+        """Return the file with the block at its end."""
         kept = self._without_block(before)
         value: Any = self._read(kept)
         for name in self.table:
             value = value.get(name, {}) if isinstance(value, Mapping) else {}
         if value:
             raise Conflict(
-                f"{self.path} has a table [{'.'.join(self.table)}] of its own: remove it there first, "
-                "so that the settings do not contradict each other"
+                f"{self.path} already has a table [{'.'.join(self.table)}]: remove it first, "
+                "because the two settings would conflict"
             )
         body = kept.decode().rstrip("\n")
         after = (f"{body}\n\n" if body else "") + f"{BEGINS}\n{self.text.rstrip()}\n{ENDS}\n"
@@ -91,7 +91,7 @@ class TomlBlock:
         return after.encode()
 
     def removed(self, now: bytes, original: bytes) -> bytes:
-        """The file without the block; '' where nothing is left and nothing was."""
+        """Return the file without the block; b'' if nothing is left and `original` was empty."""
         kept = self._without_block(now)
         return b"" if not kept.strip() and not original else kept
 
@@ -99,7 +99,7 @@ class TomlBlock:
         try:
             return tomllib.loads(raw.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Conflict(f"{self.path} can't be read as TOML ({error}): mend it first") from None
+            raise Conflict(f"{self.path} can't be read as TOML ({error}): fix it first") from None
 
     def _without_block(self, raw: bytes) -> bytes:
         head, begins, rest = raw.decode(errors="surrogateescape").partition(BEGINS)
@@ -107,7 +107,7 @@ class TomlBlock:
             return raw
         _, ends, tail = rest.partition(ENDS)
         if not ends:
-            raise Conflict(f"{self.path}: the line {ENDS!r} is missing behind {BEGINS!r}: remove the block by hand")
+            raise Conflict(f"{self.path}: the line {ENDS!r} is missing after {BEGINS!r}: remove the block by hand")
         kept = head.rstrip("\n") + "\n" if head.strip() else ""
         return (kept + tail.lstrip("\n")).encode(errors="surrogateescape")
 
@@ -116,12 +116,12 @@ Edit = JsonEdit | TomlBlock
 
 
 def shown(edit: Edit) -> str:
-    """The edit alone, as a person would add it to an empty file."""
+    """Return the edit alone, as a user would add it to an empty file."""
     return edit.added(b"").decode()
 
 
 def as_record(edit: Edit) -> dict[str, Any]:
-    """The edit as JSON; `from_record` reads it."""
+    """Return the edit as JSON data, which `from_record` reads."""
     return {"kind": type(edit).__name__, **asdict(edit)}
 
 
@@ -138,13 +138,13 @@ def _add(document: dict[str, Any], entry: Entry, path: str) -> None:
     for key in above:
         parent = parent.setdefault(key, {})
         if not isinstance(parent, dict):
-            raise Conflict(f"{path}: {'.'.join(entry.keys)} can't be set, because {key!r} there is no object")
+            raise Conflict(f"{path}: {'.'.join(entry.keys)} can't be set, because {key!r} is not an object")
     if not entry.in_list:
         parent[last] = entry.value
         return
     elements = parent.setdefault(last, [])
     if not isinstance(elements, list):
-        raise Conflict(f"{path}: {'.'.join(entry.keys)} is no list: look at it before anything is added")
+        raise Conflict(f"{path}: {'.'.join(entry.keys)} is not a list: check the file first")
     if entry.value not in elements:
         elements.append(entry.value)
 
@@ -170,7 +170,7 @@ def _remove(document: dict[str, Any], entry: Entry, original: Mapping[str, Any])
             del parent[last]
         else:
             parent[last] = was
-    for depth in range(len(above), 0, -1):  # objects that only these entries were in
+    for depth in range(len(above), 0, -1):  # remove objects that contained only these entries
         if places[depth] or _at(original, entry.keys[:depth]) is not None:
             return
         del places[depth - 1][above[depth - 1]]
@@ -183,7 +183,7 @@ def _at(document: Any, keys: Sequence[str]) -> Any:
 
 
 def _written(document: Mapping[str, Any], before: bytes) -> bytes:
-    """With the indentation of the file as it was."""
+    """Serialise `document` with the indentation of the file `before`."""
     indented = next((line for line in before.splitlines() if line[:1] in (b" ", b"\t")), b"  ")
     margin = indented[: len(indented) - len(indented.lstrip())].decode()
     return (json.dumps(document, indent=margin or None, ensure_ascii=False) + "\n").encode()

@@ -31,19 +31,19 @@ CHECK_S: Final = 10
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 Name = Annotated[str, typer.Argument(metavar="CLIENT", help=", ".join(CLIENTS) + ".")]
-As = Annotated[str, typer.Option("--agent", help="Name of the agent, by which all is stored; else the client's.")]
-Print = Annotated[bool, typer.Option("--print", help="Only show what would be written where.")]
-Remove = Annotated[bool, typer.Option("--remove", help="Take everything back, and revoke the key.")]
-InProject = Annotated[bool, typer.Option("--project", help="Only for the project in this folder.")]
+As = Annotated[str, typer.Option("--agent", help="Agent that memories are stored under; else the client's name.")]
+Print = Annotated[bool, typer.Option("--print", help="Only print the files and the entries that would be added.")]
+Remove = Annotated[bool, typer.Option("--remove", help="Undo the connection, and revoke the key.")]
+InProject = Annotated[bool, typer.Option("--project", help="Connect only the project in this folder.")]
 Redirect = Annotated[
-    bool, typer.Option("--redirect-memory-files", help="What the client writes to its own memory files is remembered.")
+    bool, typer.Option("--redirect-memory-files", help="Store in OpenBrain what the client writes to its memory files.")
 ]
 RecallPrompts = Annotated[
-    bool, typer.Option("--recall-prompts", help="What bears on a prompt is shown to the agent with it.")
+    bool, typer.Option("--recall-prompts", help="Show the agent related memories with each prompt.")
 ]
 ContextEngine = Annotated[
     Path | None,
-    typer.Option("--context-engine", metavar="DIR", help="OpenClaw's turns are kept too, by the plugin built in DIR."),
+    typer.Option("--context-engine", metavar="DIR", help="Also store OpenClaw's turns, with the plugin built in DIR."),
 ]
 
 
@@ -66,10 +66,10 @@ def connect(
     recall_prompts: RecallPrompts = False,
     context_engine: ContextEngine = None,
 ) -> None:
-    """Write a client's own configuration, so that its agent has the brain's tools and hooks from its next session on.
+    """Add the brain's tools and hooks to a client's configuration. Its agent has them from its next session on.
 
-    The agent gets a key of its own, bound to its name. What stands in the files stays; a copy of each is kept, and
-    --remove leaves them as they were. One call of a tool proves that it works.
+    The agent gets its own key, bound to its name. Other settings in the files stay; a copy of each file is kept, and
+    --remove restores it. One tool call checks that the connection works.
     """
     chosen = _client(client, project=project)
     profile = to.profile
@@ -80,7 +80,7 @@ def connect(
         return
     name = agent or chosen.name
     if not _AGENT.fullmatch(name):
-        raise Invalid("--agent", "must be letters, digits, '.', '_' and '-', at most 64")
+        raise Invalid("--agent", "must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit")
     places, plugin = profile.client_places(folder), _plugin(chosen, context_engine)
     if print_only:
         bridge = _bridge(profile, connection, name, "ob_...", plugin)
@@ -88,7 +88,7 @@ def connect(
             print(plain(f"{edit.path}:\n{shown(edit)}"))
         return
     if not profile.runs_here and not profile.named:
-        profile.url  # noqa: B018 - says what to start or to name
+        profile.url  # noqa: B018 - raises an error that says what to start or to name
     secret, key_id = _key(connection, chosen, name, to)
     bridge = _bridge(profile, connection, name, secret, plugin)
     changes = connection.changes(chosen.edits(places, bridge))
@@ -111,21 +111,22 @@ def connect(
 
 
 def _prove_turn(profile: "Profile", secret: str) -> None:
-    """By the host itself, where it is here. What is written stays: a gateway that runs has to be started anew first."""
+    """Run one turn with OpenClaw itself, if it is installed. A failure keeps the configuration: a running gateway
+    must be restarted before it uses it."""
     program = host_program()
     if program is None:
-        say("`openclaw` is not on the PATH: no turn was tried")
+        say("`openclaw` is not on the PATH: skipped the test turn")
         return
-    say("trying one turn of OpenClaw, which asks its model once ...")
+    say("running one OpenClaw turn as a test, with one model call ...")
     try:
-        print(f"one turn was kept and erased again: {asyncio.run(turn_is_kept(program, profile, secret))} messages")
+        print(f"test turn: {asyncio.run(turn_is_kept(program, profile, secret))} messages were stored, then erased")
     except SetupError as error:
-        say(f"not proved: {error}")
+        say(f"the test turn failed: {error}")
         say("stop or restart OpenClaw's gateway, then run the same command again")
 
 
 def _ask_for_transcripts(profile: "Profile") -> None:
-    """Once: they stay unread until the user says yes."""
+    """Ask once; transcripts stay unread until the user agrees."""
     if answer(profile.data_dir) is not None:
         return
     if sys.stdin.isatty():
@@ -133,38 +134,38 @@ def _ask_for_transcripts(profile: "Profile") -> None:
         consent = typer.confirm(question, default=False, err=True)
         allow(profile.data_dir, profile.homes().claude / "projects", read=consent)
     else:
-        say("transcripts of agents stay unread: `openbrain transcripts on` lets OpenBrain learn from them")
+        say("OpenBrain does not read agents' transcripts; `openbrain transcripts on` allows it")
 
 
 def _client(name: str, *, project: bool) -> Client:
     client = CLIENTS.get(name)
     if client is None:
-        raise NotFound(f"{name!r} is no client that can be connected: {', '.join(CLIENTS)}")
+        raise NotFound(f"{name!r} is not a supported client: {', '.join(CLIENTS)}")
     if project and not client.has_projects:
-        raise Invalid("--project", f"{client.title} keeps its configuration for the whole user: leave it out")
+        raise Invalid("--project", f"{client.title} has no configuration for a single project: leave it out")
     return client
 
 
 def _folder(client: str, project: Path | None) -> str:
-    """One connection of a client, and one more for each project."""
+    """Name of the connection's folder: one for each client, and one for each client and project."""
     if project is None:
         return client
     return f"{client}@{hashlib.sha256(os.fsencode(project)).hexdigest()[:12]}"
 
 
 def _url(profile: "Profile") -> str:
-    """'' for what runs on this machine: its port may be another tomorrow."""
+    """'' for a brain on this machine, because its port may change."""
     return "" if profile.runs_here else profile.url
 
 
 def _plugin(client: Client, folder: Path | None) -> Path | None:
-    """The plugin's folder, made sure of."""
+    """Return the plugin's folder. Raise `Invalid` if it contains no built plugin."""
     if folder is None:
         return None
     if client.name != "openclaw":
-        raise Invalid("--context-engine", f"{client.title} has none: only openclaw takes one")
+        raise Invalid("--context-engine", f"{client.title} has no context engine: only openclaw does")
     if not (folder / "openclaw.plugin.json").is_file() or not (folder / "dist" / "index.js").is_file():
-        raise Invalid("--context-engine", f"{folder} holds no built plugin: `npm ci && npm run build` in its sources")
+        raise Invalid("--context-engine", f"{folder} has no built plugin: `npm ci && npm run build` in its sources")
     return folder.resolve()
 
 
@@ -175,7 +176,7 @@ def _bridge(
     where = ("--data", str(profile.data_dir)) if not url or profile.runs_here else ("--url", url)
     return Bridge(
         program=own_program(),
-        # With its name too: a brain that the bridge has to start itself is asked with that brain's own key.
+        # --agent too: if the bridge has to start a brain itself, it calls it with that brain's own key.
         arguments=("mcp", *where, "--key-file", str(connection.key_file), "--agent", agent),
         connection=connection.folder,
         url=url,
@@ -185,7 +186,7 @@ def _bridge(
 
 
 def _key(connection: Connection, client: Client, agent: str, to: Options) -> tuple[str, str]:
-    """The agent's key and its id: the one there is, where it still opens; else a new one."""
+    """The agent's key and its id: the stored key if it still works, else a new one."""
     known = connection.record()
     if known is not None and known.get("agent") == agent and known.get("url") == _url(to.profile):
         secret = connection.key_file.read_text(encoding="utf-8").strip() if connection.key_file.is_file() else ""
@@ -206,8 +207,8 @@ def _key(connection: Connection, client: Client, agent: str, to: Options) -> tup
         )
     except Forbidden:
         raise Forbidden(
-            f"{to.profile.key_place()} may not make keys: give an admin's with --key-file, or ask for one to be made "
-            f"with `openbrain connect` there"
+            f"{to.profile.key_place()} may not create keys: give an admin's key with --key-file, or ask an admin to "
+            f"run `openbrain connect`"
         ) from None
     connection.folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(connection.key_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -244,7 +245,7 @@ def _removed(connection: Connection, client: Client, to: Options) -> None:
     except NotFound:
         pass
     except OpenBrainError as error:
-        say(f"the key could not be revoked ({error}): `openbrain keys revoke {known['key_id']}` later")
+        say(f"the key could not be revoked ({error}): run `openbrain keys revoke {known['key_id']}` later")
     connection.forget()
     print(f"{client.title} is no longer connected")
 

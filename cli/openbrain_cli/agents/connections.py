@@ -21,13 +21,13 @@ KEY: Final = "key"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file of a client: as it is, and as it is to be. `after` is b'' for no file."""
+    """One file of a client, before and after the change. `after` is b'' if the file is removed."""
 
     edit: Edit
     before: bytes
     after: bytes
     original: bytes
-    """The content of the file before the connection."""
+    """The file's content before the client was connected."""
 
     @property
     def path(self) -> Path:
@@ -70,7 +70,7 @@ class Connection:
         return (*made, *removals.values())
 
     def keep(self, changes: Sequence[Change], facts: Mapping[str, Any]) -> None:
-        """Write down what `write` is about to do, so that a killed command can be taken back."""
+        """Record what `write` is about to do, so that it can be undone if the command is killed."""
         before = self.folder / "before"
         before.mkdir(parents=True, exist_ok=True)
         files = []
@@ -80,7 +80,7 @@ class Connection:
         _write(self.folder / RECORD, json.dumps({**facts, "files": files}, indent=2).encode())
 
     def forget(self) -> None:
-        """Remove the folder, and those above it that were made for it."""
+        """Remove the connection's folder, and up to two folders above it that are empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for above in list(self.folder.parents)[:2]:
             if not above.is_dir() or any(above.iterdir()):
@@ -100,7 +100,7 @@ class Connection:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Put the files in place, each whole; what is to be empty is removed."""
+    """Write each file atomically, and remove files that become empty."""
     for change in changes:
         if change.after == change.before:
             continue
@@ -120,7 +120,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Through a file beside it, with the rights of the one there was. A link stays one."""
+    """Write to a temporary file and rename it; keep the file's mode, and follow a symbolic link."""
     path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _remove(path: Path) -> None:
-    """And the folder that was made for it, where nothing else came into it."""
+    """Remove the file, and its folder if that is hidden (such as `.cursor`) and now empty."""
     path.unlink(missing_ok=True)
     if path.parent.name.startswith(".") and not any(path.parent.iterdir()):
         path.parent.rmdir()

@@ -1,4 +1,4 @@
-"""Proof that OpenClaw's turns are kept: one is taken by the real host, looked for in the brain, and erased again."""
+"""Check that OpenClaw's turns are stored: run one turn with OpenClaw, look it up in the brain, and erase it."""
 
 import secrets
 import shutil
@@ -17,12 +17,12 @@ _PROMPT: Final = "This proves that turns are kept. Answer with the word OK."
 
 
 def host_program() -> str | None:
-    """The host's command, where it is on the PATH."""
+    """Path of the host's command, or None if it is not on the PATH."""
     return shutil.which("openclaw")
 
 
 async def turn_is_kept(program: str, profile: "Profile", secret: str) -> int:
-    """Number of stored messages of one turn. `SetupError` says why there are none."""
+    """Run one turn and return the number of messages stored for it. Raise `SetupError` if there are none."""
     from openbrain.client import OpenBrain
 
     session = f"agent:main:openbrain-check-{secrets.token_hex(4)}"
@@ -33,7 +33,7 @@ async def turn_is_kept(program: str, profile: "Profile", secret: str) -> int:
         if kept:
             await brain.delete_thoughts(metadata={"sessionId": session}, erase=True)
     if not kept:
-        raise SetupError(f"OpenClaw took a turn, and nothing of it was kept: {_last_line(printed)}")
+        raise SetupError(f"OpenClaw ran a turn, but nothing of it was stored: {_last_line(printed)}")
     return len(kept)
 
 
@@ -48,15 +48,15 @@ def _run(command: Sequence[str]) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SetupError(f"OpenClaw took no turn: {error}") from None
+        raise SetupError(f"OpenClaw could not run a turn: {error}") from None
     printed = done.stdout.decode(errors="replace")
     if done.returncode:
-        raise SetupError(f"OpenClaw took no turn, and ended with {done.returncode}: {_last_line(printed)}")
+        raise SetupError(f"OpenClaw could not run a turn, and exited with {done.returncode}: {_last_line(printed)}")
     return printed
 
 
 def _last_line(printed: str) -> str:
-    """Of what the host complains of itself, else of all."""
+    """The last line about our plugin, else the last line of all."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     own = [line for line in lines if "openclaw-openbrain-context" in line]
     return (own or lines or ["it said nothing"])[-1][:300]

@@ -1,4 +1,4 @@
-"""Proof that the server of tools works as it was written down: it is started, listed and called once."""
+"""Check that the MCP server works as configured: start it, list its tools, and call one."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ _HELLO = {
 
 
 def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[str, ...]:
-    """The names of the tools, after one that reads was called with success. `SetupError` says what went wrong."""
+    """Call a tool that reads, and return the names of all tools. Raise `SetupError` with the reason if that fails."""
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
@@ -40,7 +40,7 @@ def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[st
 
 
 class _Server:
-    """One that was started, by its streams."""
+    """A running MCP server, by its streams."""
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes], errors: IO[bytes]) -> None:
         self.requests, self.answers, self._errors = requests, answers, errors
@@ -67,9 +67,9 @@ class _Server:
             return result
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        raise SetupError(f"the server of tools ended at {method}{': ' if lines else ''}{lines[-1] if lines else ''}")
+        raise SetupError(f"the MCP server exited during {method}{': ' if lines else ''}{lines[-1] if lines else ''}")
 
     def _tell(self, message: Mapping[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError):  # its end is told by what it leaves unanswered
+        with contextlib.suppress(BrokenPipeError):  # `_ask` notices that the server has exited
             self.requests.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
             self.requests.flush()

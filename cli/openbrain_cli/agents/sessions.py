@@ -1,4 +1,4 @@
-"""sessions and context: what an agent begins with, and what it leaves to the next one."""
+"""sessions and context: what an agent reads at its start, and what it hands over to the next session."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,18 +11,18 @@ from openbrain_cli.output import as_json, moment, one_line, say, show, table
 if TYPE_CHECKING:
     from openbrain.contract.brain.sessions import SessionAnswer
 
-app = new_app(no_args_is_help=True, help="Sessions of the key's agent, and the hand-over from one to the next.")
+app = new_app(no_args_is_help=True, help="Sessions of the key's agent, and hand-overs from one session to the next.")
 
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Its id.")]
-Own = Annotated[str, typer.Option("--id", help="The client's own id; else one is made.")]
-Policy = Annotated[str, typer.Option("--policy", help="Of its memories: expire, stay or promote.")]
-Days = Annotated[int | None, typer.Option("--days", min=1, help="After which its memories expire; 7.")]
-Invited = Annotated[list[str] | None, typer.Option("--with", metavar="AGENT", help="May join it; repeatable.")]
-Open = Annotated[bool, typer.Option("--open", help="Only those that have not ended.")]
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session.")]
+Own = Annotated[str, typer.Option("--id", help="Id chosen by the client; generated if left out.")]
+Policy = Annotated[str, typer.Option("--policy", help="What happens to its memories: expire, stay or promote.")]
+Days = Annotated[int | None, typer.Option("--days", min=1, help="Days until its memories expire; 7 if left out.")]
+Invited = Annotated[list[str] | None, typer.Option("--with", metavar="AGENT", help="Agent that may join; repeatable.")]
+Open = Annotated[bool, typer.Option("--open", help="Only sessions that have not ended.")]
 Summary = Annotated[str, typer.Option("--summary", help="What was done.")]
-Steps = Annotated[list[str] | None, typer.Option("--next", metavar="STEP", help="To be done next; repeatable.")]
-Blockers = Annotated[list[str] | None, typer.Option("--blocker", help="What is in the way; repeatable.")]
-Budget = Annotated[int | None, typer.Option("--budget", min=200, help="Tokens that it may take; 2000.")]
+Steps = Annotated[list[str] | None, typer.Option("--next", metavar="STEP", help="A next step; repeatable.")]
+Blockers = Annotated[list[str] | None, typer.Option("--blocker", help="What blocks the work; repeatable.")]
+Budget = Annotated[int | None, typer.Option("--budget", min=200, help="Maximum number of tokens; 2000 if left out.")]
 
 
 @app.command()
@@ -38,14 +38,14 @@ def start(
     invited: Invited = None,
     json: AsJson = False,
 ) -> None:
-    """Open a session, join one or go on with one; show what the project's last one left."""
+    """Start, join or continue a session; show the hand-over of the project's last session."""
     options = given(session_id=own_id, org=org, project=project, policy=policy, days=days, agents=invited)
     started = to.ask(lambda brain: brain.start_session(**options))
     if json:
         as_json(started)
         return
     print(started.id)
-    say("begun" if started.created else "goes on")
+    say("started" if started.created else "continued")
     if started.hand_over:
         print(started.hand_over.content)
 
@@ -67,7 +67,7 @@ def list_sessions(
         as_json(page)
         return
     if page.sessions:
-        show(table("session", "began", "ended", "project", "of", rows=map(_row, page.sessions)))
+        show(table("session", "began", "ended", "project", "agent", rows=map(_row, page.sessions)))
     say(f"there is more: --cursor {page.next_cursor}" if page.next_cursor else f"{page.count} sessions")
 
 
@@ -82,14 +82,14 @@ def end(
     blockers: Blockers = None,
     json: AsJson = False,
 ) -> None:
-    """End a session; a summary, steps or blockers are handed over to the project's next one."""
+    """End a session; hand its summary, steps and blockers over to the project's next session."""
     options = given(summary=summary, next_steps=steps, blockers=blockers)
     ended = to.ask(lambda brain: brain.end_session(session, **options))
     if json:
         as_json(ended)
         return
     left = f"hand-over {ended.hand_over.id}" if ended.hand_over else "no hand-over"
-    say(f"ended; {left}; {ended.promoted} memories are the project's now")
+    say(f"ended; {left}; {ended.promoted} memories promoted to the project")
 
 
 @command("openbrain context ada --project shop", "openbrain context ada --project shop --budget 500 --json")
@@ -103,7 +103,7 @@ def context(
     budget: Budget = None,
     json: AsJson = False,
 ) -> None:
-    """Print what an agent reads when it begins: alarms, what it knows, the project's decisions, the last hand-over."""
+    """Print an agent's boot context: alarms, what it knows, the project's decisions, the last hand-over."""
     options = given(org=org, project=project, session_id=session, budget_tokens=budget)
     response = to.ask(lambda brain: brain.context(agent_id, **options))
     if json:

@@ -16,15 +16,15 @@ class Choice(StrEnum):
     OFF = "off"
 
 
-Switch = Annotated[Choice | None, typer.Argument(metavar="[on|off]", help="Left out: tell how it stands.")]
+Switch = Annotated[Choice | None, typer.Argument(metavar="[on|off]", help="Leave out to show the current setting.")]
 
 
 @command("openbrain transcripts", "openbrain transcripts on", "openbrain transcripts off")
 def transcripts(switch: Switch = None, data: Data = None) -> None:
-    """Let OpenBrain read the transcripts of this machine's agents, or keep it from doing so.
+    """Allow or forbid OpenBrain to read the transcripts of this machine's agents.
 
-    On, hooks take lessons, decisions, milestones and signals from what an agent marked in its session, and a tick makes
-    arcs of sessions. Off until the user says on; it counts from the next hook and the next tick.
+    When on, hooks store the lessons, decisions, milestones and signals that an agent marked in its session, and vault
+    ticks make arcs of sessions. Off by default; a change takes effect with the next hook and the next tick.
     """
     chosen = profile(data=data)
     folder = chosen.data_dir

@@ -1,1 +1,1 @@
-"""Files that agents left behind, as memories: pure functions from files to `FoundMemory`, and on to a plan."""
+"""Import of files that agents left: pure functions from files to `FoundMemory`, and from these to a plan."""

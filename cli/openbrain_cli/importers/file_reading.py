@@ -1,4 +1,4 @@
-"""Files that others wrote, read with care."""
+"""Reading of untrusted files: checks their place, size and encoding."""
 
 import os
 import stat
@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 MAX_BYTES = 1024 * 1024
-"""Above this a file is no notes, and is reported instead."""
+"""A larger file is not read as notes; it is reported."""
 
 NOT_OURS = frozenset({"node_modules", "vendor", "venv", "dist", "build", "target", "site-packages", "__pycache__"})
-"""Folders in projects that hold what others made."""
+"""Folders in projects that contain third-party or generated files."""
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file's text and when it was last changed."""
+    """A file's text and the time of its last change."""
 
     text: str
     changed: datetime | None
@@ -28,7 +28,7 @@ class Unreadable(Exception):
 
 
 def read(path: Path, within: Path) -> File:
-    """The text of a file that lies in `within`. `Unreadable` for all that is no text of a reasonable size."""
+    """Read a text file below `within`. Raise `Unreadable` if it is elsewhere, too large or not text."""
     real, changed = checked(path, within, MAX_BYTES)
     try:
         raw = real.read_bytes()
@@ -38,7 +38,10 @@ def read(path: Path, within: Path) -> File:
 
 
 def checked(path: Path, within: Path, max_bytes: int) -> tuple[Path, datetime | None]:
-    """The real path of a file and the time of its change. `Unreadable` for what is no file of that size in `within`."""
+    """Return a file's real path and the time of its last change.
+
+    Raise `Unreadable` if it is not a regular file below `within` of at most `max_bytes`.
+    """
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()):
@@ -61,16 +64,16 @@ def _refused(error: OSError) -> Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The entries below a folder."""
+    """The files below a folder."""
 
     pages: tuple[Path, ...]
-    """Files, in order."""
+    """Files, sorted by folder and name."""
     skipped: tuple[tuple[Path, str], ...]
-    """Folders that were not looked into, and why."""
+    """Folders that were not searched, and why."""
 
 
 def listing(folder: Path, endings: tuple[str, ...] = (".md",)) -> Listing:
-    """Files with these endings below a folder, else Markdown; links to folders are not followed."""
+    """List the files with these endings below a folder. Linked folders are not followed."""
     files_found: list[Path] = []
     skipped: list[tuple[Path, str]] = []
 

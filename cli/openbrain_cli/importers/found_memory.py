@@ -1,4 +1,4 @@
-"""One memory as found in a file, and who it is: client, portable path, heading."""
+"""A memory as found in a file, and its identity: client, portable path, heading."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line
 
 TAG = "memory-import"
-"""On every imported memory, so that the next import finds it."""
+"""Tag of every imported memory, by which the next import finds it."""
 
 _SHORT = 160
 
@@ -22,7 +22,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class SpilledText:
-    """A text that was put away in a file until it is sent."""
+    """A text kept in a file until it is sent."""
 
     file: IO[bytes]
     at: int
@@ -41,10 +41,10 @@ class FoundMemory:
 
     client: str
     path: str
-    """Relative to the client's home or the repository's address: the same on another machine."""
+    """Relative to the client's home or the repository's address, so that it is the same on another machine."""
     heading: str
     content: str
-    """The memory's text; '' where `kept` has it."""
+    """The memory's text; '' if it is in `kept`."""
     type: MemoryType
     scope: Scope = Scope.PROJECT
     project: str = ""
@@ -54,9 +54,9 @@ class FoundMemory:
     session_id: str = ""
     turn: int | None = None
     speaker: str = ""
-    """Of a conversation: which, the place in it, who spoke."""
+    """`session_id`, `turn` and `speaker` are set for a message of a conversation."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Other facts of the file: the session it came from, links, the paths it is about. Plain JSON."""
+    """Other facts from the file, as plain JSON: the session it came from, links, the paths it is about."""
     kept: SpilledText | None = None
 
     @property
@@ -65,19 +65,19 @@ class FoundMemory:
 
     @property
     def content_digest(self) -> str:
-        """Of what it says."""
+        """Digest of the text."""
         return self.kept.digest if self.kept else _digest(unicodedata.normalize("NFC", self.content))
 
     @property
     def digest(self) -> str:
-        """Of what it says and how it is filed; nothing in it depends on the machine or on the day."""
+        """Digest of the text and its filing (type, scope, tags ...); the same on every machine and day."""
         details = json.dumps(self.details, sort_keys=True)
         filed = "\0".join((self.type, self.scope, str(self.confidence), *sorted(self.tags), details))
         return f"{self.content_digest}.{_digest(filed)}"
 
     @property
     def source(self) -> str:
-        """The memory's `source`: readable where it fits, unique always."""
+        """The memory's `source`: always unique, and shortened with a digest if it is too long."""
         text = line(f"import:{self.client}:{self.path}#{self.heading}")
         if len(text) <= limits.SOURCE_CHARS:
             return text
@@ -90,7 +90,7 @@ class FoundMemory:
         return kept
 
     def offer(self) -> dict[str, object]:
-        """The body of a request to the API."""
+        """The body of a request that stores the memory."""
         offered: dict[str, object] = {
             "content": self.kept.read() if self.kept else self.content,
             "type": self.type.value,
@@ -113,7 +113,7 @@ class FoundMemory:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A file, or a place in it, that was not taken as it stands, and why. Never says what is in the file."""
+    """A file, or a place in it, that was skipped or read only in part, with the reason. Never quotes the file."""
 
     path: str
     reason: str
@@ -121,19 +121,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The content of a place, and the portable paths that were read: a memory of an earlier import that is missing
-    there has vanished."""
+    """What was found in a place, and which portable paths were read: an earlier import's memory that is missing from
+    them has vanished."""
 
     found: tuple[FoundMemory, ...] = ()
     notes: tuple[Note, ...] = ()
     covered: tuple[tuple[str, str], ...] = ()
     """(client, prefix of portable paths)"""
     unread: frozenset[tuple[str, str]] = frozenset()
-    """(client, portable path) of what could not be read: nothing of it has vanished."""
+    """(client, portable path) of files that could not be read; their memories do not count as vanished."""
 
 
 def together(scans: "Iterable[Scan]", put_away: "Callable[[FoundMemory], FoundMemory]" = lambda memory: memory) -> Scan:
-    """All as one, read one after the other; `put_away` may take the text of each out of memory."""
+    """Merge scans, reading one after the other. `put_away` may move each memory's text out of RAM."""
     memories: list[FoundMemory] = []
     notes: list[Note] = []
     covered: dict[tuple[str, str], None] = {}
@@ -152,24 +152,24 @@ def line(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text as a memory may hold it: lines end alike, and what a terminal would obey is left out."""
+    """Text as a memory may contain it: with \\n line ends, without control characters."""
     return cleaned(text.replace("\r\n", "\n")).lstrip("\n").rstrip()
 
 
 def short(text: str) -> str:
-    """A heading as part of an identity."""
+    """A heading shortened for use in an identity."""
     text = line(text)
     return text if len(text) <= _SHORT else f"{text[: _SHORT - 17]}…{_digest(text)}"
 
 
 def tags(*words: str) -> tuple[str, ...]:
-    """Tags of these words, the mark of an import last."""
+    """Tags from these words, followed by the tag of imports."""
     named = (line(word)[: limits.TAG_CHARS].strip() for word in words)
     return tuple(dict.fromkeys([*(word for word in named if word), TAG]))
 
 
 def filled(**details: Any) -> dict[str, Any]:
-    """Those that say something."""
+    """The details that are not empty."""
     return {name: value for name, value in details.items() if value}
 
 

@@ -1,4 +1,4 @@
-"""Foreign values as the plain JSON that a memory's metadata may hold."""
+"""Conversion of foreign values to the plain JSON that a memory's metadata may contain."""
 
 import json
 import math
@@ -9,12 +9,12 @@ from typing import Any
 from openbrain_cli.importers.found_memory import clean
 
 ROOM_BYTES = 8 * 1024
-"""For what a file says besides; the rest of the metadata is ours."""
+"""Limit for metadata from the file itself; the rest of the metadata is ours."""
 _DEPTH = 6
 
 
 def json_safe(value: Any, depth: int = _DEPTH) -> Any:
-    """Any value of YAML, JSON or CSV as JSON that every database takes."""
+    """Convert any YAML, JSON or CSV value to JSON that every database accepts."""
     match value:
         case None | bool():
             return value
@@ -34,8 +34,8 @@ def json_safe(value: Any, depth: int = _DEPTH) -> Any:
 
 
 def that_fit(values: Mapping[str, Any], room: int = ROOM_BYTES) -> tuple[dict[str, Any], list[str]]:
-    """Keep as many of these as there is room for, in order, and name those that lost something: a list its end,
-    anything else itself."""
+    """Keep values in order until `room` bytes are used. Return them and the names that were cut: a list loses its
+    end, any other value is dropped."""
     kept: dict[str, Any] = {}
     short = []
     for name, value in values.items():

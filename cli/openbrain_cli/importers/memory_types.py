@@ -1,4 +1,4 @@
-"""Detection of a text's kind of knowledge by its words."""
+"""Guesses the type of a memory from words in its title."""
 
 import re
 
@@ -17,17 +17,17 @@ _DECIDED = ("decision", "decided", "chose", "agreed")
 
 
 def by_words(title: str, otherwise: MemoryType) -> MemoryType:
-    """From a heading or a file's name."""
+    """The type for a heading or a file's name."""
     return next((kind for kind, words in _BY_WORD if _has(title, words)), otherwise)
 
 
 def of_instruction(heading: str) -> MemoryType:
-    """The type of an instruction: a convention, unless its heading says otherwise."""
+    """The type of an instruction: a convention, unless its heading suggests another."""
     return MemoryType.PROCEDURE if _has(heading, _PROCEDURE) else by_words(heading, MemoryType.CONVENTION)
 
 
 def of_topic(declared: str, name: str, description: str) -> MemoryType:
-    """From the type in a topic file's frontmatter, or else from what it is called."""
+    """The type from a topic file's frontmatter, else from its name and description."""
     match declared.strip().lower():
         case "feedback":
             return MemoryType.CONVENTION
@@ -46,12 +46,12 @@ def declared_type(declared: str) -> MemoryType | None:
 
 
 def scope_of(declared: str, project: str) -> Scope:
-    """The scope of a memory: facts of the person hold in every project, as memories without a project do."""
+    """The scope of a memory: shared for facts about the user and for memories without a project, else the project."""
     if declared.strip().lower() == "user" or not project:
         return Scope.SHARED
     return Scope.PROJECT
 
 
 def _has(title: str, words: tuple[str, ...]) -> bool:
-    """Whether a word of the title begins like one of these."""
+    """True if a word of the title begins with one of these words."""
     return re.search(rf"\b(?:{'|'.join(words)})", title, re.IGNORECASE) is not None

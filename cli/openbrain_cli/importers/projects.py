@@ -1,4 +1,4 @@
-"""The project of a folder, and names of places that are the same on another machine."""
+"""The project of a folder, and portable names of paths, which are the same on another machine."""
 
 import json
 import os
@@ -26,16 +26,16 @@ class Repository:
     root: Path
     main_root: Path
     address: str
-    """host/owner/name of its origin, '' where it has none."""
+    """host/owner/name of its origin; '' if it has none."""
 
 
 def encoded(path: str) -> str:
-    """The name by which Claude Code calls the folder of a project."""
+    """Claude Code's name for the folder of a project."""
     return re.sub(r"[^A-Za-z0-9]", "-", path)
 
 
 def portable_folder(folder_name: str, home: Path) -> str:
-    """An encoded name without whose home it was: `-home-ada-src-app` -> `~-src-app`."""
+    """An encoded name without the home folder: `-home-ada-src-app` -> `~-src-app`."""
     own = encoded(str(home))
     if folder_name == own or folder_name.startswith(f"{own}-"):
         return f"~{folder_name[len(own) :]}"
@@ -43,12 +43,12 @@ def portable_folder(folder_name: str, home: Path) -> str:
 
 
 def is_checkout(path: Path) -> bool:
-    """Whether the folder is a repository's own, not one further down in it."""
+    """True if the folder is the root of a repository."""
     return (path / ".git").exists()
 
 
 def portable_place(path: Path, home: Path) -> str:
-    """A path's name for an identity: by the repository's address, else by its place below home, else whole."""
+    """A path's portable name: relative to the repository's address, else to the home folder, else the full path."""
     repository = repository_of(path)
     if repository is not None and repository.address:
         return line("/".join((repository.address, *path.resolve().relative_to(repository.root).parts)))
@@ -57,13 +57,13 @@ def portable_place(path: Path, home: Path) -> str:
 
 
 def project_at(path: Path) -> str:
-    """The project that a path belongs to: its repository's folder, else its own name."""
+    """The project of a path: the name of its repository's folder, else its own name."""
     repository = repository_of(path)
     return _name(str(path if repository is None else repository.main_root))
 
 
 def project_of_folder(folder: Path, home: Path) -> str:
-    """The project of `projects/<encoded>`: as its sessions say, as the disk says, else as good as the name says."""
+    """The project of `projects/<encoded>`: from its sessions, else from a folder on this disk, else from the name."""
     where = _from_sessions(folder) or _from_disk(folder.name)
     if where is not None:
         return project_at(where)
@@ -78,7 +78,7 @@ def _name(path: str) -> str:
 
 
 def _from_sessions(folder: Path) -> Path | None:
-    """The folder in which the sessions beside a memory folder ran: the one whose encoding is the folder's name."""
+    """The folder in which the sessions ran whose encoded name is the name of `folder`."""
     for cwd in _working_folders(folder):
         for parent in (cwd, *cwd.parents):
             if encoded(str(parent)) == folder.name:
@@ -105,7 +105,7 @@ def _working_folders(folder: Path) -> Iterator[Path]:
 
 
 def _from_disk(name: str, at: Path = Path("/")) -> Path | None:
-    """A folder that stands on this machine and is encoded so."""
+    """The folder on this machine whose encoded name is `name`."""
     prefix = encoded(str(at)).rstrip("-")
     if not name.startswith("-"):
         return None
@@ -131,7 +131,7 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 def repository_of(path: Path) -> Repository | None:
-    """The checkout that a path lies in."""
+    """The checkout that contains a path."""
     real = path.resolve()
     for folder in (real, *real.parents):
         marker = folder / ".git"
@@ -145,7 +145,7 @@ def repository_of(path: Path) -> Repository | None:
 
 
 def _common(marker: Path) -> Path:
-    """The .git folder behind a worktree's or a submodule's .git file."""
+    """The .git folder to which a worktree's or submodule's .git file refers."""
     try:
         own = marker.parent / marker.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
         shared = own / "commondir"

@@ -12,6 +12,6 @@ _QUOTED = re.compile(r"`([a-z][a-z0-9_-]+)`")
 
 
 def seeded(memory: FoundMemory) -> FoundMemory:
-    """The section with its words in backticks as tags."""
+    """The section, with its words in backticks as tags."""
     quoted = [word for word in _QUOTED.findall(memory.content)[:MOST_TAGS] if len(word) <= limits.TAG_CHARS]
     return replace(memory, confidence=CONFIDENCE, tags=tuple(dict.fromkeys([*quoted, *memory.tags])))

@@ -1,1 +1,1 @@
-"""Commands that store, find, change, end, import and export memories."""
+"""Commands that store, find, change, forget, import and export memories."""

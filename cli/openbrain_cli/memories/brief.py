@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from openbrain.contract.brain.brief import BriefItem
 
-Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Of each part.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Maximum number of items per part.")]
 _PARTS = {"decided": "Decided", "stuck": "Stuck", "changed": "Changed"}
 
 
@@ -26,9 +26,9 @@ def brief(
     limit: Limit = 20,
     json: AsJson = False,
 ) -> None:
-    """Tell what was decided, what is stuck and what changed since a day, from memories, signals and the vault.
+    """Show what was decided, is stuck and has changed since a day, from memories, signals and the vault.
 
-    Without --since of the last 7 days.
+    Without --since it covers the last 7 days.
     """
     options = given(since=since, org=org or to.profile.org, project=project)
     answer = to.ask(lambda brain: brain.brief(limit=limit, **options))
@@ -41,7 +41,7 @@ def brief(
         if name in answer.more:
             say(f"there is more {name}: raise --limit")
     if not answer.vault:
-        say("no vault was read: the workspace has none, or the key may not")
+        say("no vault was read: the workspace has none, or the key may not read it")
 
 
 def _part(heading: str, items: "Sequence[BriefItem]") -> None:

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 
-Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="How many at most.")]
-TagLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")]
-ScopeLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Orgs, and projects of each, at most.")]
-Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Forgive typos: one from 3 letters on, two from 6 on.")]
-Literal = Annotated[bool, typer.Option("--plain-quotes", help="Quotes are signs like any other.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="Maximum number of results.")]
+TagLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Maximum number of tags.")]
+ScopeLimit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, max=200, help="Maximum of orgs, and of projects in each.")
+]
+Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Allow typos: one in words from 3 letters on, two from 6 on.")]
+Literal = Annotated[bool, typer.Option("--plain-quotes", help="Treat quotes as ordinary characters.")]
 Facets = Annotated[
     list[str] | None,
     typer.Option("--facet", help="Count the values of type, tags, org, project, agent_id or source; repeatable."),
@@ -32,7 +34,7 @@ Facets = Annotated[
 )
 def search(
     words: Annotated[
-        list[str], typer.Argument(metavar="WORDS...", help="""Words; '"words in quotes"' must follow each other.""")
+        list[str], typer.Argument(metavar="WORDS...", help="""Words; '"words in quotes"' are a phrase.""")
     ],
     *,
     to: Speaking,
@@ -107,7 +109,7 @@ def scopes(to: Speaking, narrowed: Narrowed, limit: ScopeLimit = 100, json: AsJs
 
 def _note(degraded: tuple[str, ...]) -> None:
     if degraded:
-        say("note: the full-text index did not answer; only the newest memories were looked at")
+        say("note: the full-text index did not answer; only the newest memories were searched")
 
 
 def _more(more: bool) -> None:

@@ -1,4 +1,4 @@
-"""export; and the part of import that takes one in."""
+"""export, and the part of import that reads an export."""
 
 import asyncio
 import sys
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from openbrain_cli.memories.transfer.download import Counts
     from openbrain_cli.memories.transfer.upload import Totals
 
-File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A new file; without it, to stdout.")]
-Gzip = Annotated[bool, typer.Option("--gzip", help="Pack the file.")]
+File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File to create; stdout if left out.")]
+Gzip = Annotated[bool, typer.Option("--gzip", help="Compress the file.")]
 
 
 @command(
@@ -39,11 +39,11 @@ def export(
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Write memories as NDJSON: with an admin's key the whole workspace with its history, else what the key may see.
+    """Export memories as NDJSON: with an admin's key the entire workspace with its history, else what the key may see.
 
-    An export that was stopped goes on where it was when the same command is typed again. The last line holds counts and
-    a digest; `openbrain import FILE` takes it in, and notices when something is missing. `--agent`, `--speaker` and
-    `--matching` give what is about one person or agent; `openbrain erase` takes the same.
+    Repeat the command to resume an interrupted export. The last line has counts and a digest, by which
+    `openbrain import FILE` notices missing lines. `--agent`, `--speaker` and `--matching` select what is about one
+    person or agent, as in `openbrain erase`.
     """
     filters = subject.over(narrowed.filters(to.profile))
     if dry_run:
@@ -56,12 +56,12 @@ def export(
         return
     target = file.expanduser()
     if target.exists():
-        raise SetupError(f"{target} is there already: remove it, or choose another name")
+        raise SetupError(f"{target} already exists: remove it, or choose another name")
     counts = to.ask(lambda brain: _save(brain, target, filters, packed=gzip, quiet=json))
     if json:
         as_json({"file": str(target), **counts})
     else:
-        beside = f", {counts['beside']} of messages, questions and signals" if counts["beside"] else ""
+        beside = f", {counts['beside']} messages, questions and signals" if counts["beside"] else ""
         print(f"{target}: {counts['memories']} memories, {counts['history']} lines of history{beside}")
 
 
@@ -84,13 +84,13 @@ async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, pa
 
 
 def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> int:
-    """Take in one file, and say what became of it; returns how many of its lines were refused."""
+    """Import one file and report the result. Return the number of refused lines."""
     from openbrain_cli.memories.transfer.export_file import check
 
     checked = check(path)
     if checked.problem and not incomplete:
         raise Invalid(
-            "", f"{path} is not whole, {checked.problem}: export again, or add --incomplete to take what is there"
+            "", f"{path} is incomplete, {checked.problem}: export again, or add --incomplete to import what it has"
         )
     if checked.problem:
         say(f"note: {path}: {checked.problem}")
@@ -117,6 +117,6 @@ async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dr
                 brain, path, export_id, dry_run=dry_run, progress=lambda done: bar.update(task, advance=done)
             )
         except asyncio.CancelledError:  # Ctrl-C
-            share = f"{bar.tasks[0].percentage:.0f} % of {path} is taken in"
+            share = f"{bar.tasks[0].percentage:.0f} % of {path} is imported"
             say(f"stopped: {'nothing was changed' if dry_run else share}; the same command does the rest")
             raise

@@ -9,9 +9,9 @@ from openbrain_cli.options import AsJson, Session, Speaking
 from openbrain_cli.output import as_json, show, table
 
 Recall = Annotated[str, typer.Argument(metavar="RECALL", help="The recall_id of an answer (openbrain recall --json).")]
-Used = Annotated[list[str] | None, typer.Option("--used", metavar="ID", help="Was acted on; repeatable.")]
-Ignored = Annotated[list[str] | None, typer.Option("--ignored", metavar="ID", help="Had no use; repeatable.")]
-Wrong = Annotated[list[str] | None, typer.Option("--wrong", metavar="ID", help="Is not so; repeatable.")]
+Used = Annotated[list[str] | None, typer.Option("--used", metavar="ID", help="Memory that was used; repeatable.")]
+Ignored = Annotated[list[str] | None, typer.Option("--ignored", metavar="ID", help="Memory of no use; repeatable.")]
+Wrong = Annotated[list[str] | None, typer.Option("--wrong", metavar="ID", help="Memory that is wrong; repeatable.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why.")]
 
 
@@ -27,7 +27,7 @@ def feedback(
     session: Session = "",
     json: AsJson = False,
 ) -> None:
-    """Say which results of a recall were used, ignored or wrong: each counts once, and moves a confidence."""
+    """Report which results of a recall were used, ignored or wrong. Each counts once and changes its confidence."""
     answer = to.ask(
         lambda brain: brain.feedback(
             recall, used=used or (), ignored=ignored or (), wrong=wrong or (), reason=reason, session_id=session

@@ -1,4 +1,4 @@
-"""forget and erase: one memory, or all that match."""
+"""forget and erase: for one memory, or for all that match."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.brain.memories import BulkEnded
 
-OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="As `recall` and `list` show it.")]
-AllMatching = Annotated[
-    bool, typer.Option("--all-matching", help="All memories that the options below match, instead of one.")
+OptionalId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Id of a memory, as `recall` and `list` show it.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would end.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Erase = Annotated[bool, typer.Option("--erase", help="Erase them instead: nothing is left. Can't be undone.")]
+AllMatching = Annotated[
+    bool, typer.Option("--all-matching", help="All memories that match the options below, instead of one.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which memories would be affected.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Erase = Annotated[bool, typer.Option("--erase", help="Erase them instead of forgetting them. Can't be undone.")]
 
 
 @command(
@@ -45,7 +47,7 @@ def forget(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """End one memory, or all that match: no recall finds them any more; their history stays."""
+    """Forget one memory, or all that match: recall no longer finds them; their history stays."""
     if all_matching:
         if memory_id is not None:
             raise Invalid("", "give an ID or --all-matching, not both")
@@ -53,7 +55,7 @@ def forget(
         _forget_matching(to, filters, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
         return
     if memory_id is None:
-        raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
+        raise Invalid("", "give the ID of a memory, or --all-matching with options that select memories")
     memory_id = _whole_id(to, memory_id, narrowed.session_id)
     if erase:
         _erase(
@@ -89,10 +91,10 @@ def erase(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """Leave nothing of one memory, anywhere, but the proof that it was erased. Can't be undone.
+    """Erase one memory everywhere; only the proof that it was erased remains. Can't be undone.
 
-    Without an ID, of all that `--agent` wrote, `--speaker` said, or that says `--matching` or once said it: with an
-    admin's key in the whole workspace and whatever became of it, else of what the key sees.
+    Without an ID: all that `--agent` wrote, `--speaker` said, or whose text has or had `--matching`. An admin's key
+    erases it in the entire workspace and in any state, another key only what it can see.
     """
     filters = texts.over(given(author=to.agent) if memory_id is None else {})
     if memory_id is None and filters:
@@ -107,7 +109,7 @@ def erase(
 def _erase_subject(
     to: Speaking, filters: Mapping[str, Any], *, reason: str, dry_run: bool, yes: bool, json: bool
 ) -> None:
-    # The agent is whom it is about, and not who speaks.
+    # --agent selects what to erase here; it does not name the calling agent.
     plain = Connection(url=to.url, key_file=to.key_file, data=to.data)
     filters = {**filters, "whole": plain.ask(is_admin)}
     _forget_matching(plain, filters, reason=reason, dry_run=dry_run, erase=True, yes=yes, json=json)
@@ -128,7 +130,7 @@ def _erase(
     print(f"{erasure.id}  erased")
     if erasure.operation_id is not None:
         operation = erasure.operation_id
-        say(f"its traces go with the operation {operation}: openbrain operations watch {operation}")
+        say(f"its remaining traces are removed by operation {operation}: openbrain operations watch {operation}")
 
 
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
@@ -161,7 +163,7 @@ def _forget_matching(
 
 
 async def _until_ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
-    """After its operation has ended, where this key may watch it."""
+    """Start it, and return when its operation has ended; at once if this key may not watch the operation."""
     from openbrain_cli.operators.operations import failed, followed
 
     queued = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **filters)

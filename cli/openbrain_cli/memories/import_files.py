@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATHS]...", help="Files or folders; without any, only lists what there is to import."),
+    typer.Argument(metavar="[PATHS]...", help="Files or folders; without any, only lists what can be imported."),
 ]
-From = Annotated[Client, typer.Option("--from", help="Take it for this, or only this of what is there.")]
+From = Annotated[Client, typer.Option("--from", help="Read the paths as this kind, or import only this kind.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
-Discover = Annotated[bool, typer.Option("--discover", help="Only list what there is to import, in the home folder.")]
+Discover = Annotated[bool, typer.Option("--discover", help="Only list what can be imported from the home folder.")]
 Everything = Annotated[bool, typer.Option("--all", help="Import everything that --discover lists.")]
 Incomplete = Annotated[
-    bool, typer.Option("--incomplete", help="Of our own export: take one in that was cut off, as far as it goes.")
+    bool, typer.Option("--incomplete", help="Import an OpenBrain export that was cut off, as far as it goes.")
 ]
 Database = Annotated[
     str,
@@ -52,23 +52,23 @@ Database = Annotated[
         envvar="OPENBRAIN_IMPORT_DATABASE",
         show_envvar=True,
         metavar="URL",
-        help="The database of an OpenBrain before this one: mysql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. "
-        "Only read. In the environment the password is not seen by others.",
+        help="Database of an earlier OpenBrain: mysql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. "
+        "It is only read. Set it in the environment to hide the password from other users.",
     ),
 ]
 SourceWorkspace = Annotated[
-    str, typer.Option(metavar="ID", help="Of a table with several workspaces: the one whose rows to take.")
+    str, typer.Option(metavar="ID", help="Workspace whose rows to import, if a table has several.")
 ]
 VectorsOf = Annotated[
     str,
     typer.Option(
         metavar="MODEL",
-        help="Of thoughts: the model of the vectors beside them, which are taken over where the index has that model.",
+        help="Model of the vectors in a table of thoughts; they are kept if the index has that model.",
     ),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
+    typer.Option("--map", metavar="FIELD=COLUMN", help=f"Column of a field in CSV and NDJSON: {', '.join(FIELDS)}."),
 ]
 
 
@@ -103,24 +103,25 @@ def import_files(
 ) -> None:
     """Import what agents and people left in files: memory folders, instructions, notes, records, exports.
 
-    What a path is, is told from its structure. A section that did not change since the last import does nothing, an
-    edited one supersedes what it said before, one that is gone is reported and left. A memory that was forgotten comes
+    The kind of a path is detected from its structure. A section that did not change since the last import is skipped;
+    an edited one supersedes its memory; one that is gone is reported, and its memory stays. A forgotten memory comes
     back as long as its section is in the file. Without a path nothing is imported, only listed.
 
-    A file that `openbrain export` wrote is taken in by ids: with an admin's key into an empty workspace as it was, else
-    each living memory like any other. Sent again it does the rest. The tables `brain_memories` and `thoughts` of an
-    OpenBrain before this one, as a dump (.sql), a database, CSV or NDJSON, are taken in the same way, row by row.
+    A file that `openbrain export` wrote is imported by ids: with an admin's key into an empty workspace as it was, else
+    each live memory like any other. Repeat the command to complete an interrupted import. The tables `brain_memories`
+    and `thoughts` of an earlier OpenBrain, as a dump (.sql), a database, CSV or NDJSON, are imported in the same way,
+    row by row.
     """
     if paths and not discover and (own := _own_exports(paths)):
         if len(own) < len(paths) or org or project or columns:
-            raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
+            raise Invalid("", "import OpenBrain exports separately, without --org, --project and --map")
         refused = [import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json) for path in own]
         if any(refused):
             raise typer.Exit(exit_codes.REFUSED)
         return
     if not discover and (own_tables := tables(paths or [], database, client)):
         if len(own_tables) < len(paths or []) + bool(database) or org or project or columns:
-            raise Invalid("", "import tables of other stores by themselves, without --org, --project and --map")
+            raise Invalid("", "import tables of other stores separately, without --org, --project and --map")
         ends = [
             import_table(
                 table, to, source_workspace=source_workspace, vectors_of=vectors_of, dry_run=dry_run, json=json
@@ -131,7 +132,7 @@ def import_files(
             raise typer.Exit(exit_codes.REFUSED)
         return
     if vectors_of:
-        raise Invalid("--vectors-of", "is for tables of thoughts: nothing else brings vectors along")
+        raise Invalid("--vectors-of", "is for tables of thoughts: nothing else has vectors")
     wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
     places = sources(paths or [], wanted)
     if discover or not (paths or everything):
@@ -152,13 +153,13 @@ def seed_memory(
     *,
     to: Speaking,
     workspace: Workspace = "",
-    path: Annotated[Path | None, typer.Option(help="Else ~/.claude/projects.")] = None,
+    path: Annotated[Path | None, typer.Option(help="Folder to import; ~/.claude/projects if left out.")] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Import Claude Code's memory folders, the original's way: words in `backticks` become tags."""
+    """Import Claude Code's memory folders as the original OpenBrain did: words in `backticks` become tags."""
     if workspace:
-        say("note: the workspace is the key's: --workspace is not read; choose with --key-file")
+        say("note: --workspace is ignored: the key determines the workspace; choose it with --key-file")
     homes = to.profile.homes()
     places = look_for_memories(path or homes.claude / "projects", homes)
     from openbrain_cli.importers.seeded import seeded
@@ -232,7 +233,7 @@ def _gathered(
     *,
     quiet: bool,
 ) -> "tuple[Scan, list[Seen]]":
-    """Read, with the number of sections read so far for people to see."""
+    """Read the places, and show the number of sections read so far."""
     seen: list[Seen] = []
     with progress("reading: {task.completed} sections", quiet=quiet) as bar:
         task = bar.add_task("reading", total=None)
@@ -254,12 +255,12 @@ class _Done:
 
 @contextmanager
 def _telling(done: _Done) -> Iterator[None]:
-    """Tell who stops it with Ctrl-C what is stored, and how to go on."""
+    """After Ctrl-C, report what is stored and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
         what = f"{done.stored} of {done.of} sections are stored" if done.of else "nothing was changed"
-        say(f"stopped: {what}; the same command goes on where it was")
+        say(f"stopped: {what}; repeat the command to continue")
         raise
 
 

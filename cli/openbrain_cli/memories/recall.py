@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 
-Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="How many at most.")]
-Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
-Names = Annotated[
-    bool, typer.Option("--names", help="Only memories whose title or another name stands in the question.")
-]
+Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="Maximum number of results.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="Maximum number of memories.")]
+Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Word that raises the score; repeatable.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Show how each score and rank came about.")]
+Names = Annotated[bool, typer.Option("--names", help="Only memories whose title or alias is in the question.")]
 Precision = Annotated[
     Literal["exact", "balanced", "recall"] | None,
     typer.Option(
-        help="exact: only what is near. balanced, unless set otherwise: nothing where even the best is not. recall: "
-        "whatever was found."
+        help="exact: only close results. balanced, the default unless set otherwise: no results if even the best is "
+        "not close. recall: all results."
     ),
 ]
-MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Nothing of less similarity is shown.")]
-Turns = Annotated[int, typer.Option("--around", min=0, max=10, help="So many turns before and after each hit, too.")]
-AsOf = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="What was remembered at that time: 2026-03-01T12:00:00Z.")
+MinSimilarity = Annotated[float | None, typer.Option(min=0, max=1, help="Minimum similarity of a result.")]
+Turns = Annotated[
+    int, typer.Option("--around", min=0, max=10, help="Also show this many turns before and after a hit.")
 ]
-ByTime = Annotated[bool, typer.Option("--by-time", help="In the order in which they happened.")]
-Related = Annotated[bool, typer.Option("--related", help="Also what is near it, of its session, called the same.")]
-AllEchoes = Annotated[bool, typer.Option("--no-fold", help="Show near-equal memories one by one.")]
+AsOf = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="Memories as of that time: 2026-03-01T12:00:00Z.")
+]
+ByTime = Annotated[bool, typer.Option("--by-time", help="Sort by when things happened.")]
+Related = Annotated[bool, typer.Option("--related", help="Also show similar ones, and those of its session or name.")]
+AllEchoes = Annotated[bool, typer.Option("--no-fold", help="Show near-equal memories separately.")]
 FromFile = Annotated[
     Path | None,
-    typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
+    typer.Option(help="File with a question per line, as text or JSON body; - reads standard input.", allow_dash=True),
 ]
-History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
-Archived = Annotated[bool, typer.Option("--include-archived", help="Also what was archived.")]
+History = Annotated[bool, typer.Option("--history", help="Also show its history and lineage.")]
+Archived = Annotated[bool, typer.Option("--include-archived", help="Include archived memories.")]
 
 
 @command(
@@ -77,7 +77,7 @@ def recall(
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
-    """Find what bears on a question, best first."""
+    """Find memories that bear on a question, best first."""
     query = " ".join(words or ())
     options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
     options |= {"precision": precision, "min_similarity": min_similarity}
@@ -97,7 +97,7 @@ def recall(
         return
     answer = to.ask(lambda brain: brain.recall(query, **options))
     if answer.degraded:
-        say(f"note: {' and '.join(answer.degraded)} did not answer; some of what is there may be missing")
+        say(f"note: {' and '.join(answer.degraded)} did not answer; some memories may be missing")
     if json:
         as_json(answer)
         return
@@ -162,7 +162,7 @@ def show(
     session: Session = "",
     json: AsJson = False,
 ) -> None:
-    """Show one memory whole, dead or alive."""
+    """Show one memory in full, whatever its state."""
     from openbrain_cli.memories.display import rendering
 
     async def ask_for(brain: "OpenBrain") -> "tuple[MemoryDetail, Linked | None]":

@@ -1,4 +1,4 @@
-"""recall --from-file: many questions, as many at once as a request takes."""
+"""recall --from-file: many questions, in the largest batches that a request may have."""
 
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,7 +25,7 @@ Question = Mapping[str, Any]
 
 
 def recall_all(path: Path, to: Speaking, options: dict[str, Any], *, json: bool) -> None:
-    """Print what each question of the file finds. Exit code 1 where one was refused."""
+    """Print what each question of the file finds. Exit with code 1 if one was refused."""
     questions = read(path)
     refused = to.ask(lambda brain: _ask(brain, questions, options, json=json))
     if refused:
@@ -34,7 +34,7 @@ def recall_all(path: Path, to: Speaking, options: dict[str, Any], *, json: bool)
 
 
 def read(path: Path) -> list[Question]:
-    """The questions of a file, one a line; empty lines are none. `Invalid` names the line that is no question."""
+    """Read a file with one question per line; skip empty lines. Raise `Invalid` with the line that is no question."""
     try:
         with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
             raw = file.read(FILE_BYTES + 1)
@@ -57,7 +57,7 @@ def _question(line: bytes, number: int) -> Question:
 
 
 async def _ask(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
-    """Ask the questions; the number of refused ones."""
+    """Ask the questions, and return how many were refused."""
     refused = 0
     with bar(hidden=sys.stdout.isatty()) as shown:
         task = shown.add_task("asking", total=len(questions))

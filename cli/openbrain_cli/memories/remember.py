@@ -23,18 +23,18 @@ TextArgument = Annotated[
 Kind = Annotated[str, typer.Option("--type", help="fact, decision, observation, convention, bug, procedure ...")]
 Scope = Annotated[str | None, typer.Option("--scope", help="project (default), shared, agent or session.")]
 Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1.")]
-Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
-Supersedes = Annotated[str | None, typer.Option(help="Id of the memory whose place it takes.")]
+Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it expires.")]
+Supersedes = Annotated[str | None, typer.Option(help="Id of the memory that it replaces.")]
 Source = Annotated[str | None, typer.Option(help="Where it comes from.")]
-Title = Annotated[str | None, typer.Option(help="What it is called: a question that holds the name finds it.")]
-Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another name of it; repeatable.")]
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="As `recall` and `list` show it.")]
-Reason = Annotated[str, typer.Option(help="Why, for the history.")]
+Title = Annotated[str | None, typer.Option(help="Its name: a question that contains the name finds it.")]
+Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another name for it; repeatable.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="Id of a memory, as `recall` and `list` show it.")]
+Reason = Annotated[str, typer.Option(help="Reason, for the history.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filed:
-    """The place of a new memory, in the fields of the request."""
+    """How a new memory is filed, as fields of the request."""
 
     type: Kind = "observation"
     org: Org = None
@@ -58,7 +58,7 @@ class Filed:
     "git log -1 --format=%B | openbrain remember - --type decision --wait 10",
 )
 def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, json: AsJson = False) -> None:
-    """Store one memory. The same content again is the same memory."""
+    """Store one memory. Storing the same content again returns the same memory."""
     offer = {"content": read_text(" ".join(text)), **filed.fields(to.profile), **given(agent_id=to.agent)}
     stored = to.ask(lambda brain: brain.remember(offer, wait=wait))
     if json:
@@ -68,7 +68,7 @@ def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, jso
 
 
 def read_text(argument: str) -> str:
-    """The typed text, or standard input for -."""
+    """Return the typed text, or standard input for `-`."""
     if argument != "-":
         return argument
     from openbrain.domain import limits

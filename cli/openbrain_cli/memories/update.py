@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
 
-NewText = Annotated[str | None, typer.Option("--content", help="What it says from now on; - reads standard input.")]
+NewText = Annotated[str | None, typer.Option("--content", help="New text; - reads standard input.")]
 NewKind = Annotated[str | None, typer.Option("--type", help="fact, decision, observation, bug ...")]
-NewTitle = Annotated[str | None, typer.Option("--title", help="What it is called from now on; '' for nothing.")]
-NewAliases = Annotated[list[str] | None, typer.Option("--alias", help="Instead of its other names; repeatable.")]
-NewTags = Annotated[list[str] | None, typer.Option("--tag", help="Instead of its tags; repeatable.")]
-NoTags = Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")]
-NewMetadata = Annotated[str | None, typer.Option("--metadata", help="Instead of its metadata: a JSON object.")]
-NewOrg = Annotated[str | None, typer.Option("--org", help="Where it is filed from now on; '' for no org.")]
-NewProject = Annotated[str | None, typer.Option("--project", help="Where it is filed from now on; '' for no project.")]
+NewTitle = Annotated[str | None, typer.Option("--title", help="New title; '' for none.")]
+NewAliases = Annotated[list[str] | None, typer.Option("--alias", help="Replaces its other names; repeatable.")]
+NewTags = Annotated[list[str] | None, typer.Option("--tag", help="Replaces its tags; repeatable.")]
+NoTags = Annotated[bool, typer.Option("--no-tags", help="Remove its tags.")]
+NewMetadata = Annotated[str | None, typer.Option("--metadata", help="Replaces its metadata: a JSON object.")]
+NewOrg = Annotated[str | None, typer.Option("--org", help="Move it to this org; '' for none.")]
+NewProject = Annotated[str | None, typer.Option("--project", help="Move it to this project; '' for none.")]
 NewScope = Annotated[str | None, typer.Option("--memory-scope", help="Who sees it: agent, project, shared, session.")]
-NewAgent = Annotated[str | None, typer.Option("--to-agent", help="Whose it is from now on.")]
-Lasts = Annotated[bool, typer.Option("--no-expiry", help="Take its expiry away.")]
-Confirm = Annotated[bool, typer.Option("--confirm", help="It is still true: it fades from now on.")]
+NewAgent = Annotated[str | None, typer.Option("--to-agent", help="Agent that it belongs to from now on.")]
+Lasts = Annotated[bool, typer.Option("--no-expiry", help="Remove its expiry.")]
+Confirm = Annotated[
+    bool, typer.Option("--confirm", help="It is still true: its confidence starts to fade again from now on.")
+]
 IfVersion = Annotated[
-    int | None, typer.Option("--if-version", min=1, help="Only while this is its version, as `show` tells it.")
+    int | None, typer.Option("--if-version", min=1, help="Only if this is its current version, as `show` prints it.")
 ]
 
 
@@ -106,7 +108,7 @@ def update(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """Change one memory; what is not named stays as it is."""
+    """Change one memory; fields that are not given stay unchanged."""
     changes = wanted.changes()
     tag = "" if if_version is None else f'"{if_version}"'
 
@@ -128,7 +130,7 @@ def restore(
     wait: Wait = 0,
     json: AsJson = False,
 ) -> None:
-    """Bring back a memory that was forgotten, archived, superseded or has expired."""
+    """Restore a memory that was forgotten, archived or superseded, or has expired."""
 
     async def restoring(brain: "OpenBrain") -> "MemoryAnswer":
         whole = await whole_id(brain, memory_id, session_id=session)
@@ -140,7 +142,7 @@ def restore(
 
 @command("openbrain history 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJson = False) -> None:
-    """Tell what happened to one memory: when, what, who and why."""
+    """Show the history of one memory: when, what, who and why."""
     from openbrain_cli.memories.display import rendering
 
     async def ask_for(brain: "OpenBrain") -> "MemoryDetail":
@@ -155,4 +157,4 @@ def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJs
         if memory.lineage:
             rendering.lineage(memory.lineage)
     else:
-        say("nothing is told of it")
+        say("it has no history")

@@ -1,1 +1,1 @@
-"""Commands of operators: workspaces, keys, operations, the database."""
+"""Operators' commands: workspaces, keys, operations, the database, indexes, streams."""

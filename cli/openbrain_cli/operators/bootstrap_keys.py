@@ -1,4 +1,4 @@
-"""The keys that a new system starts with: one for everything in `default`, one that makes workspaces."""
+"""The first keys of a new system: one with all permissions in `default`, one that can create workspaces."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,11 @@ PERMISSIONS: Mapping[str, frozenset[str]] = {
     WORKSPACE: frozenset(Permission),
     OPERATORS: frozenset({Permission.ADMIN}),
 }
-"""Workspace -> what its first key may."""
+"""Workspace -> permissions of its first key."""
 
 
 async def ensure_workspace(workspaces: Workspaces, clock: Clock, workspace: str) -> bool:
-    """Make the tenant where it is missing; whether it was. `Conflict` while one of that name is being deleted."""
+    """Create a missing workspace; True if it was missing. Raise `Conflict` while one of that name is being deleted."""
     if workspace in {known.id for known in await workspaces.workspaces()}:
         return False
     await workspaces.create_workspace(Workspace(id=workspace, name=workspace, created_at=clock.now()))
@@ -24,7 +24,7 @@ async def ensure_workspace(workspaces: Workspaces, clock: Clock, workspace: str)
 
 
 async def bootstrap_key(api_keys: ApiKeys, clock: Clock, workspace: str) -> str:
-    """A key for that workspace; it may speak for every agent. Its secret is nowhere else."""
+    """Create a key for the workspace that may act as any agent. Return its secret, which is stored nowhere."""
     key, secret = issue(
         workspace_id=workspace,
         name="first-start",

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from openbrain.settings import Settings
 
 app = new_app(
-    no_args_is_help=True, help="The database's schema. The database is OPENBRAIN_TRUTH__URL, else the data folder's."
+    no_args_is_help=True, help="The schema of the database at OPENBRAIN_TRUTH__URL, else of the one in the data folder."
 )
 
-Again = Annotated[bool, typer.Option("--again", help="Also where a workspace has keys.")]
+Again = Annotated[bool, typer.Option("--again", help="Also for workspaces that have keys.")]
 Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the database answers.")]
 
 
 @app.command()
 @command("openbrain db upgrade --wait 60")
 def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
-    """Bring the schema up to date. Several at once are safe: one works, the others wait."""
+    """Upgrade the schema. Concurrent upgrades are safe: one runs, the others wait."""
     from openbrain.adapters.sql.schema import commands
 
     url = _url(data, wait)
@@ -41,7 +41,7 @@ def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None
 @app.command()
 @command("openbrain db check --wait 60 && openbrain run ingest")
 def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
-    """Look for what is wrong with the database and its schema; exit code 1 where something is."""
+    """Check the database and its schema. The exit code is 1 if there is a problem."""
     from openbrain.adapters.sql.schema import commands
 
     url = _url(data, wait)
@@ -57,9 +57,9 @@ def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
 @app.command("first-keys")
 @command("openbrain db first-keys", "openbrain db first-keys --json --again")
 def first_keys(again: Again = False, json: AsJson = False, data: Data = None) -> None:
-    """Make the first workspaces and print their keys, once: `openbrain up` does so by itself.
+    """Make the first workspaces and print their keys, once. `openbrain up` does so itself.
 
-    Whoever reaches the database is trusted with this. Workspaces that have a key already get none, unless --again.
+    Anyone who can access the database may run this. Workspaces that already have a key get none, unless --again.
     """
     import asyncio
 
@@ -71,7 +71,7 @@ def first_keys(again: Again = False, json: AsJson = False, data: Data = None) ->
     for workspace, secret in made.items():
         print(f"{workspace}  {secret}")
     if not made:
-        say("there are keys already: make others with `openbrain keys create`, or --again where all are lost")
+        say("there are keys already: make others with `openbrain keys create`, or use --again if all are lost")
 
 
 app.command("restored")(restored)
@@ -91,7 +91,7 @@ async def _bootstrap_keys(settings: "Settings", *, again: bool) -> dict[str, str
 
 
 def _url(data: Data, wait: int = 0) -> str:
-    """The database's address, once it answers where `wait` allows seconds for that."""
+    """The database's address. Waits up to `wait` seconds until the database answers."""
     from openbrain.adapters.sql.schema import commands
     from openbrain.adapters.sql.store import EMBEDDED, FILE, store_url
     from openbrain.domain.errors import NotFound

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.access import KeyAnswer, KeyCreated
 
-app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
+app = new_app(no_args_is_help=True, help="Keys give access to a workspace: to one agent, with some permissions.")
 
 Permissions = Annotated[list[str], typer.Option("--permission", help="brain.read, brain.write, admin ...; repeatable.")]
-KeyAgent = Annotated[str | None, typer.Option("--agent", help="The agent whose key it is.")]
-Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; repeatable. Else every org.")]
-ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="May also speak for this agent; * for any.")]
-Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
-RateLimit = Annotated[int | None, typer.Option("--rate-limit", min=1, help="Requests it may make a minute.")]
+KeyAgent = Annotated[str | None, typer.Option("--agent", help="Agent that the key belongs to.")]
+Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; repeatable. Every org if left out.")]
+ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="Agent that it may act as, too; * for any.")]
+Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it expires.")]
+RateLimit = Annotated[int | None, typer.Option("--rate-limit", min=1, help="Maximum number of requests per minute.")]
 Toolsets = Annotated[
     list[str] | None,
-    typer.Option("--toolset", help=f"MCP tools listed to it over HTTP beside core: {choice()}; repeatable."),
+    typer.Option("--toolset", help=f"MCP tools that it lists over HTTP in addition to core: {choice()}; repeatable."),
 ]
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
-Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both open; 0 ends the old one at once.")]
-Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into this new file instead (mode 0600).")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `keys list` shows it.")]
+Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both keys work; 0 ends the old one at once.")]
+Write = Annotated[Path | None, typer.Option("--write", help="Write the secret to this new file (mode 0600) instead.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Rights of a new key, in the fields of the request."""
+    """Rights of a new key, as fields of the request."""
 
     permissions: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
     agent_id: KeyAgent = None
@@ -57,7 +57,7 @@ class Grant:
     "openbrain keys create reader --permission brain.read --org acme --write ~/.config/openbrain/key",
 )
 def create(
-    name: Annotated[str, typer.Argument(help="What it is for.")],
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
     *,
     grant: Grant,
     to: Connection,
@@ -65,7 +65,7 @@ def create(
     write: Write = None,
     json: AsJson = False,
 ) -> None:
-    """Make a key. Its secret is printed once and kept nowhere."""
+    """Create a key. Its secret is printed once and stored nowhere."""
     wanted = given(name=name, workspace_id=workspace, **(asdict(grant) | {"toolsets": _listed(grant.toolsets)}))
     with _secret_file(write) as keep:
         made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
@@ -87,7 +87,7 @@ def rotate(
     write: Write = None,
     json: AsJson = False,
 ) -> None:
-    """Replace a key by a new one that may the same. The new secret is printed once and kept nowhere."""
+    """Replace a key with a new one that has the same rights. The new secret is printed once and stored nowhere."""
     with _secret_file(write) as keep:
         made = to.ask(
             lambda brain: brain.rotate_key(key_id, overlap_s=round(overlap * 3600), workspace_id=workspace),
@@ -96,7 +96,7 @@ def rotate(
         keep(made.key)
     _tell(made, write, json=json)
     if not json:
-        say(f"the old key {made.replaces_id} opens until {moment(made.replaced_expires_at)}")
+        say(f"the old key {made.replaces_id} works until {moment(made.replaced_expires_at)}")
 
 
 def _listed(toolsets: list[str] | None) -> list[str] | None:
@@ -116,8 +116,10 @@ def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:
 
 @contextmanager
 def _secret_file(path: Path | None) -> "Iterator[Callable[[str], object]]":
-    """A new file for a secret, made before the key is, so that no secret is lost for want of a place; gone again where
-    none came. Yields what writes it."""
+    """Create a new file for a secret, before the key is created, so that a secret is never lost for lack of a place.
+
+    Yield the function that writes it. The file is removed if an error occurs.
+    """
     if path is None:
         yield lambda _: None
         return
@@ -125,7 +127,7 @@ def _secret_file(path: Path | None) -> "Iterator[Callable[[str], object]]":
     try:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
-        raise SetupError(f"{file} can't be made ({error.strerror}): choose another --write") from None
+        raise SetupError(f"{file} can't be created ({error.strerror}): choose another --write") from None
     try:
         yield lambda secret: file.write_text(f"{secret}\n", encoding="utf-8")
     except BaseException:
@@ -172,6 +174,6 @@ def _validity(expires_at: datetime | None) -> str:
 @app.command()
 @command("openbrain keys revoke 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def revoke(key_id: KeyId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
-    """End a key: within seconds it opens nothing."""
+    """Revoke a key. It stops working within seconds."""
     ended = to.ask(lambda brain: brain.revoke_key(key_id, workspace_id=workspace), admin=bool(workspace))
     as_json(ended) if json else print(f"{ended.id}  revoked")

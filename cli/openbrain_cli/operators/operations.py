@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.operations import OperationAnswer
 
-app = new_app(no_args_is_help=True, help="Work that outlives a request: watch it, or cancel it. Needs an admin's key.")
+app = new_app(no_args_is_help=True, help="Long-running work: watch it, or cancel it. Needs an admin's key.")
 
-OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
+OperationId = Annotated[str, typer.Argument(metavar="ID", help="Id of an operation, as `operations list` shows it.")]
 Kinds = Annotated[list[str] | None, typer.Option("--kind", help="purge, forget ...; repeatable.")]
 Statuses = Annotated[
     list[str] | None, typer.Option("--status", help="queued, running, done, failed, cancelled; repeatable.")
@@ -65,7 +65,7 @@ def _how_far(operation: "OperationAnswer") -> str:
 @app.command("show")
 @command("openbrain operations show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def show_operation(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
-    """Show one operation: what was asked, and what has been done."""
+    """Show one operation: what was requested, and what has been done."""
     response = to.ask(lambda brain: brain.operation(operation_id, workspace_id=workspace), admin=bool(workspace))
     if json:
         as_json(response)
@@ -77,7 +77,7 @@ def show_operation(operation_id: OperationId, to: Connection, workspace: Workspa
 @app.command()
 @command("openbrain operations watch 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def watch(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
-    """Follow one operation until it has ended. Ctrl-C ends the watching, not the operation."""
+    """Follow one operation until it has ended. Ctrl-C stops watching, not the operation."""
     ended = to.ask(lambda brain: followed(brain, operation_id, workspace), admin=bool(workspace))
     if json:
         as_json(ended)
@@ -89,7 +89,7 @@ def watch(operation_id: OperationId, to: Connection, workspace: Workspace = "", 
 @app.command()
 @command("openbrain operations cancel 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
-    """End one operation before it is done. What it has done by then stays done."""
+    """Cancel one operation. What it has done by then stays done."""
     response = to.ask(lambda brain: brain.cancel(operation_id, workspace_id=workspace), admin=bool(workspace))
     if json:
         as_json(response)
@@ -103,7 +103,7 @@ def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "",
 
 
 async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -> "OperationAnswer":
-    """The operation at its end; on the way a bar on stderr, where a person looks at it."""
+    """Follow an operation to its end, with a progress bar on stderr if that is a terminal."""
     with bar() as shown:
         task = shown.add_task("operation", total=None)
         async for state in brain.watch(operation_id, workspace_id=workspace):
@@ -113,7 +113,7 @@ async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -
 
 
 def failed(operation: "OperationAnswer") -> None:
-    """An operation that did not do what was asked is an error of the command that watched it."""
+    """Raise an error if the operation did not succeed."""
     if operation.status.value != "done":
         why = f": {operation.error}" if operation.error else ""
         raise OpenBrainError(f"the operation {operation.id} is {operation.status.value}{why}")

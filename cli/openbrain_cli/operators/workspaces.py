@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.access import WorkspaceAnswer
     from openbrain.contract.admin.operations import OperationAnswer
 
-app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All commands need an operator's key.")
+app = new_app(no_args_is_help=True, help="Workspaces separate tenants. All commands need an operator's key.")
 
-WorkspaceId = Annotated[str, typer.Argument(metavar="ID", help="Short, as in acme.")]
-MaxMemories = Annotated[int | None, typer.Option("--max-memories", min=0, help="How many living memories it may hold.")]
-MaxBytes = Annotated[int | None, typer.Option("--max-bytes", min=0, help="How many bytes of content it may hold.")]
+WorkspaceId = Annotated[str, typer.Argument(metavar="ID", help="Short id, such as acme.")]
+MaxMemories = Annotated[int | None, typer.Option("--max-memories", min=0, help="Maximum number of live memories.")]
+MaxBytes = Annotated[int | None, typer.Option("--max-bytes", min=0, help="Maximum number of bytes of content.")]
 PersonalData = Annotated[
     Action | None,
-    typer.Option("--personal-data", help="What becomes of e-mail addresses, cards and the like that are stored there."),
+    typer.Option("--personal-data", help="What to do with e-mail addresses, cards and the like that are stored there."),
 ]
-NoQuota = Annotated[bool, typer.Option("--no-quota", help="Take both quotas away.")]
+NoQuota = Annotated[bool, typer.Option("--no-quota", help="Remove both quotas.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Quotas of a workspace."""
+    """Quotas and personal-data rule of a workspace."""
 
     max_memories: MaxMemories = None
     max_bytes: MaxBytes = None
@@ -51,15 +51,15 @@ def create(
     *,
     settings: Settings,
     to: Connection,
-    name: Annotated[str, typer.Option(help="For people; the id where it is left out.")] = "",
+    name: Annotated[str, typer.Option(help="Display name; the id if left out.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Make a workspace."""
+    """Create a workspace."""
     made = to.ask(lambda brain: brain.create_workspace(workspace_id, name, **settings.given()), admin=True)
     if json:
         as_json(made)
     else:
-        print(f"{one_line(made.id)}  made; next: openbrain keys create NAME --workspace {one_line(made.id)}")
+        print(f"{one_line(made.id)}  created; next: openbrain keys create NAME --workspace {one_line(made.id)}")
 
 
 @app.command()
@@ -72,11 +72,11 @@ def change(
     *,
     settings: Settings,
     to: Connection,
-    name: Annotated[str, typer.Option(help="For people.")] = "",
+    name: Annotated[str, typer.Option(help="Display name.")] = "",
     no_quota: NoQuota = False,
     json: AsJson = False,
 ) -> None:
-    """Change a workspace's name, quotas, or what becomes of personal data. What it holds already stays."""
+    """Change a workspace's name, quotas or treatment of personal data. What is stored already stays unchanged."""
     values = settings.given()
     if no_quota and settings.quotas():
         raise Invalid("", "give --no-quota or a quota, not both")
@@ -93,12 +93,12 @@ def change(
 @app.command("list")
 @command("openbrain workspaces list")
 def list_workspaces(to: Connection, json: AsJson = False) -> None:
-    """List all workspaces, and what those with a quota hold."""
+    """List all workspaces, and the usage of those with a quota."""
     workspaces = to.ask(_all, admin=True)
     if json:
         as_json({"workspaces": workspaces, "count": len(workspaces)})
     elif workspaces:
-        show(table("id", "created", "holds", "name", rows=_rows(workspaces)))
+        show(table("id", "created", "usage", "name", rows=_rows(workspaces)))
     else:
         say("there are no workspaces yet")
 
@@ -128,11 +128,11 @@ def _held(workspace: "WorkspaceAnswer") -> str:
 def delete(
     workspace_id: WorkspaceId,
     to: Connection,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it holds.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it contains.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Delete a workspace with everything in it. Its keys open nothing at once. Can't be undone."""
+    """Delete a workspace with everything in it. Its keys stop working at once. Can't be undone."""
     if dry_run or not yes:
         plan = to.ask(lambda brain: brain.delete_workspace(workspace_id, dry_run=True), admin=True)
         if json and dry_run:
@@ -155,7 +155,7 @@ async def _deleted(brain: "OpenBrain", workspace_id: str) -> "OperationAnswer":
 
     deletion = await brain.delete_workspace(workspace_id)
     if deletion.operation is None:
-        raise SetupError("the server began no operation: look at its version")
+        raise SetupError("the server started no operation: check its version")
     operation = await followed(brain, deletion.operation.id)
     failed(operation)
     return operation

@@ -1,4 +1,4 @@
-"""halt: everyone stops, and goes on."""
+"""halt: stops every agent, and lets them continue."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -14,21 +14,23 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.amygdala.signals import HaltAnswer, HaltStatus
 
-app = new_app(no_args_is_help=True, help="Halt the fleet, see who has stopped, and let it go on.")
+app = new_app(no_args_is_help=True, help="Halt the fleet, see who has stopped, and resume it.")
 
 Title = Annotated[list[str], typer.Argument(metavar="TITLE...", help="One line: why.")]
-Content = Annotated[str, typer.Option("--content", help="What must be done before anyone goes on.")]
+Content = Annotated[str, typer.Option("--content", help="What must be done before anyone continues.")]
 Scope = Annotated[str, typer.Option("--scope", help="workspace, org or project.")]
-Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds, after which it ends by itself.")]
-Source = Annotated[str, typer.Option("--source", help="What says so; else the key's own name.")]
-HaltId = Annotated[str, typer.Argument(metavar="[ID]", help="As `halt status` lists it; else the one that stands.")]
-KeepSignal = Annotated[bool, typer.Option("--keep-signal", help="Its signal goes on: what it tells of still burns.")]
-MaybeHaltId = Annotated[str, typer.Argument(metavar="[ID]", help="As `halt status` lists it; else all that are open.")]
-Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
-Within = Annotated[
-    int | None, typer.Option("--within", min=1, help="Agents heard of in so many seconds count as listening.")
+Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds until it ends by itself.")]
+Source = Annotated[str, typer.Option("--source", help="Origin of the halt; the key's name if left out.")]
+HaltId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else the open one.")]
+KeepSignal = Annotated[bool, typer.Option("--keep-signal", help="Leave its signal open: the problem still exists.")]
+MaybeHaltId = Annotated[
+    str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else all open ones.")
 ]
-Every = Annotated[bool, typer.Option("--all", help="List also those that have ended.")]
+Note = Annotated[str, typer.Option("--note", help="Note, kept with it.")]
+Within = Annotated[
+    int | None, typer.Option("--within", min=1, help="Agents seen in the last so many seconds count as listening.")
+]
+Every = Annotated[bool, typer.Option("--all", help="Also list halts that have ended.")]
 NAMED = 20
 
 
@@ -49,9 +51,9 @@ def raise_halt(
     source: Source = "",
     json: AsJson = False,
 ) -> None:
-    """Halt everyone in the scope: a nuclear signal, which every agent hears and whose guard stops it.
+    """Halt everyone in the scope: raise a nuclear signal, which every agent receives and whose guard stops it.
 
-    It stands until it is resumed, or its time is over: quiet and resolving the signal do not end it.
+    The halt lasts until it is resumed or its time is over: neither quiet nor resolving the signal ends it.
     """
     fields = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
     made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
@@ -69,7 +71,7 @@ def raise_halt(
 def status(
     to: Speaking, *, halt_id: MaybeHaltId = "", within: Within = None, every: Every = False, json: AsJson = False
 ) -> None:
-    """Show the halts that stand; of one, who has stopped and who that listens has not."""
+    """Show the open halts; for one halt, who has stopped and who of those listening has not."""
     if halt_id:
         answer = to.ask(lambda brain: brain.halt(halt_id, within_s=within))
         as_json(answer) if json else _stands(answer)
@@ -104,7 +106,7 @@ def _stands(halt: "HaltStatus") -> None:
 def resume(
     halt_id: HaltId = "", *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
 ) -> None:
-    """Let everyone go on, and resolve the halt's signal. Needs a key with the permission admin in this workspace."""
+    """Let everyone continue, and resolve the halt's signal. Needs a key with the permission admin in this workspace."""
 
     async def resumed(brain: "OpenBrain") -> "HaltAnswer | None":
         one = halt_id or await _standing(brain)
@@ -115,7 +117,7 @@ def resume(
             try:
                 await brain.resolve_signal(made.signal_id, note=note)
             except (Conflict, Forbidden, NotFound) as error:
-                say(f"note: everyone goes on, and the signal {made.signal_id} stays as it is: {error}")
+                say(f"note: everyone may continue, but the signal {made.signal_id} stays as it is: {error}")
         return made
 
     made = to.ask(resumed)
@@ -126,9 +128,9 @@ def resume(
 
 
 async def _standing(brain: "OpenBrain") -> str:
-    """The one halt that stands; '' where none does."""
+    """Id of the only open halt; '' if there is none."""
     open_halts = (await brain.halts(state=("open",), limit=NAMED)).halts
     if len(open_halts) > 1:
         which = "; ".join(f"{open_halt.id} ({one_line(open_halt.title)})" for open_halt in open_halts)
-        raise Invalid("ID", f"{len(open_halts)} halts stand: say which. {which}")
+        raise Invalid("ID", f"{len(open_halts)} halts are open: say which. {which}")
     return open_halts[0].id if open_halts else ""

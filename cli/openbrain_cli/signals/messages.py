@@ -1,4 +1,4 @@
-"""messages: what agents write to each other."""
+"""messages: messages between agents."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -12,15 +12,15 @@ from openbrain_cli.output import as_json, moment, one_line, say, show, table
 if TYPE_CHECKING:
     from openbrain.contract.messages import MessageAnswer
 
-app = new_app(no_args_is_help=True, help="Messages from agent to agent; the agent is the key's.")
+app = new_app(no_args_is_help=True, help="Messages between agents; you act as the key's agent.")
 
 To = Annotated[str, typer.Argument(metavar="AGENT", help="The other agent.")]
 Content = Annotated[list[str], typer.Argument(metavar="TEXT...", help="What to say.")]
-Subject = Annotated[str, typer.Option("--subject", help="One line.")]
-Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again is the same message.")]
-After = Annotated[int, typer.Option("--after", min=0, help="Those behind this number.")]
-Everything = Annotated[bool, typer.Option("--all", help="Also those that are marked as read.")]
-Mark = Annotated[bool, typer.Option("--mark", help="Mark what is shown as read.")]
+Subject = Annotated[str, typer.Option("--subject", help="Subject, on one line.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="Repeating a key sends no second message.")]
+After = Annotated[int, typer.Option("--after", min=0, help="Only messages after this number.")]
+Everything = Annotated[bool, typer.Option("--all", help="Also show messages that are marked as read.")]
+Mark = Annotated[bool, typer.Option("--mark", help="Mark the shown messages as read.")]
 
 
 @app.command()
@@ -35,7 +35,7 @@ def send(
     idempotency_key: Key = "",
     json: AsJson = False,
 ) -> None:
-    """Leave a message in an agent's inbox."""
+    """Send a message to an agent's inbox."""
     sent = to.ask(
         lambda brain: brain.send_message(
             other, " ".join(content), subject=subject, org=org, idempotency_key=idempotency_key
@@ -60,7 +60,7 @@ def inbox(
     limit: Limit = 20,
     json: AsJson = False,
 ) -> None:
-    """Show what the agent was sent and has not read, oldest first."""
+    """Show the agent's unread messages, oldest first."""
     messages = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
     if mark and messages.messages:
         to.ask(lambda brain: brain.mark_read([message.id for message in messages.messages]))
@@ -75,7 +75,7 @@ def inbox(
 @app.command("with")
 @command("openbrain messages with bo", "openbrain messages with bo --limit 100 --json")
 def with_agent(other: To, to: Speaking, *, limit: Limit = 20, cursor: Cursor = None, json: AsJson = False) -> None:
-    """Show what was written to and by another agent, newest first."""
+    """Show the messages to and from another agent, newest first."""
     messages = to.ask(lambda brain: brain.conversation(other, limit=limit, cursor=cursor))
     if json:
         as_json(messages)

@@ -1,4 +1,4 @@
-"""signals: what burns, and what comes."""
+"""signals: raises, lists, acknowledges, resolves and follows signals."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from openbrain.contract.amygdala.broadcasts import AmygdalaState
     from openbrain.contract.amygdala.signals import SignalAnswer
 
-app = new_app(no_args_is_help=True, help="Signals: something burns, and every agent of the workspace hears it.")
+app = new_app(no_args_is_help=True, help="Signals: alarms that every agent of the workspace receives.")
 
-Title = Annotated[list[str], typer.Argument(metavar="TITLE...", help="One line: what burns.")]
-Source = Annotated[str, typer.Option("--source", help="What says so: a service, a host, a check.")]
+Title = Annotated[list[str], typer.Argument(metavar="TITLE...", help="The problem, in one line.")]
+Source = Annotated[str, typer.Option("--source", help="Its origin: a service, a host, a check.")]
 SeverityOption = Annotated[str, typer.Option("--severity", help="info, warning, critical or nuclear.")]
 Content = Annotated[str, typer.Option("--content", help="What is known, and what to do.")]
 File = Annotated[Path | None, typer.Option("--file", help="Read the content from this file.")]
 DedupKey = Annotated[str, typer.Option("--dedup-key", help="Raises of one source with the same key are one signal.")]
-Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds, after which it expires by itself.")]
-HaltToo = Annotated[bool, typer.Option("--halt", help="Everyone stops; a nuclear one halts without it.")]
+Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds until it expires by itself.")]
+HaltToo = Annotated[bool, typer.Option("--halt", help="Also halt everyone; nuclear does so without this.")]
 HaltScope = Annotated[str, typer.Option("--halt-scope", help="workspace, org or project.")]
-Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again is the same raise.")]
-SignalId = Annotated[str, typer.Argument(metavar="ID", help="As `signals list` shows it.")]
-Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="Repeating a key raises nothing again.")]
+SignalId = Annotated[str, typer.Argument(metavar="ID", help="Id of a signal, as `signals list` shows it.")]
+Note = Annotated[str, typer.Option("--note", help="Note, kept with it.")]
 States = Annotated[list[str] | None, typer.Option("--state", help="active, acknowledged, resolved ...; repeatable.")]
-MinSeverity = Annotated[str | None, typer.Option("--min-severity", help="That one or worse.")]
+MinSeverity = Annotated[str | None, typer.Option("--min-severity", help="Only this severity or worse.")]
 FromSource = Annotated[str | None, typer.Option("--source", help="Only from this source.")]
-After = Annotated[int | None, typer.Option("--after", min=0, help="Also what came behind this number.")]
-Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="End after so long; else with Ctrl-C.")]
+After = Annotated[int | None, typer.Option("--after", min=0, help="Also broadcasts after this number.")]
+Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="Seconds until it ends; else until Ctrl-C.")]
 OPEN = ("active", "escalated", "acknowledged")
 
 
@@ -61,9 +61,9 @@ def raise_signal(
     idempotency_key: Key = "",
     json: AsJson = False,
 ) -> None:
-    """Raise a signal: every agent of the workspace hears it, within a quarter of a second where it is connected.
+    """Raise a signal. Every agent of the workspace receives it, within a quarter of a second if it is connected.
 
-    Raised again while it burns it is the same signal, counted. nuclear halts the fleet: see `openbrain halt`.
+    Raising it again while it is open counts it on the same signal. nuclear halts the fleet: see `openbrain halt`.
     """
     text = content if file is None else file.read_text(encoding="utf-8")
     fields = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
@@ -94,7 +94,7 @@ def list_signals(
     to: Speaking,
     *,
     state: States = None,
-    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list those that have ended.")] = False,
     min_severity: MinSeverity = None,
     source: FromSource = None,
     org: Org = None,
@@ -103,7 +103,7 @@ def list_signals(
     limit: Limit = 20,
     json: AsJson = False,
 ) -> None:
-    """List the signals that burn, the newest first."""
+    """List the open signals, newest first."""
     states = state or (None if every else list(OPEN))
     wanted = given(state=states, min_severity=min_severity, source=source, org=org, project=project, since=since)
     page = to.ask(lambda brain: brain.signals(limit=limit, **wanted))
@@ -112,7 +112,7 @@ def list_signals(
     elif page.signals:
         show(table("raised", "severity", "signal", rows=_rows(page.signals)))
     else:
-        say("nothing burns" if not every and not state else "there are no such signals")
+        say("no signal is open" if not every and not state else "there are no such signals")
 
 
 def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
@@ -128,14 +128,14 @@ def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
 @app.command("show")
 @command("openbrain signals show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def show_signal(signal_id: SignalId, *, to: Speaking) -> None:
-    """Show one signal whole, as JSON: who has seen it, and what happened to it."""
+    """Show one signal in full, as JSON: who has seen it, and what happened to it."""
     as_json(to.ask(lambda brain: brain.signal(signal_id)))
 
 
 @app.command()
 @command("openbrain signals ack 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'on it'")
 def ack(signal_id: SignalId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
-    """Say that it was seen: it no longer escalates, and may fall by quiet."""
+    """Acknowledge a signal: it no longer escalates, and may end by itself when it is quiet."""
     made = to.ask(lambda brain: brain.acknowledge_signal(signal_id, note=note))
     as_json(made) if json else print(f"{made.id}  {made.state.value}")
 
@@ -143,7 +143,7 @@ def ack(signal_id: SignalId, *, to: Speaking, note: Note = "", json: AsJson = Fa
 @app.command()
 @command("openbrain signals resolve 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'the disk was swapped'")
 def resolve(signal_id: SignalId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
-    """Say that it burns no more. A halt that it opened goes on until it is resumed."""
+    """Resolve a signal. A halt that it opened lasts until it is resumed."""
     made = to.ask(lambda brain: brain.resolve_signal(signal_id, note=note))
     as_json(made) if json else print(f"{made.id}  {made.state.value}")
 
@@ -159,9 +159,7 @@ def watch(
     project: Project = None,
     json: AsJson = False,
 ) -> None:
-    """Hear what comes, until Ctrl-C: first how things stand, then each broadcast. Comes back after a broken connection,
-    and misses nothing.
-    """
+    """Show the current state, then each broadcast, until Ctrl-C. Reconnects by itself, and misses nothing."""
     scope = given(org=org, project=project)
     to.ask(lambda brain: _follow(brain, after, seconds, scope, json=json))
 

@@ -1,4 +1,4 @@
-"""`openbrain watch`: new memories about something, as they come."""
+"""`openbrain watch`: shows new memories about something as they are stored."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,9 +20,11 @@ CONTENT_CHARS = 300
 AGAIN_S = 1.0
 T = TypeVar("T")
 
-Query = Annotated[list[str] | None, typer.Argument(metavar="[QUERY...]", help="About what; else the filter decides.")]
-Near = Annotated[float | None, typer.Option("--min-similarity", min=0, max=1, help="Nothing less near.")]
-Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="End after so long; else at Ctrl-C.")]
+Query = Annotated[
+    list[str] | None, typer.Argument(metavar="[QUERY...]", help="Topic; if left out, the filters decide.")
+]
+Near = Annotated[float | None, typer.Option("--min-similarity", min=0, max=1, help="Minimum similarity.")]
+Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="Seconds until it ends; else until Ctrl-C.")]
 
 
 @command(
@@ -44,7 +46,7 @@ def watch(
 ) -> None:
     """Show new memories that match, until Ctrl-C.
 
-    Makes a subscription and removes it at the end; one of the agent's that asks the same is used, and stays.
+    Creates a subscription and removes it at the end. If the agent already has an equal one, that is used, and stays.
     """
     filters = given(org=org, project=project, type=type, tags=tag)
     text = " ".join(query or ())
@@ -58,12 +60,12 @@ def watch(
             min_similarity=min_similarity,
             include_own=True,
         )
-        say(f"watching by {made.id}; Ctrl-C ends it")
+        say(f"watching by subscription {made.id}; Ctrl-C ends it")
         try:
             await _follow(brain, made.id, last, seconds, json=json)
         finally:
             if same is None:
-                with suppress(Exception):  # the way out: what is left of it is listed by the API
+                with suppress(Exception):  # a failure must not hide the exit; the API lists what is left
                     await asyncio.shield(brain.remove_subscription(made.id))
 
     to.ask(watching)
@@ -96,8 +98,8 @@ async def _follow(brain: "OpenBrain", subscription_id: str, cursor: int, seconds
 
 
 async def reconnecting(connect: Callable[[], AsyncIterator[T]], *, once: bool) -> AsyncIterator[T]:
-    """What comes over one connection; unless `once`, over one after the other, also after a broken one. `connect` goes
-    on behind what was heard last, so that nothing is missed."""
+    """Yield the items of a connection. Unless `once`, connect again after its end or an error; `connect` continues
+    after the last item, so that none is missed."""
     from openbrain.domain.errors import TryLater
 
     while True:

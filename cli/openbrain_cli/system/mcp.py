@@ -1,4 +1,4 @@
-"""mcp: the tools, for an agent that starts this command."""
+"""mcp: serves the tools to an agent that starts this command."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain_mcp.server import Clients
 
-Toolsets = Annotated[str, typer.Option("--toolsets", help=f"Which tools are listed: {choice()}.")]
+Toolsets = Annotated[str, typer.Option("--toolsets", help=f"Tools to list: {choice()}.")]
 ASKED_WITHIN_S = 2
-"""After this long the brain starts though no tool was listed or called: other commands may use it."""
+"""Seconds after which the brain starts even if no tool was listed or called, because other commands may use it."""
 
 
 @command(
@@ -39,8 +39,8 @@ def mcp(
 ) -> None:
     """Serve the brain's tools over stdio, until stdin ends.
 
-    The brain is the one that --url or OPENBRAIN_URL names, else the one that runs on this machine; where none runs,
-    it is started inside this process, for other commands too while this one lives.
+    The brain is the one named by --url or OPENBRAIN_URL, else the one that runs on this machine. If none runs, it is
+    started inside this process, and other commands can use it as long as this process runs.
     """
     try:
         tools = named_toolsets(toolsets)
@@ -48,14 +48,14 @@ def mcp(
         raise Invalid("--toolsets", f"name {choice()}") from None
     chosen = profile(url, key_file, data)
     if chosen.named:
-        chosen.check()  # what is wrong with a name or a key is told before anything is spoken
+        chosen.check()  # report a wrong address or key before the protocol starts
     from openbrain_cli.system import event_loop
 
     event_loop.run(_serve(chosen, agent, tools))
 
 
 async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> None:
-    """Speak at once. What has to start begins when the tools are listed or called; the first call waits for it."""
+    """Answer at once. The brain starts when the tools are listed or called; the first call waits for it."""
     from openbrain_mcp.stdio.bridge import Bridge
     from openbrain_mcp.stdio.prepared import Prepared
 
@@ -68,7 +68,7 @@ async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> N
 
     bridge.listen()
     if await _first(requested, bridge.ended):
-        # Imported beside the loop, so that answers that are under way go out.
+        # Import in a thread, so that pending answers are sent meanwhile.
         server = await asyncio.to_thread(_server, client, toolsets)
         holding = asyncio.create_task(_hold(chosen, agent, ready, bridge.ended), name="brain")
         try:
@@ -80,7 +80,7 @@ async def _serve(chosen: Profile, agent: str, toolsets: frozenset[Toolset]) -> N
 
 
 async def _first(requested: asyncio.Event, ended: asyncio.Event) -> bool:
-    """Whether something was asked before nothing more came; silence counts after a while."""
+    """Wait for a request, at most `ASKED_WITHIN_S`. False only if the input ended before one."""
     waiting = [asyncio.ensure_future(item.wait()) for item in (requested, ended)]
     await asyncio.wait(waiting, timeout=ASKED_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)
     for item in waiting:
@@ -96,7 +96,7 @@ def _server(client: "Clients", toolsets: frozenset[Toolset]) -> "MCPServer[Any]"
         from openbrain_cli.system.up import max_level
 
         log_settings = settings_in_use().logs
-        # Before the SDK sets up its own, which quote what they were given.
+        # Before the SDK sets up its own logging, which quotes inputs.
         logs.configure(log_settings.model_copy(update={"level": max_level(log_settings.level)}))
         from openbrain_mcp.server import mcp_server
 
@@ -116,7 +116,7 @@ async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]",
             raise
         say(f"openbrain: {error}")
         ready.set_exception(error)
-        ready.exception()  # every call tells it again
+        ready.exception()  # mark it as retrieved; every call raises it again
 
 
 @contextlib.asynccontextmanager
@@ -139,7 +139,7 @@ async def _brain(chosen: Profile, agent: str) -> AsyncIterator["OpenBrain"]:
 
 
 async def _runs(chosen: Profile) -> bool:
-    """Whether what `openbrain up` noted still answers: a process that was killed leaves its note behind."""
+    """True if the system noted by `openbrain up` answers: a killed process leaves its note behind."""
     try:
         async with chosen.client() as client:
             await client.health()

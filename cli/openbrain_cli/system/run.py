@@ -1,4 +1,4 @@
-"""`openbrain run SERVICE`: one service as a process, as in production."""
+"""`openbrain run SERVICE`: runs one service as a process, as in production."""
 
 from importlib import import_module
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ ServiceArgument = Annotated[str, typer.Argument(metavar="SERVICE", help=f"One of
 def run(
     service: ServiceArgument,
     config: Config = None,
-    host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address for /live, /ready and /metrics (and the API).")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
 ) -> None:
     """Start one service on the servers that the settings name. It stops cleanly on SIGTERM."""
@@ -40,7 +40,7 @@ def run(
     settings = settings_in_use()
     if settings.streams.url == EMBEDDED:
         raise SetupError(
-            "a service started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
+            "a single service needs a stream server that others can reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
     from openbrain.observability.metrics import export_spans
@@ -61,7 +61,7 @@ def run(
     )
     event_loop.run(server.serve())
     if not server.started:
-        raise SetupError(f"the service {service} did not start: what is above says why")
+        raise SetupError(f"the service {service} did not start: see the messages above")
 
 
 def _app(service: str) -> Any:

@@ -1,4 +1,4 @@
-"""settings: what a process would use, and from where."""
+"""settings: shows the settings that a process would use, and their origin."""
 
 from typing import Annotated
 
@@ -8,9 +8,9 @@ from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Config
 from openbrain_cli.profile import settings_loaded, use_settings_file
 
-Changed = Annotated[bool, typer.Option("--changed", help="Only what differs from the default.")]
+Changed = Annotated[bool, typer.Option("--changed", help="Only settings that differ from the default.")]
 Reference = Annotated[bool, typer.Option("--reference", help="Print the reference page of all settings instead.")]
-Origin = Annotated[bool, typer.Option("--origin", help="With --json: value and origin of each.")]
+Origin = Annotated[bool, typer.Option("--origin", help="With --json: print the value and origin of each.")]
 
 
 @command(
@@ -25,8 +25,8 @@ def settings(
     origin: Origin = False,
     json: AsJson = False,
 ) -> None:
-    """Show the settings that a process started here would use, and whether each is the environment's, the settings
-    file's or the default; secrets and passwords are hidden."""
+    """Show the settings that a process started here would use, and whether each comes from the environment, the
+    settings file or the default. Secrets and passwords are hidden."""
     from openbrain.settings import reference as settings_reference
 
     if reference:
@@ -49,7 +49,7 @@ def settings(
 
     # A path would leave no room for the values.
     file = str(loaded.file)
-    # Its other name goes in a line of its own.
+    # An alias goes on a line of its own.
     rows = (
         (name.replace(", ", ",\n"), "file" if origins[name] == file else origins[name], value)
         for name, value in shown.items()

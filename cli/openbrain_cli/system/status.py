@@ -1,4 +1,4 @@
-"""status: what runs, where, since when, and how it is."""
+"""status: shows what runs, where, since when, and its health."""
 
 import asyncio
 from datetime import datetime
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command("openbrain status", "openbrain status --json | jq -r .url")
 def status(*, to: Connection, json: AsJson = False) -> None:
-    """Tell what runs, where, since when, and how it is. Exit code 3 where nothing answers, 1 where it is not well."""
+    """Show what runs, where, since when, and its health. The exit code is 3 if nothing answers, 1 if unhealthy."""
     report = asyncio.run(_found(to.profile))
     as_json(report) if json else _print(report)
     if report["status"] in ("stopped", "starting", "unreachable"):

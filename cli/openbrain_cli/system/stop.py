@@ -1,4 +1,4 @@
-"""stop: the end of `openbrain up`, from another terminal."""
+"""stop: stops `openbrain up` from another terminal."""
 
 from typing import Annotated
 
@@ -13,8 +13,8 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wai
 
 @command("openbrain stop", "openbrain stop --data ./brain")
 def stop(data: Data = None, timeout: Timeout = 60, json: AsJson = False) -> None:
-    """End the `openbrain up` of this data folder and wait until it has ended. What is running ends first; nothing is
-    lost."""
+    """Stop the `openbrain up` of this data folder, and wait until it has ended. Work in progress is finished first;
+    nothing is lost."""
     from openbrain_cli.profile import profile
     from openbrain_cli.system.embedded.instance import end, running_instance
 
@@ -27,4 +27,4 @@ def stop(data: Data = None, timeout: Timeout = 60, json: AsJson = False) -> None
     elif instance is None:
         print(f"no OpenBrain runs on {folder}: there is nothing to stop")
     else:
-        print(f"stopped: pid {instance.pid}, on {folder}; `openbrain up` goes on where it was")
+        print(f"stopped: pid {instance.pid}, on {folder}; `openbrain up` continues where it stopped")

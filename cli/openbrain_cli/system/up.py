@@ -20,18 +20,18 @@ from openbrain_cli.options import Config
 from openbrain_cli.profile import settings_in_use, settings_loaded, use_settings_file
 from openbrain_cli.system.shell.program import own_program
 
-DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
-PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
+DataOption = Annotated[Path | None, typer.Option("--data", help="Folder for all embedded data.")]
+PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
 
 
 NewOption = Annotated[
-    bool, typer.Option("--new", help="Begin an empty brain where the database is missing beside its indexes.")
+    bool, typer.Option("--new", help="Start an empty brain if the database is missing although its indexes exist.")
 ]
 
 
 @command("openbrain up", "openbrain up --data ./brain --port 9000")
 def up(config: Config = None, data: DataOption = None, port: PortOption = None, new: NewOption = False) -> None:
-    """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing."""
+    """Start the entire pipeline on this machine and print what to type next. Ctrl-C stops it; nothing is lost."""
     use_settings_file(config)
     settings = settings_in_use()
     if data is not None:
@@ -48,12 +48,12 @@ async def serve(settings: Settings, *, new: bool = False) -> None:
     async with started(settings, new=new) as (url, key_file):
         _welcome(url, key_file)
         await _stopped()
-        typer.echo("stopping: what is running ends first ...")
+        typer.echo("stopping: work in progress is finished first ...")
 
 
 @contextlib.asynccontextmanager
 async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
-    """The whole pipeline while the block runs: where it answers, and the file of its key."""
+    """Run the entire pipeline while the block runs. Yield its address and the file of its key."""
     from openbrain_cli.system.embedded.instance import refuse_second
 
     # Before the services are imported, which takes seconds.
@@ -72,7 +72,7 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
     shortage = disk_space(settings).to_start
     if why := shortage():
-        typer.echo(f"OpenBrain waits for room and goes on by itself (Ctrl-C ends it): {why}", err=True)
+        typer.echo(f"OpenBrain waits for disk space, then continues by itself (Ctrl-C ends it): {why}", err=True)
     await until_room(shortage, lambda app: _http(app, listener.dup(), settings))
     async with contextlib.AsyncExitStack() as stack:
         system = await stack.enter_async_context(running(settings, new=new))
@@ -85,7 +85,7 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
 
 
 def max_level(level: str) -> str:
-    """In a terminal of a person only what needs them; whoever sets a level gets it."""
+    """The log level in a user's terminal: only warnings, unless another level than the default is set."""
     return "WARNING" if level == "INFO" else level
 
 
@@ -96,13 +96,15 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise SetupError(f"port {port} of {host} can't be had ({error.strerror}): choose another with --port") from None
+        raise SetupError(
+            f"port {port} of {host} is not available ({error.strerror}): choose another with --port"
+        ) from None
     return listener
 
 
 @contextlib.asynccontextmanager
 async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
-    """Answer requests until left; requests that run then are ended first."""
+    """Serve requests while the block runs; running requests are finished first."""
     from openbrain_cli.system.http.server import bounds, http_server
 
     server = http_server(
@@ -111,7 +113,7 @@ async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> 
         trusted_proxies=settings.server.trusted_proxies,
         within=bounds(settings.server),
     )
-    listener.listen()  # who comes before the server has begun waits a moment
+    listener.listen()  # clients that connect before the server has started wait a moment
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:
         yield
@@ -123,8 +125,8 @@ async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> 
 
 @contextlib.asynccontextmanager
 async def _noted(file: Path, text: str) -> AsyncIterator[None]:
-    """Note the running system's address, for the commands that look for it."""
-    # Whole or not there: commands read it at any time.
+    """Write the running system's address to a file, for the commands that look for it."""
+    # Atomic: commands may read it at any time.
     unfinished = file.with_name(f".{file.name}")
     unfinished.write_text(text + "\n", encoding="utf-8")
     unfinished.replace(file)
@@ -155,7 +157,7 @@ def _welcome(url: str, key_file: Path) -> None:
     typer.echo(f'  {typed} recall "what must a cache key hold?"{option}')
     typer.echo(f"  {typed} import --dry-run{option}")
     typer.echo("For agents, from any folder:")
-    # A client starts it where neither this shell's PATH nor its settings hold.
+    # A client starts it without this shell's PATH and settings.
     everywhere = _data_option(
         key_file, Settings.model_fields["data_dir"].get_default(call_default_factory=True) / "key"
     )

@@ -1,4 +1,4 @@
-"""A tick of a folder that no server keeps: a database for its time alone, which goes with it."""
+"""A tick of a folder that no server manages, with a temporary database."""
 
 import asyncio
 import tempfile
@@ -30,13 +30,13 @@ WORKSPACE: Final = "folder"
 async def tick_folder(
     root: Path, feed: Path | None, settings: Settings, *, ai: bool, dry_run: bool, extract: bool
 ) -> dict[str, Any]:
-    """The report. The vault's feed is copied to `feed`, where one is named. `Conflict` for a vault that a brain on this
-    machine keeps: its signals and memories are in that brain's database."""
+    """Run a tick and return its report. The vault's feed is copied to `feed`, if given. Raise `Conflict` for a vault
+    that this machine's brain manages: its signals and memories are in that brain's database."""
     root = root.expanduser().absolute()
     if not root.is_dir():
         raise NotFound(f"there is no vault at {root}: make one with `openbrain vault init {root}`")
     if root in with_vault(settings).vaults.folders.values():
-        raise Conflict(f"{root} is kept by the brain of this machine: say `openbrain tick` without --vault")
+        raise Conflict(f"{root} is managed by the brain of this machine: use `openbrain tick` without --vault")
     with tempfile.TemporaryDirectory(prefix="openbrain-tick-") as state:
         own = settings.model_copy(
             update={
@@ -66,7 +66,7 @@ async def tick_folder(
 
 
 class _FeedFolder:
-    """The feed of a vault on this machine, read as from an API."""
+    """The feed of a vault on this machine, with the interface of an API client."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""brain: what sessions read, pages of the vault, and what agents post."""
+"""brain: the feed, the pages of the vault, and agents' posts."""
 
 import sys
 import time
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 app = new_app(no_args_is_help=True, help="The vault of a running brain: its feed, its pages, and posts into it.")
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The local folder; made where there is none.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be written and removed.")]
-Adopt = Annotated[bool, typer.Option("--adopt", help="Take a folder that holds other files: they are removed.")]
-Every = Annotated[int, typer.Option("--every", min=0, help="Again each so many seconds, until Ctrl-C; 0: once.")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Local folder; created if missing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be written and removed.")]
+Adopt = Annotated[bool, typer.Option("--adopt", help="Accept a folder with other files, and remove those.")]
+Every = Annotated[int, typer.Option("--every", min=0, help="Repeat after so many seconds, until Ctrl-C; 0: once.")]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="lesson, milestone, signal or decision.")]
-Text = Annotated[str, typer.Argument(metavar="TEXT", help="What is to be kept; - reads standard input.")]
-Source = Annotated[str, typer.Option("--source", help="What says so: a project, a service.")]
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")]
+Source = Annotated[str, typer.Option("--source", help="Its origin: a project, a service.")]
 SeverityOption = Annotated[
-    str, typer.Option("--severity", help="Of a signal: info, warning, critical or nuclear; resolved ends it.")
+    str, typer.Option("--severity", help="Severity of a signal: info, warning, critical or nuclear; resolved ends it.")
 ]
-Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again writes nothing.")]
-PagePath = Annotated[str, typer.Argument(metavar="PATH", help="In the vault.")]
-Words = Annotated[str, typer.Argument(metavar="WORDS", help="All of them must be in the page.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="Repeating a key writes nothing again.")]
+PagePath = Annotated[str, typer.Argument(metavar="PATH", help="Path in the vault.")]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="Words that must all be in the page.")]
 Below = Annotated[str, typer.Option("--path", help="Only below this folder.")]
 
 
@@ -45,7 +45,7 @@ def sync(
     every: Every = 0,
     json: AsJson = False,
 ) -> None:
-    """Keep a local folder equal to the feed, for clients that read files: what is gone there is removed here."""
+    """Keep a local folder equal to the feed, for clients that read files. Files not in the feed are removed."""
     from openbrain_cli.vault.feed_sync import sync as made_equal
 
     root = folder.expanduser().absolute()
@@ -73,13 +73,13 @@ def _tell(done: "Synced", *, json: bool, dry_run: bool) -> None:
         for name in names:
             print(f"{'would ' if dry_run else ''}{verb} {one_line(name)}")
     if not done.written and not done.removed:
-        say(f"nothing to do; files that are equal: {done.unchanged}")
+        say(f"nothing to do; files up to date: {done.unchanged}")
 
 
 @app.command()
 @command("openbrain brain feed", "openbrain brain feed --json")
 def feed(to: Speaking, *, json: AsJson = False) -> None:
-    """Show what sessions read at their start."""
+    """Show what sessions read when they start."""
     answer = to.ask(lambda brain: brain.feed())
     if json:
         as_json(answer)
@@ -104,7 +104,7 @@ def post(
     idempotency_key: Key = "",
     json: AsJson = False,
 ) -> None:
-    """Write a lesson, milestone, signal or decision into the vault, where its kind belongs."""
+    """Write a lesson, milestone, signal or decision to its place in the vault."""
     content = sys.stdin.read() if text == "-" else text
     attrs = given(source=source, severity=severity)
     done = to.ask(lambda brain: brain.post_marker(kind, content, attrs, idempotency_key=idempotency_key))
@@ -142,6 +142,6 @@ def search(words: Words, *, to: Speaking, path: Below = "", limit: Limit = 20, j
             )
         )
     else:
-        say("no page holds all of these words")
+        say("no page contains all of these words")
     if not answer.complete:
         say("there may be more: narrow it down with --path")

@@ -1,4 +1,4 @@
-"""Arcs made from the command line, in a vault that a tick may be keeping at the same time."""
+"""Makes arcs from the command line, in a vault that a tick may be changing at the same time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from openbrain_tick.plan.plan import Plan, begin
 
 
 async def clustered(root: Path, sessions: Sequence[Session], settings: Settings, *, dry_run: bool) -> Plan:
-    """The plan, done unless it is a dry run. Where the vault is a workspace's, as its one writer: then the database is
-    needed."""
+    """Make the plan and, unless it is a dry run, apply it. In a workspace's vault this takes the writer's lock, which
+    needs the database."""
     folder = Folder(root, max_bytes=settings.vaults.tuning.file_kb * 1024)
     if dry_run:
         return await asyncio.to_thread(_planned, folder, sessions)

@@ -1,4 +1,4 @@
-"""A local copy of the feed, for clients that read files: equal to the API's, with what is gone there gone here."""
+"""A local copy of the feed, for clients that read files. Files that are no longer in the feed are removed."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -13,12 +13,12 @@ from openbrain.vault.markers import atomic_writes
 
 FEED = "brain-feed"
 MARK = ".openbrain-feed"
-"""Says that the folder is a copy, and what is in it: path -> its time there, and its hash."""
+"""File that marks the folder as a copy, and lists its files: path -> modification time in the feed, and hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """Names of files, or what they would be."""
+    """Names of the files that were changed, or would be."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -34,7 +34,7 @@ class FeedSource(Protocol):
 
 
 async def sync(brain: FeedSource, root: Path, *, dry_run: bool = False, adopt: bool = False) -> Synced:
-    """Make the folder equal. Conflict, and nothing done, where it holds files and was no copy, unless `adopt`."""
+    """Make the folder equal to the feed. Raise `Conflict` if it has files and is not a copy, unless `adopt`."""
     if not dry_run:
         root.mkdir(parents=True, exist_ok=True)
     folder = Folder(root)
@@ -42,8 +42,8 @@ async def sync(brain: FeedSource, root: Path, *, dry_run: bool = False, adopt: b
     known = _known(folder) if root.is_dir() else None
     if known is None and here and not adopt:
         raise Conflict(
-            f"{root} holds {len(here)} files that this command did not write: name an empty folder, or say --adopt to "
-            "have all of them removed that are not in the feed"
+            f"{root} contains {len(here)} files that this command did not write: name an empty folder, or use --adopt "
+            "to remove all files that are not in the feed"
         )
     there = [file async for file in brain.vault_files(FEED) if "/" not in _name(file.path)]
     kept: dict[str, dict[str, str]] = {}
@@ -77,7 +77,7 @@ def _name(path: str) -> str:
 
 
 def _here(folder: Folder) -> dict[str, str]:
-    """Files that a client would read, each with its hash."""
+    """Hashes of the files that a client would read, by path."""
     return {entry.path: folder.digest(entry.path) or "" for entry in folder.walk() if "/" not in entry.path}
 
 

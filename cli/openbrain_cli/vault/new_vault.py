@@ -1,4 +1,4 @@
-"""A vault's folders, and the vault that a brain on this machine has where the settings name none."""
+"""Creates a vault's folders, and configures the default vault of a brain on this machine."""
 
 from pathlib import Path
 from stat import S_IMODE
@@ -9,7 +9,7 @@ from openbrain_cli.operators.bootstrap_keys import WORKSPACE
 
 
 def make_vault(root: Path) -> list[str]:
-    """Make what is missing of a vault's folders, and a page that says what they are for; the folders made."""
+    """Create a vault's missing folders and its README. Return the folders created."""
     missing = [name for name in FOLDERS if not (root / name).is_dir()]
     root.mkdir(parents=True, exist_ok=True)
     rights = S_IMODE(root.stat().st_mode)
@@ -22,8 +22,7 @@ def make_vault(root: Path) -> list[str]:
 
 
 def with_vault(settings: Settings) -> Settings:
-    """Add the vault `vault` in the data folder for the first workspace, unless the settings speak of
-    vaults."""
+    """Give the first workspace the vault `vault` in the data folder, unless the settings configure vaults."""
     if "folders" in settings.vaults.model_fields_set:
         return settings
     vaults = settings.vaults.model_copy(update={"folders": {WORKSPACE: settings.data_dir / "vault"}})
@@ -31,7 +30,7 @@ def with_vault(settings: Settings) -> Settings:
 
 
 def _make(root: Path, name: Path, rights: int) -> None:
-    """A folder below the root, and what lies between, with the root's rights."""
+    """Create a folder below the root, with its parents, with the root's mode."""
     for path in (*reversed([root / parent for parent in name.parents if parent.name]), root / name):
         if not path.is_dir():
             path.mkdir()

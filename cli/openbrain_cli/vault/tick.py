@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show the diff.")]
-BareVault = Annotated[Path | None, typer.Option("--vault", metavar="DIR", help="A folder that no server keeps.")]
+BareVault = Annotated[Path | None, typer.Option("--vault", metavar="DIR", help="A vault that no server manages.")]
 Feed = Annotated[
-    Path | None, typer.Option("--brain-feed", metavar="DIR", help="Of --vault: where a copy of the feed goes.")
+    Path | None, typer.Option("--brain-feed", metavar="DIR", help="With --vault: folder for a copy of the feed.")
 ]
-Due = Annotated[bool, typer.Option("--due", help="Ask the database for what the schedule says is due, and end.")]
+Due = Annotated[bool, typer.Option("--due", help="Request the ticks that are due by the schedule, and exit.")]
 Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]
 
 
@@ -46,14 +46,14 @@ def tick(
     due: Due = False,
     json: AsJson = False,
 ) -> None:
-    """Keep the workspace's vault now, and tell what was done. With --vault: that folder's, without a server.
+    """Run a tick of the workspace's vault now, and show what was done. With --vault: of that folder, without a server.
 
-    With --due, for a cron job, the database is asked for what OPENBRAIN_TICK__SCHEDULE says is due, each slot once, and
-    the service `tick` does it. Exit code 1 where the tick failed, or the model did.
+    With --due, for a cron job, the ticks that are due by OPENBRAIN_TICK__SCHEDULE are requested in the database, each
+    slot once, and the service `tick` runs them. The exit code is 1 if the tick or the model failed.
     """
     if due:
         count = _request_due(to, any((no_ai, dry_run, extract, vault, brain_feed)))
-        as_json({"requested": count}) if json else print(f"{count} asked for" if count else "nothing is due")
+        as_json({"requested": count}) if json else print(f"{count} requested" if count else "nothing is due")
         return
     if vault is not None:
         from openbrain_cli.vault.bare_tick import tick_folder
@@ -64,7 +64,7 @@ def tick(
         _refuse_failed_model(report)
         return
     if brain_feed is not None:
-        raise Invalid("--brain-feed", "goes with --vault; of a running brain it is `openbrain brain sync DIR`")
+        raise Invalid("--brain-feed", "needs --vault; for a running brain use `openbrain brain sync DIR`")
     ended = to.ask(lambda brain: _until_ended(brain, ai=not no_ai, dry_run=dry_run, extract=extract))
     report = ended.report or {}
     if json:
@@ -78,13 +78,13 @@ def tick(
 
 def _request_due(to: Connection, others: bool) -> int:
     if others:
-        raise Invalid("--due", "goes with no other option of a tick: the settings say all")
+        raise Invalid("--due", "can't be combined with other options of a tick: the settings determine them")
     return asyncio.run(request_due_ticks(to.profile.settings()))
 
 
 async def request_due_ticks(settings: "Settings") -> int:
-    """Ask the database for the last slot of the schedule, once for each workspace with a vault, however often this
-    runs and whoever else asks; how many ticks are on their way to the service now."""
+    """Request the last slot of the schedule in the database, once per workspace with a vault, however often this runs
+    and whoever else does. Return the number of ticks now on their way to the service."""
     from openbrain.runtime.container import Container
     from openbrain.usecases.tick_schedule import TickSchedule
 
@@ -116,7 +116,7 @@ async def _until_ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: 
             continue
         if seen.error != shown:
             shown = seen.error
-            say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {shown}")
+            say(f"postponed, and tried again for an hour (Ctrl-C leaves it to the server): {shown}")
         await asyncio.sleep(PAUSE_S)
     return seen
 
@@ -136,13 +136,13 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield f"files {write}: {changes['written']}, {remove}: {changes['removed']}"
     ai = phases.get("ai", {})
     if ai.get("error"):
-        yield f"the model did not help: {one_line(ai['error'])}"
+        yield f"the model failed: {one_line(ai['error'])}"
     result = phases.get("apply", {}).get("result", {})
     if result:
-        yield f"recommendations taken: {len(result['done'])}, refused: {result['refused_count']}"
+        yield f"recommendations applied: {len(result['done'])}, refused: {result['refused_count']}"
     for item in result.get("refused", ()):
         yield f"  {one_line(item['item'])}: {one_line(item['reason'])}"
     for path in phases.get("verify", {}).get("stats", {}).get("missing", ()):
-        yield f"  {one_line(path)} was written and is not there"
+        yield f"  {one_line(path)} was written but is missing"
     for item in report.get("problems", ()):
         yield f"{one_line(item['path'])}:{item['line']}: {one_line(item['reason'])}"

@@ -23,18 +23,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what would be
 @app.command()
 @command("openbrain vault init ~/vault")
 def init(folder: Folder, *, json: AsJson = False) -> None:
-    """Make a vault's folders, and a page that says what they are for. What is there stays."""
+    """Create a vault's folders, and a page that describes them. Existing files stay unchanged."""
     from openbrain_cli.vault.new_vault import make_vault
 
     root = folder.expanduser().absolute()
     try:
         missing = make_vault(root)
     except OSError as error:
-        raise Invalid("DIR", f"{root} can't be made: {error.strerror}") from None
+        raise Invalid("DIR", f"{root} can't be created: {error.strerror}") from None
     if json:
         as_json({"vault": str(root), "made": missing})
         return
-    print(f"{root}  folders made: {len(missing)}")
+    print(f"{root}  folders created: {len(missing)}")
     say(f"""next: OPENBRAIN_VAULTS__FOLDERS='{{"default": "{root}"}}' gives it to the workspace `default`""")
 
 
@@ -45,20 +45,22 @@ def init(folder: Folder, *, json: AsJson = False) -> None:
 )
 def extract(
     *,
-    since: Annotated[str, typer.Option(help="A number with s, m, h or d, ago; or an ISO time.")] = "24h",
-    until: Annotated[str, typer.Option(help="The same; now where it is left out.")] = "",
+    since: Annotated[str, typer.Option(help="Begin: a number with s, m, h or d, ago; or an ISO time.")] = "24h",
+    until: Annotated[str, typer.Option(help="End, in the same form; now if left out.")] = "",
     project: Annotated[str, typer.Option(help="Part of the name of the project's folder of transcripts.")] = "",
-    min_turns: Annotated[int, typer.Option("--min-turns", min=0, help="Of the user, results of tools included.")] = 5,
-    projects_dir: Annotated[Path | None, typer.Option("--projects-dir", help="Else ~/.claude/projects.")] = None,
+    min_turns: Annotated[int, typer.Option("--min-turns", min=0, help="User turns at least, with tool results.")] = 5,
+    projects_dir: Annotated[
+        Path | None, typer.Option("--projects-dir", help="Transcripts; ~/.claude/projects if left out.")
+    ] = None,
 ) -> None:
-    """Print what happened in the sessions of a time, counted, as JSON."""
+    """Print counts of what happened in the sessions of a period, as JSON."""
     from openbrain_tick.observe.transcripts import extracted
     from openbrain_tick.plan.extract import Filter, window
 
     within = window(since, until, datetime.now(UTC))
     folder = (projects_dir or profile().homes().claude / "projects").expanduser()
     wanted = Filter(project=project or None, min_turns=min_turns)
-    as_json(extracted(folder, within, wanted, lambda path: say(f"{path} can't be read: left out")))
+    as_json(extracted(folder, within, wanted, lambda path: say(f"{path} can't be read: skipped")))
 
 
 @app.command()
@@ -69,15 +71,15 @@ def extract(
 def cluster(
     *,
     vault: Annotated[Path | None, typer.Option(help="The vault's folder.")] = None,
-    bundle: Annotated[Path | None, typer.Option(help="What `extract` printed; else it is read from stdin.")] = None,
+    bundle: Annotated[Path | None, typer.Option(help="Output of `extract`; stdin if left out.")] = None,
     out_dir: Annotated[
-        Path | None, typer.Option("--out-dir", help="The original's way to name a vault: <vault>/clusters/<day>.")
+        Path | None, typer.Option("--out-dir", help="The vault in the original's form: <vault>/clusters/<day>.")
     ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
     data: Data = None,
 ) -> None:
-    """Make arcs of sessions. A session that is in an arc stays there; what was written into an arc is kept."""
+    """Make arcs from sessions. A session stays in its arc, and text that was written into an arc is kept."""
     from openbrain_cli.vault.cluster import clustered
     from openbrain_tick.plan.extract import read_bundle
 

@@ -48,7 +48,7 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     assert "there are no operations here" in none.stderr
     assert "1 would be archived, of 1 looked at" in looked.stdout
     assert unsure in looked.stdout
-    assert "nothing was changed: --yes does it" in looked.stderr
+    assert "nothing was changed: add --yes to do it" in looked.stderr
     assert done.stdout.startswith("1 archived, of 1 looked at")
     assert "openbrain undo" in done.stderr
     assert nothing.stdout == "nothing changed, of 0 looked at\n"
@@ -96,13 +96,13 @@ async def test_policies_and_retention_are_shown(brain: Brain, terminal: Terminal
     shown = await terminal.typed(key, "policy", "show")
     kept = await terminal.typed(key, "retention")
 
-    assert "nothing runs by itself here" in nothing.stderr
+    assert "no job is scheduled here" in nothing.stderr
     assert edited.stdout == "0 policies, 1 legal holds\n"
     assert "nothing was changed" in same.stderr
     assert orjson.loads(shown.stdout)["legal_hold"] == [{"project": "trial"}]
     assert "by ada, " in shown.stderr
     assert "forgotten" in kept.stdout
-    assert "a legal hold stands" in kept.stderr
+    assert "a legal hold is active" in kept.stderr
 
 
 async def test_a_webhook_is_shown_from_its_making_to_its_end(brain: Brain, tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ async def test_new_memories_are_shown_as_they_come(brain: Brain, terminal: Termi
         left = [each.id for each in (await ada.subscriptions()).subscriptions]
 
     (own, first, shown), (_, second, lines) = seen
-    assert f"watching by {own}" in shown.stderr
+    assert f"watching by subscription {own}" in shown.stderr
     assert "The quay is closed." in shown.stdout
     assert shown.stdout.rstrip().endswith(first)
     assert [orjson.loads(line)["match"]["memory_id"] for line in lines.stdout.splitlines()] == [second]
-    assert f"watching by {stands.id}" in same.stderr
+    assert f"watching by subscription {stands.id}" in same.stderr
     assert left == [stands.id]
 
 
@@ -183,7 +183,7 @@ def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> N
 
     names = [line.split()[1] for line in shown.stdout.splitlines()]
     assert names == [user["user"] for user in orjson.loads(fields.stdout)]
-    assert f"holds {len(names)} users" in written.stderr
+    assert f"has {len(names)} users" in written.stderr
     assert set(before) < set(after), "passwords that stand there are kept"
     assert acl("--reference").stdout.startswith("# ")
     assert "each line is a user and a password" in str(broken.exception)

@@ -188,7 +188,7 @@ def test_workspaces_and_keys(terminal: Terminal, tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert terminal.run("list", "--key-file", str(file), "--json").json["count"] == 0
     again = terminal.run("keys", "create", "ci", "--write", str(file))
-    assert (again.code, "can't be made" in again.err) == (6, True)
+    assert (again.code, "can't be created" in again.err) == (6, True)
 
     assert made.json["id"] in terminal.run("keys", "list", "--workspace", "acme").out
     assert terminal.run("workspaces", "list", "--key-file", str(file)).code == 5

@@ -70,7 +70,7 @@ def test_the_old_name_with_its_options(terminal: Terminal) -> None:
     dry = terminal.run("seed-memory", "--workspace", "default", "--path", projects, "--dry-run", "--json")
 
     assert dry.json["dry_run"] is True
-    assert "--workspace is not read" in dry.err
+    assert "--workspace is ignored" in dry.err
     assert terminal.run("seed-memory", "--path", projects, "--agent", "virgil").code == 0
     assert terminal.run("seed-memory", "--path", projects, "--json").json["counts"]["created"] == 0
     listed = terminal.run("list", "--json", "--limit", "100").json["memories"]

@@ -99,7 +99,7 @@ def test_ctrl_c_tells_what_is_stored_and_how_to_go_on(tmp_path: Path) -> None:
             process.kill()
 
     told = (tmp_path / "err").read_text()
-    assert f"stopped: {BATCH} of {BATCH + 10} sections are stored; the same command goes on where it was" in told
+    assert f"stopped: {BATCH} of {BATCH + 10} sections are stored; repeat the command to continue" in told
     assert "Traceback" not in told
 
 

@@ -42,7 +42,7 @@ def test_a_replay_is_watched_to_its_end(running: Terminal, redis: Any) -> None:
     done = running.run("replay", STORED.name, "--group", "indexer-text", "--json")
 
     assert entries >= 3
-    assert f"{entries} entries would come again to embedder, indexer-text" in looked.out
+    assert f"{entries} entries would be replayed to embedder, indexer-text" in looked.out
     assert "begins at" in looked.err
     assert (done.code, done.json["operation"]["status"], done.json["operation"]["done"]) == (0, "done", entries)
     assert group(running, "indexer-text")["replaying"] == 0
@@ -102,7 +102,7 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(running: Terminal,
     assert memory_id not in running.run("dead", "show", letter).out
     assert memory_id in running.run("dead", "show", letter, "--body").out
 
-    assert "1 would be given again" in running.run("dead", "replay", letter, "--dry-run").out
+    assert "1 would be replayed" in running.run("dead", "replay", letter, "--dry-run").out
     assert "1 delivered" in running.run("dead", "replay", letter).out
     assert running.run("dead", "show", letter).code == 4
     wait_until(lambda: group(running)["replaying"] == 0)

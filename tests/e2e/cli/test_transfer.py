@@ -33,7 +33,7 @@ def test_out_packed_cut_and_in_again(terminal: Terminal) -> None:
     )
 
     again = terminal.run("export", "all.ndjson")
-    assert (again.code, "is there already" in again.err) == (6, True)
+    assert (again.code, "already exists" in again.err) == (6, True)
 
     for name in ("all.ndjson", "all.gz"):
         known = terminal.run("import", name, "--json")
@@ -103,4 +103,4 @@ def test_our_own_exports_are_imported_by_themselves(terminal: Terminal) -> None:
 
     done = terminal.run("import", "own.ndjson", "--project", "elsewhere")
 
-    assert (done.code, "by themselves" in done.err) == (1, True)
+    assert (done.code, "separately" in done.err) == (1, True)

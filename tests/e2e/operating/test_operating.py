@@ -44,7 +44,7 @@ def test_doctor_proves_the_loop(running: Terminal) -> None:
     assert checks["truth"]["product"] == "SQLite"
     assert all(checks[name]["ms"] > 0 for name in ("api", "streams", "remember", "recall by meaning"))
     assert running.run("list", "--project", "openbrain-doctor", "--json").json["count"] == 0
-    assert "the loop holds" in running.run("doctor").out
+    assert "the system works end to end" in running.run("doctor").out
 
 
 def test_doctor_without_a_system_says_what_to_do(idle: Terminal) -> None:

@@ -56,7 +56,7 @@ def test_one_edge_a_line_and_a_broken_one(tmp_path: Path) -> None:
     done, memories = taken(path, "graphiti")
 
     assert len(memories) == 1
-    assert [each["message"] for each in done.refusals] == ["line 2 is no JSON", "has the id of a row before it"]
+    assert [each["message"] for each in done.refusals] == ["line 2 is no JSON", "has the id of an earlier row"]
 
 
 @pytest.mark.parametrize("name", ["harbour.af", "harbour.json"])

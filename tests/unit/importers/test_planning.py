@@ -168,4 +168,4 @@ def test_a_second_checkout_that_says_something_else_is_told_and_left() -> None:
     made = plan(scan(section(content="one"), section(content="two")), [], ANYWHERE)
 
     assert actions(made) == [Action.CREATE]
-    assert made.notes == (Note("p/a.md", "another copy of it was taken, which says something else"),)
+    assert made.notes == (Note("p/a.md", "skipped: another copy with different content is imported"),)

@@ -135,7 +135,7 @@ def test_imports_are_followed_inside_the_project_only(scan: Scan) -> None:
     assert headings(scan, f"{SHOP}docs/testing.md") == ["Testing"]
     reasons = [note.reason for note in scan.notes if note.path.endswith("shop/CLAUDE.md")]
     assert reasons == [
-        "line 3: what it imports is no page of text, left out",
+        "line 3: what it imports is not a text page, left out",
         "line 4: what it imports is not there",
         "line 4: what it imports is not there",
     ]

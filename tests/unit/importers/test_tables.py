@@ -55,14 +55,14 @@ def test_every_store_gives_the_same_memories(name: str, tmp_path: Path) -> None:
     assert len(done.refusals) == done.refused == 2 + broken
     assert done.rows == done.memories + done.refused
     assert {each["message"] for each in done.refusals} >= {"is of another workspace than --source-workspace"}
-    assert sum("circle" in each for each in done.notes) == sum("not in the table" in each for each in done.notes) == 1
+    assert sum("cycle" in each for each in done.notes) == sum("not in the table" in each for each in done.notes) == 1
     assert "secret plan" not in json.dumps([lines, done.refusals, done.notes])
 
 
 def test_a_table_of_several_workspaces_needs_one_named(tmp_path: Path) -> None:
     path = samples.database(tmp_path / "brain.db")
 
-    with pytest.raises(Invalid, match="--source-workspace: is needed: the table is of 2 workspaces: 1, 2"):
+    with pytest.raises(Invalid, match="--source-workspace: is needed: the table has 2 workspaces: 1, 2"):
         converted(path, source_workspace="")
     with pytest.raises(Invalid, match="has no row"):
         converted(path, source_workspace="3")

@@ -1,1 +1,1 @@
-"""Hooks of coding agents: a process for every event, so that nothing is imported here that is not needed at once."""
+"""Hooks of coding agents. Each event starts a process, so imports are delayed until they are needed."""

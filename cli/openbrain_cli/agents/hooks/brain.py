@@ -1,4 +1,4 @@
-"""The brain, asked by a hook: one plain request at a time, within the time that a hook may take."""
+"""HTTP client for hooks: one request at a time, within the time limit of a hook."""
 
 import json
 import time
@@ -12,19 +12,19 @@ from openbrain.domain.access.credentials import checked_address, read_key
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 WITHIN_S: Final = 2.0
-"""All requests of one hook together."""
+"""Seconds for all requests of one hook together."""
 ANSWER_BYTES: Final = 1024 * 1024
 _MENDED: Final = (401, 403, 408, 429)
-"""Waiting, or another key, may help."""
+"""Status codes that a later attempt, or another key, may resolve."""
 
 
 class Refused(OpenBrainError):
-    """The brain answered that it will not: asking again does not help."""
+    """The brain rejected the request; a retry would not help."""
 
 
 @dataclass(slots=True)
 class Brain:
-    """The API, for the agent whose connection it is."""
+    """The API, called as the connection's agent."""
 
     url: str
     key: str
@@ -36,7 +36,7 @@ class Brain:
         self._until = time.monotonic() + self.within_s
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
-        """The answer. `TryLater` where none came in time, `Refused` where it is none of success."""
+        """Return the response. Raise `TryLater` if none came in time, `Refused` if it is not a success."""
         query_string = urlencode([(name, value) for name, value in query.items() if value not in (None, "")])
         return self._ask("GET", f"{path}?{query_string}" if query_string else path)
 
@@ -55,7 +55,7 @@ class Brain:
 
         left = self._until - time.monotonic()
         if left <= 0:
-            raise TryLater("the time of this hook is over")
+            raise TryLater("the time limit of this hook has passed")
         address = urlsplit(self.url)
         secure = address.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -87,7 +87,7 @@ class Brain:
 
 
 def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:
-    """The one that a connection was made with."""
+    """Return the brain that the connection was made with."""
     url = str(record.get("url") or "")
     if not url:
         try:

@@ -16,13 +16,13 @@ _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """One event, by the fields that Claude Code, Codex and Gemini CLI share, and by those of Cursor."""
+    """One event, with the fields that Claude Code, Codex and Gemini CLI share, or those of Cursor."""
 
     given: Mapping[str, Any]
 
     @property
     def event(self) -> str:
-        """By the client's own name."""
+        """The client's own name of the event."""
         return self._text("hook_event_name")
 
     @property
@@ -41,18 +41,18 @@ class HookCall:
 
     @property
     def last_message(self) -> str:
-        """The agent's last message, where the client hands it on."""
+        """The agent's last message, if the client passes it."""
         names = ("last_assistant_message", "prompt_response", "text")
         return next((text for name in names if (text := self._text(name))), "")
 
     @property
     def project(self) -> str:
-        """The last part of the folder that the agent works in."""
+        """Name of the folder that the agent works in."""
         return re.split(r"[/\\]", self.cwd.rstrip("/\\"))[-1][:255]
 
     @property
     def transcript(self) -> Path | None:
-        """Of a sub-agent its own, where it has one."""
+        """The transcript's file; for a sub-agent its own, if it has one."""
         path = self._text("agent_transcript_path") or self._text("transcript_path")
         return Path(path) if path else None
 
@@ -66,25 +66,25 @@ class HookCall:
 
     @property
     def written(self) -> str:
-        """The text that the tool is about to write; '' where it writes none."""
+        """The text that the tool is about to write; '' for a tool that writes none."""
         if self._text("tool_name") not in _WRITES:
             return ""
         return next((given for name in ("content", "new_string") if isinstance(given := self._tool.get(name), str)), "")
 
     def relative(self, file: str) -> str:
-        """A file's path below the folder that the agent works in, where it lies there."""
+        """The file's path relative to the agent's working folder, or unchanged if it is outside."""
         path = Path(file)
         return str(path.relative_to(self.cwd)) if self.cwd and path.is_relative_to(self.cwd) else file
 
     def adding(self, text: str) -> str:
-        """The answer that puts text before the model."""
+        """The output that adds text to the model's context."""
         if self._cursor and text:
             return json.dumps({"additional_context": text[:CONTEXT_CHARS]}, ensure_ascii=False)
         specific = {"hookEventName": self.event, "additionalContext": text[:CONTEXT_CHARS]}
         return json.dumps({"hookSpecificOutput": specific}, ensure_ascii=False) if text else ""
 
     def refusing(self, reason: str) -> str:
-        """The answer that keeps the tool from running, and says why."""
+        """The output that blocks the tool call, with the reason."""
         if self.event != "PreToolUse":  # Gemini CLI's form
             return json.dumps({"decision": "deny", "reason": reason})
         decided = {"permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -92,7 +92,7 @@ class HookCall:
 
     @property
     def silence(self) -> str:
-        """The answer where there is nothing to say: Cursor takes none for a failure."""
+        """The output when there is nothing to add. Cursor treats empty output as a failure."""
         return "{}" if self._cursor else ""
 
     @property
@@ -110,7 +110,7 @@ class HookCall:
 
 
 def read_call(raw: bytes) -> HookCall:
-    """Parse the input; anything but a JSON object counts as an empty one."""
+    """Parse the input; anything but a JSON object counts as an empty object."""
     try:
         parsed = json.loads(raw)
     except ValueError:

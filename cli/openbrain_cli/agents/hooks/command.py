@@ -1,4 +1,4 @@
-"""`openbrain hook EVENT --connection DIR`: answers one event of a client, and never stands in its way."""
+"""`openbrain hook EVENT --connection DIR`: handles one event of a client, and never blocks the client."""
 
 import json
 import sys
@@ -15,8 +15,8 @@ from openbrain_cli.agents.hooks.call import read_call
 INPUT_BYTES: Final = 16 * 1024 * 1024
 HELP: Final = """Usage: openbrain hook EVENT --connection DIR
 
-  Answer an event of a coding agent, which says on stdin what happens. `openbrain connect` writes the line into the
-  agent's configuration. The exit code is 0 whatever happens, within two seconds: a session never waits for a brain.
+  Handle one event of a coding agent, given as JSON on stdin. `openbrain connect` writes this command into the agent's
+  configuration. The exit code is 0 within two seconds, even after an error: a session never waits for the brain.
 
   EVENT: session-start, prompt, file, compact, stop, subagent-start, subagent-stop
 
@@ -26,7 +26,7 @@ Examples:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code: 0, or 2 for what is no hook at all."""
+    """Return the exit code: 0, or 2 if the arguments are wrong."""
     if {"-h", "--help"} & set(arguments):
         sys.stdout.write(HELP)
         return 0
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     try:
         answer = answered(arguments[0], Path(arguments[2]), sys.stdin.buffer.read(INPUT_BYTES))
-    except Exception as error:  # noqa: BLE001 - a session goes on whatever is wrong with us
+    except Exception as error:  # noqa: BLE001 - our errors must not stop a session
         sys.stderr.write(f"openbrain hook: internal error ({type(error).__name__})\n")
         return 0
     if answer:
@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def answered(event: str, folder: Path, raw: bytes) -> str:
-    """The text for the client; '' where there is none, or no server."""
+    """Return the text for the client; '' if there is none, or no server."""
     from openbrain_cli.agents.hooks.brain import brain_of
     from openbrain_cli.agents.hooks.events import EVENTS, Hook
 
@@ -65,7 +65,7 @@ def answered(event: str, folder: Path, raw: bytes) -> str:
     try:
         return EVENTS[event](hook) or call.silence
     except OpenBrainError:
-        return call.silence  # what was to be stored waits in the outbox
+        return call.silence  # writes that were not delivered wait in the outbox
     finally:
         with suppress(OSError):
             session.save(folder, call.session, known)

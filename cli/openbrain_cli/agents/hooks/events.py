@@ -1,4 +1,4 @@
-"""Handlers of a client's events. Each takes the client's input, and gives the text for it."""
+"""Handlers of a client's events. Each takes the client's input and returns the output for it."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openbrain.client.outbox import Outbox
 
 FLOOR: Final = 0.6
-"""Of a memory's similarity (docs/how-to/search.md) where it does not name the file itself."""
+"""Minimum similarity (docs/how-to/search.md) of a memory that does not name the file itself."""
 FILE_TYPES: Final = ("decision", "convention", "bug")
 FILE_MEMORIES: Final = 3
 PROMPT_MEMORIES: Final = 3
@@ -38,24 +38,24 @@ class Hook:
 
     @property
     def outbox_file(self) -> Path:
-        """Of what could not be delivered; there once something had to be kept."""
+        """Writes that could not be delivered; created with the first of them."""
         return self.folder / "outbox.sqlite3"
 
     @contextmanager
     def outbox(self) -> "Iterator[Outbox]":
-        """Open it where it is needed: most hooks have nothing to keep."""
+        """Open the outbox on demand: most hooks have nothing to store."""
         from openbrain.client.outbox import Outbox
 
         with closing(Outbox(self.outbox_file)) as outbox:
             yield outbox
 
     def option(self, name: str) -> bool:
-        """Whether it was chosen when the client was connected."""
+        """True if the option was set when the client was connected."""
         return self.record.get(name) is True
 
 
 def session_start(hook: Hook) -> str:
-    """The context of an agent before it begins."""
+    """Boot context for an agent's session."""
     session.forget_old(hook.folder)
     brain = hook.brain()
     text = _context(hook, brain, CONTEXT_TOKENS)
@@ -64,12 +64,12 @@ def session_start(hook: Hook) -> str:
 
 
 def subagent_start(hook: Hook) -> str:
-    """A shorter boot context for an agent that another one started."""
+    """Shorter boot context for a sub-agent."""
     return hook.call.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
 
 
 def prompt(hook: Hook) -> str:
-    """An alarm that is new to the session; a halt each time. What bears on the prompt, where that was chosen."""
+    """Alarms that are new to the session, halts every time, and, if enabled, memories related to the prompt."""
     brain = hook.brain()
     state = brain.get("/v1/amygdala/state", project=hook.call.project)
     alarms = shown.alarms(state)
@@ -82,7 +82,7 @@ def prompt(hook: Hook) -> str:
 
 
 def file(hook: Hook) -> str:
-    """Decisions, conventions and bugs about a file, once in a session."""
+    """Decisions, conventions and bugs about a file, once per session."""
     if redirected := _redirected(hook):
         return redirected
     files = [name for name in map(hook.call.relative, hook.call.files) if name not in hook.known.files]
@@ -97,7 +97,7 @@ def file(hook: Hook) -> str:
 
 
 def harvest(hook: Hook) -> str:
-    """Markers that the agent wrote become memories and alarms. Nothing is said to the model."""
+    """Store the agent's markers as memories and signals. Adds nothing to the model's context."""
     for write in new_markers(hook.call, hook.known, hook.record):
         with hook.outbox() as outbox:
             outbox.keep(write)
@@ -122,13 +122,13 @@ def deliver(hook: Hook, brain: Brain) -> None:
 
 
 def _context(hook: Hook, brain: Brain, tokens: int) -> str:
-    """Open signals of the workspace, then the brain's context for an agent that begins."""
+    """Open signals of the workspace, then the brain's boot context."""
     project = hook.call.project
     alarms = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
     try:
         context = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.call.session)
         text = str(context.get("text", ""))
-    except Refused:  # a server that is older than this command
+    except Refused:  # the server is older than this command
         text = shown.brief(brain.get("/v1/brain/brief", project=project, limit=10))
     return "\n\n".join(filter(None, [alarms, text]))
 
@@ -140,7 +140,7 @@ def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> lis
 
 
 def _unseen(hook: Hook, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Memories that this session was not shown yet."""
+    """Memories that this session has not been shown yet; marks them as shown."""
     new = {memory["id"]: memory for memory in memories if memory["id"] not in hook.known.memories}
     hook.known.memories += new
     return list(new.values())
@@ -152,13 +152,13 @@ def _names(memory: Mapping[str, Any], name: str) -> bool:
 
 
 def _redirected(hook: Hook) -> str:
-    """Remember a write to a client's own memory file in its place, where that was chosen."""
+    """If enabled, store a write to a client's memory file as a memory, and block the write."""
     text = hook.call.written.strip()
     if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.call.files)):
         return ""
     from openbrain.client.outbox import Write
 
-    # The same words in the same place are the same memory.
+    # The same text in the same project is the same memory.
     key = hashlib.sha256(f"{hook.call.project}\n{text}".encode()).hexdigest()[:32]
     body = {"content": text, "type": "observation", "project": hook.call.project}
     given = {name: value for name, value in body.items() if value}

@@ -1,6 +1,7 @@
-"""Markers of a session's transcript, as what is to be stored: lessons, decisions, milestones and signals.
+"""Markers in a session's transcript, as writes to the API: lessons, decisions, milestones and signals.
 
-A transcript is read where the user allowed it, from where it was read last, and only if it can hold a marker.
+A transcript is read only if the user allowed it, from the end of the last read on. It is parsed only if it may
+contain a marker.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
 
 KEY: Final = "idempotency-key"
 PART_BYTES: Final = 32 * 1024 * 1024
-"""Most bytes of a transcript that one hook reads."""
+"""Maximum number of bytes of a transcript that one hook reads."""
 _STRONGEST: Final = ("info", "warning", "critical")
 
 
 def new_markers(call: HookCall, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
-    """Markers since the last hook of the session: in the message that the client hands on, and in the
-    transcript."""
+    """Markers since the session's last hook, from the message that the client passes and from the transcript."""
     part = _new_part(call, known) if transcripts_allowed(Path(str(record["data"]))) else b""
     if not (_may_hold_marker(call.last_message.encode()) or _may_hold_marker(part)):
         return
@@ -52,7 +52,7 @@ def _new_part(call: HookCall, known: Session) -> bytes:
 
 
 def _part(path: Path, begins: int) -> bytes:
-    """The whole lines from this place on."""
+    """The complete lines from this offset on."""
     try:
         with path.open("rb") as file:
             file.seek(begins)
@@ -73,7 +73,7 @@ def _item(marker: "Harvested", call: HookCall) -> "Write":
         title, _, rest = marker.content.partition("\n")
         body = {
             "source": marker.attrs.get("source") or project or "session",
-            # What stands in a transcript does not halt a fleet.
+            # Text in a transcript must not halt the fleet, so `nuclear` becomes `critical`.
             "severity": severity if severity in _STRONGEST else "critical" if severity == "nuclear" else "warning",
             "title": title[:200],
             "content": rest.strip(),

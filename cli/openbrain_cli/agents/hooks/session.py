@@ -1,4 +1,4 @@
-"""State of one session: memories shown already, kept between its hooks in a file of its own."""
+"""State of one session, kept between its hooks in a file: what was shown and read already."""
 
 import hashlib
 import json
@@ -15,8 +15,8 @@ FOLDER: Final = "sessions"
 
 @dataclass(slots=True)
 class Session:
-    """`files` and `memories` were shown, `alarms` is what burnt when that was told last, `read` says how far each
-    transcript was read, `markers` what it gave."""
+    """`files` and `memories` were shown; `alarms` is the last text shown about alarms; `read` is the offset reached
+    in each transcript, `markers` the keys of the markers found."""
 
     files: list[str] = field(default_factory=list)
     memories: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Session:
 
 
 def load(connection: Path, session: str) -> Session:
-    """A new one where nothing readable is kept."""
+    """Load the state, or return a new one if there is none or it can't be read."""
     try:
         parsed: Any = json.loads(_path(connection, session).read_bytes())
         return Session(**parsed)
@@ -35,7 +35,7 @@ def load(connection: Path, session: str) -> Session:
 
 
 def save(connection: Path, session: str, known: Session) -> None:
-    """For the next hook. Two at a time: the last one counts, and something is shown twice."""
+    """Keep the state for the next hook. If two hooks run at once, the last save wins: some text may be shown twice."""
     path = _path(connection, session)
     path.parent.mkdir(parents=True, exist_ok=True)
     for names in (known.files, known.memories, known.markers):
@@ -46,7 +46,7 @@ def save(connection: Path, session: str, known: Session) -> None:
 
 
 def forget_old(connection: Path, now: float | None = None) -> None:
-    """Remove what sessions left that nobody goes on with."""
+    """Remove the state of sessions that were not used for `KEPT_S`."""
     oldest = (time.time() if now is None else now) - KEPT_S
     folder = connection / FOLDER
     for path in folder.iterdir() if folder.is_dir() else ():

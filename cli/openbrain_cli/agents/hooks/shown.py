@@ -1,4 +1,4 @@
-"""Output of hooks for a model: stored text in a fence, under its provenance, and open signals in words of our own."""
+"""Output of hooks for a model: stored text fenced and with its provenance, and open signals in our own words."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ _PARTS: Final = {"stuck": "Stuck", "decided": "Decided", "changed": "Changed"}
 
 
 def fenced(memories: Sequence[Mapping[str, Any]]) -> str:
-    """Memories between marks that no content can forge; '' where there is none."""
+    """Memories between marks that their content can't forge; '' if there are none."""
     if not memories:
         return ""
     mark = secrets.token_hex(6)
@@ -33,7 +33,7 @@ def fenced(memories: Sequence[Mapping[str, Any]]) -> str:
 
 
 def alarms(state: Mapping[str, Any]) -> str:
-    """Open signals and halts; '' for none."""
+    """Open halts and signals; '' if there are none."""
     lines = [f"HALT ({_who(halt)}): {one_line(str(halt.get('title', '')))}" for halt in _items(state, "halts")]
     if lines:
         lines.append("Stop: begin nothing new until it is resumed; `brain` tools still answer.")

@@ -1,1 +1,1 @@
-"""An import planned, reported, and carried out through the API."""
+"""Planning, reporting and executing an import through the API."""

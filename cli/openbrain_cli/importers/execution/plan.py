@@ -1,4 +1,4 @@
-"""The plan of an import: found memories against stored ones. Pure; a second import plans nothing new."""
+"""Plan of an import: compares found memories with stored ones. Pure; repeating an import plans no changes."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,15 +13,15 @@ class Action(StrEnum):
     CREATE = "create"
     SUPERSEDE = "supersede"
     REFILE = "refile"
-    """Says the same, but its type, its tags or its place changed."""
+    """The text is the same, but its type, tags or place changed."""
     UNCHANGED = "unchanged"
     DUPLICATE = "duplicate"
-    """Says the same as another section for the same readers."""
+    """Another section has the same text and the same readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """A living memory that an earlier import made."""
+    """A live memory that an earlier import made."""
 
     id: str
     key: Key
@@ -33,23 +33,23 @@ class Existing:
 
     @property
     def content_digest(self) -> str:
-        """Of what the file said then."""
+        """Digest of the text at the earlier import."""
         return self.digest.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The place that a person asked for; None leaves it to the file, and to the place where it is already."""
+    """The org and project that the user asked for. None means: as stored already, else as the file says."""
 
     org: str | None = None
     project: str | None = None
 
     def fits(self, existing: Existing) -> bool:
-        """Whether that memory is where it is wanted."""
+        """True if the stored memory is in the requested place."""
         return self.org in {None, existing.org} and self.project in {None, existing.project}
 
     def org_of(self, existing: Existing | None) -> str:
-        """The org that a section goes to; what is somewhere already stays there."""
+        """The org for a section; a stored memory stays in its org unless another was asked for."""
         if self.org is not None:
             return self.org
         return existing.org if existing else ""
@@ -78,12 +78,12 @@ class Plan:
     notes: tuple[Note, ...]
 
     def of(self, *actions: Action) -> list[Step]:
-        """The steps of these kinds, in the order of the kinds."""
+        """The steps with these actions, in the order of the actions."""
         return [step for action in actions for step in self.steps if step.action is action]
 
 
 def plan(scan: Scan, existing: Iterable[Existing], target: Target) -> Plan:
-    """Match by identity and text, then by text alone (it was moved), then by identity alone (it was edited)."""
+    """Match by identity and text, then by text alone (moved), then by identity alone (edited)."""
     sections, notes = _distinct(scan.found)
     pool = _Pool([item for item in existing if target.fits(item)])
     steps: dict[Key, Step] = {}
@@ -152,18 +152,18 @@ def _add_new(sections: Sequence[FoundMemory], steps: dict[Key, Step], target: Ta
 
 
 def _distinct(memories: Iterable[FoundMemory]) -> tuple[list[FoundMemory], list[Note]]:
-    """Each identity once: a second checkout of a repository is the same repository."""
+    """Keep the first memory of each identity: two checkouts of a repository have the same identities."""
     first: dict[Key, FoundMemory] = {}
     notes: list[Note] = []
     for item in memories:
         known = first.setdefault(item.key, item)
         if known.content_digest != item.content_digest:
-            notes.append(Note(item.path, "another copy of it was taken, which says something else"))
+            notes.append(Note(item.path, "skipped: another copy with different content is imported"))
     return list(first.values()), list(dict.fromkeys(notes))
 
 
 def _looked_at(key: Key, scan: Scan) -> bool:
-    """Whether a section would have been found if it were still there."""
+    """True if the scan would have found the section if it still existed."""
     client, path, _ = key
     if (client, path) in scan.unread:
         return False

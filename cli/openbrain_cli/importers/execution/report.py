@@ -1,4 +1,4 @@
-"""Reports of an import: to people in tables, to scripts as data. Never a memory's content."""
+"""Reports of an import: tables for people, data for scripts. Never contain a memory's content."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from openbrain_cli.importers.found_memory import FoundMemory, Note
 from openbrain_cli.importers.locations.scanning import Seen
 from openbrain_cli.output import one_line, say, show, table
 
-_TOLD = (Action.CREATE, Action.SUPERSEDE, Action.REFILE, Action.DUPLICATE)
+_REPORTED = (Action.CREATE, Action.SUPERSEDE, Action.REFILE, Action.DUPLICATE)
 _PLANNED = {"to_create": Action.CREATE, "to_supersede": Action.SUPERSEDE, "to_refile": Action.REFILE}
 _HEADING_CHARS = 60
 _NOTES = 50
 _ROWS = 20
-"""Of a table; --json has all."""
+"""Maximum number of rows in a table; --json has all."""
 
 
 def places(seen: Sequence[Seen]) -> None:
@@ -38,9 +38,9 @@ def notes(all_notes: Sequence[Note]) -> None:
 
 
 def steps(plan: Plan) -> None:
-    """The first planned steps; unchanged memories only count. A conversation is one row."""
+    """Show the first planned steps, without unchanged memories. A conversation is one row."""
     rows: dict[tuple[str, str], int] = {}
-    for step in plan.of(*_TOLD):
+    for step in plan.of(*_REPORTED):
         row = step.action.value, _shown(step.found)
         rows[row] = rows.get(row, 0) + 1
     if rows:
@@ -66,7 +66,7 @@ def refused(sent: Sent) -> None:
 
 
 def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
-    """In one line, and what to do next."""
+    """The counts in one line, and a hint on what to do next."""
     counts = _counts(plan, sent)
     if not plan.steps and not plan.vanished:
         return ["nothing to import was found"]
@@ -80,7 +80,7 @@ def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, An
         "dry_run": sent is None,
         "found": seen_as_data(seen),
         "counts": _counts(plan, sent),
-        "steps": [_step(step) for step in plan.of(*_TOLD)],
+        "steps": [_step(step) for step in plan.of(*_REPORTED)],
         "vanished": [
             {"id": old.id, **dict(zip(("client", "path", "heading"), old.key, strict=True))} for old in plan.vanished
         ],
@@ -105,7 +105,7 @@ def _rest(rows: Sequence[object]) -> None:
 
 
 def _shown(memory: FoundMemory) -> str:
-    """The place of a section; a message of a conversation by the conversation's title."""
+    """The place of a section; for a message the title of its conversation."""
     title = memory.details.get("conversation")
     return _place(memory.path.partition("/")[0], str(title)) if title else _place(memory.path, memory.heading)
 

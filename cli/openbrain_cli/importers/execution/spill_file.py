@@ -1,4 +1,4 @@
-"""Texts on disk while an import runs: its memory grows with the number of sections, not with their length."""
+"""Texts kept on disk during an import, so that its memory use does not grow with the length of the texts."""
 
 import tempfile
 from dataclasses import replace
@@ -9,10 +9,10 @@ from openbrain_cli.importers.found_memory import FoundMemory, SpilledText
 
 
 class SpillFile:
-    """A nameless file that nobody else can open, gone with the process."""
+    """An anonymous temporary file, which is deleted with the process."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the spill_file
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the spill file
         self._end = 0
 
     def __enter__(self) -> Self:
@@ -22,7 +22,7 @@ class SpillFile:
         self._file.close()
 
     def put(self, memory: FoundMemory) -> FoundMemory:
-        """A memory whose text is in the file."""
+        """Write the memory's text to the file; return the memory without it."""
         raw = memory.content.encode("utf-8")
         self._file.seek(self._end)
         self._file.write(raw)

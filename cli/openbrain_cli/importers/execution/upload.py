@@ -1,4 +1,4 @@
-"""A plan carried out through the API, in batches. Stopped anywhere, it is finished by the next import."""
+"""Executes a plan through the API, in batches. If it is interrupted, the next import completes it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step,
 from openbrain_cli.importers.found_memory import TAG
 
 BATCH = 50
-"""Sections sent at once: far below what a body may hold, and often enough for a progress bar."""
+"""Sections per request: well below the maximum body size, and small enough to update a progress bar."""
 
 
 @dataclass(slots=True)
@@ -23,13 +23,13 @@ class Sent:
     superseded: int = 0
     refiled: int = 0
     known: int = 0
-    """The memory that says this in the same words already."""
+    """Number of sections whose text was stored already."""
     refused: list[tuple[Step, str]] = field(default_factory=list)
-    """With the server's reason."""
+    """Steps that the server refused, with its reason."""
 
 
 async def existing(brain: OpenBrain) -> list[Existing]:
-    """The living memories of all imports before."""
+    """The live memories of all earlier imports."""
     listed = pages(lambda cursor: brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor))
     return [known async for page in listed for memory in page.memories if (known := _existing(memory)) is not None]
 
@@ -51,7 +51,7 @@ def _existing(memory: MemoryAnswer) -> Existing | None:
 
 
 async def send(brain: OpenBrain, plan: Plan, target: Target, progress: Callable[[int], None]) -> Sent:
-    """Edits before additions, so that a text that moved between sections is free when it is added again."""
+    """Send the plan. Edits go first: otherwise a text that moved to a new section would count as a duplicate."""
     sent = Sent()
     for step in plan.of(Action.REFILE):
         await _refile(brain, step)

@@ -1,4 +1,4 @@
-"""The places in which a person's agents usually leave files, and other files of theirs in the home folder."""
+"""The usual places of agents' files, and other notes, in the user's home folder."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _FOLDERS = 20_000
 
 
 def own_places(homes: Homes) -> Iterator[Source]:
-    """The folders that clients keep in a home, as far as they are there."""
+    """Yield the clients' folders that exist in a home."""
     home = homes.home
     if homes.claude.is_dir() or homes.memory_override:
         yield Source(homes.claude, partial(claude_home, homes.claude, home, homes.memory_override))
@@ -40,7 +40,7 @@ def own_places(homes: Homes) -> Iterator[Source]:
 
 
 def everywhere(homes: Homes) -> Iterator[Source]:
-    """Find these, an administrator's, the project around `homes.here`, and the projects and vaults of the home."""
+    """Yield `own_places`, an administrator's files, the project around `homes.here`, and those in the home folder."""
     known: set[Path] = set()
     for source in (*own_places(homes), *_managed(homes), *_around(homes)):
         known.add(source.path.resolve())
@@ -63,14 +63,14 @@ def _around(homes: Homes) -> Iterator[Source]:
 
 
 def _walked(homes: Homes, known: set[Path]) -> Iterator[Source]:
-    """A few folders deep, no hidden ones; what is found is not looked into further."""
+    """Search a few levels deep, without hidden folders; do not search inside a project or vault that was found."""
     looked_at = 0
     for where, folders, names in os.walk(homes.home):
         here = Path(where)
         looked_at += 1
         depth = len(here.relative_to(homes.home).parts)
         if looked_at > _FOLDERS:
-            note = Note(where, f"only {_FOLDERS} folders of the home folder were looked at: name what lies further on")
+            note = Note(where, f"only {_FOLDERS} folders of the home folder were searched: name what is in the others")
             yield Source(here, lambda note=note: (Scan(notes=(note,)),))  # type: ignore[misc]
             return
         source = None if not depth else _source(here, folders, names, homes.home)

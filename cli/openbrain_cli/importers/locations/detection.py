@@ -1,4 +1,4 @@
-"""Detection of a path's kind from its structure: the first match in a table."""
+"""Detection of a path's kind from its structure: the first match in a table wins."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Scans = Iterable[Scan]
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """One sort of folder."""
+    """A kind of folder: how to recognise and how to read it."""
 
     client: Client
     fits: Callable[[Path], bool]
@@ -34,7 +34,7 @@ def _inside(fits: Callable[[Path], bool]) -> Callable[[Path], bool]:
 
 _CLAUDE = Client.CLAUDE
 MEMORIES = "memories"
-"""The folder of memories of Codex and of Hermes, in their own folder."""
+"""Subfolder of Codex' and Hermes' own folders that contains memories."""
 
 FOLDERS = (
     FolderKind(
@@ -78,15 +78,15 @@ FOLDERS = (
         Client.MARKDOWN, note_kinds.has_pages, lambda path, wanted: note_kinds.markdown(path, wanted.homes.home)
     ),
 )
-"""In the order in which they are tried; a project is of several clients at once."""
+"""In the order in which they are tried. `AUTO` is a project, which may have files of several clients."""
 
 _RECORDS = {Client.MEM0, Client.HINDSIGHT, Client.CSV, Client.NDJSON}
 _SEVERAL = {Client.AUTO, _CLAUDE, *map(Client, DIALECTS)}
-"""Clients whose files are found among those of others."""
+"""Clients whose files are found together with those of others."""
 
 
 def scans_of(path: Path, wanted: Wanted) -> Scans:
-    """Everything in a file or a folder, as the kind that it is, or that the person says it is."""
+    """Read a file or folder as its detected kind, or as the kind that the user named."""
     return _folder(path, wanted) if path.is_dir() else _file(path, wanted)
 
 
@@ -115,7 +115,7 @@ def _file(path: Path, wanted: Wanted) -> Scans:
 def _records(path: Path, wanted: Wanted) -> Scans:
     kind = wanted.client if wanted.client in _RECORDS | {Client.CHATGPT} else scans.kind_of(path)
     if kind == scans.OWN_FORMAT:
-        raise Invalid("PATHS", f"{path} is an export of OpenBrain: name it alone, it is taken as it is")
+        raise Invalid("PATHS", f"{path} is an export of OpenBrain: import it alone, without other paths")
     if kind == Client.CHATGPT:
         return chatgpt.scan(path)
     return scans.scan(path, wanted.homes.home, kind, wanted.columns)

@@ -1,4 +1,4 @@
-"""From the paths that a person names, or from where things usually are, to memories."""
+"""Scanning of the paths that a user names, or of the default locations, for memories."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ class Seen:
 
 
 def absolute(path: Path) -> Path:
-    """A path whole, as it is looked for."""
+    """Make a path absolute, without resolving links."""
     return Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - a link keeps its own name
 
 
 def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
-    """The places that paths stand for; without paths, everything that can be found in the home folder."""
+    """The sources that the paths stand for; without paths, everything found in the home folder."""
     if not paths:
         yield from everywhere(wanted.homes)
     for item in paths:
@@ -59,7 +59,7 @@ def gather(
     put_away: Callable[[FoundMemory], FoundMemory] = lambda memory: memory,
     seen: Callable[[Seen], None] = lambda _: None,
 ) -> Scan:
-    """All that the places hold of that client, read one file after the other; `seen` hears of each place once."""
+    """Read the places' memories of that client, one file after the other; `seen` is called once per place."""
 
     def each() -> Iterator[Scan]:
         for source in places:
@@ -82,7 +82,7 @@ def look(
 
 
 def look_for_memories(path: Path, homes: Homes) -> Iterator[Source]:
-    """Memory folders only; a folder that is no known place is taken for one."""
+    """Memory folders only; any other folder is read as if it were one."""
     path = path.expanduser()
     if not path.exists():
         raise Invalid("--path", f"{path} is not there")

@@ -1,4 +1,4 @@
-"""Sources of memories: a place, its owner, and its reader. Nothing is read before it is asked for."""
+"""Sources of memories: a place, its client, and its reader. Nothing is read until it is asked for."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from openbrain_cli.importers.found_memory import Note, Scan
 
 
 class Client(StrEnum):
-    """The client whose files are imported; each but the first is also the `client` of the memories."""
+    """The client whose files are imported. Each except `AUTO` is also the `client` of the memories."""
 
     AUTO = "auto"
     CLAUDE = "claude"
@@ -40,7 +40,7 @@ class Client(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Homes:
-    """The folders of this person's files. Injected, so that nothing here asks the environment."""
+    """The user's folders. Passed in, so that nothing here reads the environment."""
 
     home: Path
     claude: Path
@@ -50,23 +50,23 @@ class Homes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The request of a person."""
+    """What the user asked for."""
 
     homes: Homes
     client: Client = Client.AUTO
     columns: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a record, as the person named them."""
+    """The user's names for the fields of a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One place; `scans` reads it, a file after the other."""
+    """A place; `scans` reads it file by file."""
 
     path: Path
     scans: Callable[[], Iterable[Scan]]
 
     def carefully(self) -> Iterator[Scan]:
-        """Scan a source; what the system forbids to read is reported like a file that can't be read."""
+        """Scan the source; report what the system does not let us read as a note."""
         try:
             yield from self.scans()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""From a place in a file to memories that fit: each heading once, nothing longer than a memory may be."""
+"""Splits a section into memories: unique headings, no text longer than a memory may be."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from openbrain_cli.importers.json_safe import that_fit
 from openbrain_cli.importers.markdown.sections import pieces
 
 PIECE_CHARS = 40_000
-"""Leaves room for what Unicode normalisation adds."""
+"""Leaves room for growth by Unicode normalisation."""
 
 
 @dataclass(slots=True)
 class Chunker:
-    """Of one file."""
+    """Makes the memories of one file."""
 
     client: str
     path: str
@@ -26,7 +26,7 @@ class Chunker:
     _taken: set[str] = field(default_factory=set)
 
     def chunks(self, heading: str, content: str, **filed: Any) -> Iterator[FoundMemory]:
-        """The memories of one section: one, or several with the number of the part where it is too long for one."""
+        """Yield the section as one memory, or, if it is too long, as several that are numbered."""
         text = clean(content)
         parts = [text] if _fits(text) and text.strip() else pieces(text, PIECE_CHARS)
         details, _ = that_fit(filed.pop("details", {}))

@@ -1,4 +1,4 @@
-"""`@path` in a CLAUDE.md: another file to read, unless it stands in code or is only an address or a name."""
+"""`@path` in a CLAUDE.md: refers to another file to read, unless it is in code or is only an address or a name."""
 
 import re
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ class Import:
 
     @property
     def surely(self) -> bool:
-        """Whether it names a page of text, and not a package, a person or a data file."""
+        """True if it names a text file, and not a package, a person or a data file."""
         return self.written.lower().endswith(_TEXT)
 
     def path(self, folder: Path, home: Path) -> Path:
-        """The target, from the folder of the file that holds the reference."""
+        """The target, relative to the folder of the file with the reference."""
         written = Path(self.written)
         return home.joinpath(*written.parts[1:]) if written.parts[:1] == ("~",) else folder / written
 
 
 def imports_of(text: str, first_line: int = 1) -> Iterator[Import]:
-    """In order."""
+    """The references in a text, in order."""
     for number, line in prose(text, first_line):
         for match in _IMPORT.finditer(line):
             written = match["path"].replace("\\ ", " ").rstrip(".:!?\"'")
@@ -39,12 +39,12 @@ def imports_of(text: str, first_line: int = 1) -> Iterator[Import]:
 
 
 def without_imports(text: str) -> str:
-    """The text without lines that do nothing but import, so that an empty page is seen as empty."""
+    """The text without lines that only import, so that a page with nothing else counts as empty."""
     return "\n".join(line for line in text.split("\n") if not _IMPORT.fullmatch(line.strip()))
 
 
 def prose(text: str, first_line: int = 1) -> Iterator[tuple[int, str]]:
-    """The lines that are no code, with their numbers and without the code in them."""
+    """Yield the lines outside code fences, with their numbers and without inline code."""
     fence = ""
     for number, line in enumerate(text.split("\n"), first_line):
         match = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""The YAML block before a page, as agents write it: often, but not always, YAML."""
+"""Frontmatter of a page as agents write it: usually, but not always, valid YAML."""
 
 import json
 import re
@@ -13,17 +13,17 @@ _KEY = re.compile(r"[A-Za-z_][\w-]*:(?:\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page without its frontmatter, or, where that can't be read, the page whole."""
+    """A page without its frontmatter, or the entire page if the frontmatter can't be read."""
 
     body: str
     meta: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
-    """Line and reason where the frontmatter can't be read; then it is part of the body."""
+    """Line and reason if the frontmatter can't be read; it is then part of the body."""
     first_line: int = 1
-    """Of the body, in the file."""
+    """Number of the body's first line in the file."""
 
     def text(self, *names: str) -> str:
-        """The first of these values that is there, as one line; also looked for under `metadata`."""
+        """The first of these values that exists, as one line. Also looks in `metadata`."""
         nested = self.meta.get("metadata")
         for where in (self.meta, nested if isinstance(nested, dict) else {}):
             for name in names:
@@ -33,7 +33,7 @@ class Page:
         return ""
 
     def moment(self, name: str) -> datetime | None:
-        """A time; without a zone it is taken as UTC."""
+        """A time; UTC if it has no time zone."""
         nested = self.meta.get("metadata")
         value = self.meta.get(name) or (nested.get(name) if isinstance(nested, dict) else None)
         if isinstance(value, str):
@@ -48,7 +48,7 @@ class Page:
         return value if value.tzinfo else value.replace(tzinfo=UTC)
 
     def listed(self, name: str) -> tuple[str, ...]:
-        """A list of strings, or one string with commas between."""
+        """A list of strings, or one string separated at commas."""
         value = self.meta.get(name)
         if isinstance(value, str):
             value = _outside_braces(value)
@@ -57,8 +57,8 @@ class Page:
 
 
 def page(text: str, *, loose: bool = False) -> Page:
-    """Split a page. Never raises: what can't be read as frontmatter is text, or, where it is meant to be `loose`, is
-    read line by line."""
+    """Split a page into frontmatter and body. Never raises: frontmatter that can't be read becomes text of the body,
+    or with `loose` is read line by line."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         return Page(text)
@@ -78,7 +78,7 @@ def page(text: str, *, loose: bool = False) -> Page:
 def _parsed(block: list[str]) -> tuple[Any, str]:
     meta, problem = _yaml("\n".join(block))
     if problem:
-        # `description: Fix: do this` and `paths: **/*.ts` are no YAML, and yet what is found in the wild.
+        # `description: Fix: do this` and `paths: **/*.ts` are not valid YAML, but common.
         quoted, still = _yaml("\n".join(_quoted(line) for line in block))
         return (meta, problem) if still else (quoted, "")
     return ({} if meta is None else meta), ""
@@ -98,7 +98,7 @@ def _yaml(text: str) -> tuple[Any, str]:
 
 
 def _by_line(block: list[str]) -> dict[str, Any]:
-    """Keys with what stands behind them; a line that is neither a key nor an item goes on with the one before."""
+    """Read lines `key: value`; any other line continues the value before it."""
     meta: dict[str, Any] = {}
     last = ""
     for line in block:
@@ -111,7 +111,7 @@ def _by_line(block: list[str]) -> dict[str, Any]:
 
 
 def _no_content(reason: str) -> str:
-    """YAML quotes what it met; its own marks are short, what a person wrote may be anything."""
+    """Remove quoted text of 4 or more characters, which may come from the file; YAML's own symbols are shorter."""
     return re.sub(r"(['\"])[^'\"]{4,}\1", "…", reason)
 
 

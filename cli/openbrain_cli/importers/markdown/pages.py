@@ -1,4 +1,4 @@
-"""One Markdown page to memories: what every kind of page has in common."""
+"""Reading of one Markdown page: the part that all kinds of pages share."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ ToMemories = Callable[[Page, Chunker], Iterable[FoundMemory]]
 def scan_page(
     path: Path, root: Path, client: str, location: str, to_memories: ToMemories, *, loose: bool = False
 ) -> Scan:
-    """The memories of a file below `root` that goes by `place`; or why it can't be read."""
+    """Read a page below `root`, with `location` as its portable path; or note why it can't be read."""
     try:
         file = read(path, root)
     except Unreadable as error:

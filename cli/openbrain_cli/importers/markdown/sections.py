@@ -1,4 +1,4 @@
-"""Markdown into sections: at #, ## and ###, but never inside a code fence. Nothing is left out."""
+"""Splits Markdown into sections at #, ## and ###, but never inside a code fence. No text is lost."""
 
 import re
 from collections.abc import Iterator
@@ -12,28 +12,28 @@ _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}|~{3,
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it; the first section of a page may have no heading."""
+    """A heading and the text under it; the first section of a page may have no heading."""
 
     heading: str
     body: str
     named: bool = True
-    """Whether the heading stands in the page; else it is only what the section goes by."""
+    """False if the heading is not in the page but only a name for the section."""
     above: tuple[str, ...] = ()
-    """Headings before it that have nothing under them but other headings."""
+    """Headings directly before it that have no text of their own."""
 
     @property
     def text(self) -> str:
-        """All of it, as a memory says it."""
+        """The section's full text, as stored in a memory."""
         return "\n\n".join(part for part in (*self.above, self.heading if self.named else "", self.body) if part)
 
 
 def first_words(text: str) -> str:
-    """The name of a text without a heading, stable when its end is edited."""
+    """A name for a text without a heading; it stays the same when the text's end is edited."""
     return " ".join(text.split()[:_WORDS])[:_WORDS_CHARS]
 
 
 def full_sections(text: str) -> Iterator[Section]:
-    """Sections that say something: a heading with nothing under it goes with the next one, the last by themselves."""
+    """Sections with text. A heading without text joins the next section; if there is none, a section of headings."""
     above: tuple[str, ...] = ()
     for section in sections(text):
         if section.body:
@@ -44,7 +44,7 @@ def full_sections(text: str) -> Iterator[Section]:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """Every line of the page in exactly one section, in order. Sections without any text are left out."""
+    """Put every line of the page into exactly one section, in order; skip a first section without text."""
     heading, fence, body = "", "", list[str]()
     for line in _lines(text):
         title = None if fence else _HEADING.match(line)
@@ -68,7 +68,7 @@ def _section(heading: str, body: list[str]) -> Section:
 
 
 def _fence(line: str, open_fence: str) -> str:
-    """The fence that is open after this line, '' for none."""
+    """The fence that is open after this line; '' if none is."""
     match = _FENCE.match(line)
     if match is None:
         return open_fence
@@ -81,7 +81,7 @@ def _fence(line: str, open_fence: str) -> str:
 
 
 def pieces(text: str, limit: int) -> list[str]:
-    """`text` in pieces of at most `limit` characters, cut at empty lines, else at line ends, else anywhere."""
+    """Split `text` into pieces of at most `limit` characters: at empty lines, else at line ends, else anywhere."""
     parts = []
     while len(text) > limit:
         cut = max(text.rfind("\n\n", 1, limit), 0) or max(text.rfind("\n", 1, limit), 0) or limit

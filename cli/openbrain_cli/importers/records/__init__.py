@@ -1,1 +1,1 @@
-"""Records read as memories: CSV, NDJSON, JSON, exports of other memory systems."""
+"""Reads records as memories: CSV, NDJSON, JSON, exports of other memory systems."""

@@ -1,4 +1,4 @@
-"""Tables of comma-separated values: the first line names the columns."""
+"""Tables of separated values: the first line names the columns."""
 
 import csv
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ def _rows(path: Path, separator: str) -> Iterator[dict[str, str]]:
                     more = [f"column {number}" for number in range(len(names) + 1, len(cells) + 1)]
                     yield dict(zip([*names, *more], cells, strict=False))
         except csv.Error:
-            raise Unreadable(f"line {reader.line_num}: is no row of the table: look at its quotes") from None
+            raise Unreadable(f"line {reader.line_num}: is no row of the table: check its quotes") from None
 
 
 def _names(header: list[str]) -> list[str]:
-    """Each column by a name of its own."""
+    """A unique name for each column."""
     names: list[str] = []
     for number, cell in enumerate(header, 1):
         name = cell.strip() or f"column {number}"
@@ -40,7 +40,7 @@ def _names(header: list[str]) -> list[str]:
 
 
 def _separator(path: Path) -> str:
-    """The one that the first line has most of; quoted ones count as well, and seldom mislead."""
+    """The separator that is most frequent in the first line. Quoted ones count too, which seldom matters."""
     with path.open(encoding="utf-8-sig") as file:
         first = file.readline(64 * 1024)
     counts = {mark: first.count(mark) for mark in _SEPARATORS}

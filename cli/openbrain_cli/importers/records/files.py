@@ -1,4 +1,4 @@
-"""Files of records: a record a line, or one JSON list. Read as a stream."""
+"""Files of records, as one record per line or one JSON list. Read as a stream."""
 
 import codecs
 import json
@@ -11,9 +11,9 @@ from typing import IO, Any
 from openbrain_cli.importers.file_reading import Unreadable, checked
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
-"""Above this a file of records is refused."""
+"""A larger file of records is refused."""
 MAX_RECORD_CHARS = 32 * 1024 * 1024
-"""Above this a single record, or a JSON object that holds the list, is refused."""
+"""A longer record, or JSON object around a list, is refused."""
 LINES = (".ndjson", ".jsonl")
 _BLOCK = 1024 * 1024
 _SPACE = " \t\r\n"
@@ -21,16 +21,16 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class RecordFile:
-    """One file; `rows` may be read again and again."""
+    """A file of records; `rows` can be called repeatedly."""
 
     rows: Callable[[], Iterator[Any]]
     changed: datetime | None
     envelope: Mapping[str, Any] = field(default_factory=dict)
-    """The envelope of a list: counts, the address of the next page."""
+    """The fields around a list, such as counts and the address of the next page."""
 
 
 def text_file(path: Path) -> tuple[Path, datetime | None]:
-    """A file that is UTF-8 text from its beginning to its end; `Unreadable` names the line where it is not."""
+    """Check that an entire file is UTF-8 text. Raise `Unreadable` with the line if it is not."""
     real, changed = checked(path, path.parent, MAX_FILE_BYTES)
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
     with real.open("rb") as file:
@@ -54,7 +54,7 @@ def _lines_in(decoder: codecs.IncrementalDecoder, block: bytes, line: int, *, fi
 
 
 def json_file(path: Path) -> RecordFile:
-    """Records of JSON: a list, an object with a list in it, or one on each line."""
+    """Read JSON records: a list, an object that contains a list, or one record per line."""
     real, changed = text_file(path)
     if path.suffix.lower() in LINES:
         return RecordFile(lambda: _lines(real), changed)
@@ -95,7 +95,7 @@ def _are_records(value: Any) -> bool:
 
 
 def _elements(path: Path) -> Iterator[Any]:
-    """The elements of a JSON list, one by one: no more than one of them is in memory."""
+    """The elements of a JSON list, read one by one, so that only one is in memory."""
     with path.open(encoding="utf-8-sig") as file:
         buffer = _Buffer(file)
         buffer.expect("[")
@@ -121,7 +121,7 @@ class _Buffer:
         self._block = _BLOCK
 
     def peek(self) -> str:
-        """The next character that is no white space; '' at the end."""
+        """The next character that is not white space; '' at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in _SPACE:
                 self._at += 1
@@ -146,7 +146,7 @@ class _Buffer:
             if 0 <= end < len(self._text):
                 self._at = end
                 return parsed
-            # What ends where the buffer ends may go on in the next block.
+            # A value that ends at the end of the buffer may continue in the next block.
             if not self._more():
                 if end < 0:
                     raise Unreadable(f"{what}: is no JSON")

@@ -1,4 +1,4 @@
-"""Records to memories: which field means what, told by its name or by the person who imports."""
+"""Converts records to memories. Fields are recognised by their names, or named by the user."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "session_id": ("session_id", "session"),
     "speaker": ("speaker", "role", "author"),
 }
-"""Fields of a record and their possible names, the first that is there; capitals do not matter."""
+"""Our fields and the names that a record may use for them; the first that has a value is used, ignoring case."""
 
 _SECONDS = 1e11
-"""Above this a number of seconds is one of milliseconds."""
+"""A larger timestamp is in milliseconds."""
 _TAGS = 40
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 
@@ -40,12 +40,12 @@ class Mapped:
 
     fields: Mapping[str, tuple[str, ...]]
     types: Mapping[str, MemoryType] = field(default_factory=dict)
-    """The store's own words for types."""
+    """The other system's names of types, in lower case."""
     otherwise: MemoryType = MemoryType.OBSERVATION
     confidence: float = 1.0
 
     def with_columns(self, named: Mapping[str, str]) -> "Mapped":
-        """The mapping with fields that a person named columns for."""
+        """The mapping, with the columns that the user named."""
         chosen = {name: (column,) for name, column in named.items()}
         return replace(self, fields={**self.fields, **chosen})
 
@@ -54,7 +54,7 @@ GENERIC = Mapped(fields=FIELDS)
 
 
 def memories(record: Mapping[str, Any], mapped: Mapped, chunker: Chunker) -> Iterator[FoundMemory]:
-    """The memory of one record: none where it has no text. What is not mapped goes to the metadata whole."""
+    """Yield the memory of a record, or none if it has no text. Fields that are not mapped go to the metadata."""
     taken = {name: key for name, keys in mapped.fields.items() if (key := _key(record, keys)) is not None}
     values = {name: _value(record, key) for name, key in taken.items()}
     content = _text(values.get("content"))
@@ -93,7 +93,7 @@ def memories(record: Mapping[str, Any], mapped: Mapped, chunker: Chunker) -> Ite
 
 
 def _besides(record: Mapping[str, Any], used: set[str]) -> tuple[dict[str, Any], str]:
-    """Unknown fields for the metadata, and ones too large for it as text."""
+    """Return fields that are not used as metadata, and those too large for it as text."""
     besides = {name: value for name, value in record.items() if name not in used and value not in _NOTHING}
     kept, short = that_fit(besides)
     for name in short:
@@ -102,7 +102,7 @@ def _besides(record: Mapping[str, Any], used: set[str]) -> tuple[dict[str, Any],
 
 
 def when(value: Any) -> datetime | None:
-    """A time: ISO 8601, or seconds or milliseconds since 1970; without a zone it is UTC."""
+    """Parse a time: ISO 8601, or seconds or milliseconds since 1970. UTC if it has no time zone."""
     try:
         if isinstance(value, str) and not value.strip().replace(".", "", 1).isdigit():
             moment = datetime.fromisoformat(value.strip())
@@ -116,7 +116,7 @@ def when(value: Any) -> datetime | None:
 
 
 def confidence(value: Any) -> float | None:
-    """A number from 0 to 1."""
+    """A number from 0 to 1, else None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
@@ -133,7 +133,7 @@ def _key(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _value(record: Mapping[str, Any], key: str) -> Any:
-    """A field, or one inside others by a name with dots."""
+    """A field, or a nested field if the name has dots."""
     if key in record:
         return record[key]
     part_value: Any = record
@@ -156,13 +156,13 @@ def _text(value: Any) -> str:
 
 
 def _short(value: Any, limit: int) -> str:
-    """A name, where the value can be one."""
+    """A name; '' if it is too long to be one."""
     text = line(_text(value))
     return text if len(text) <= limit else ""
 
 
 def _words(value: Any) -> list[str]:
-    """Tags, where the value can be a list of them."""
+    """Tags; none if the value can't be a list of them."""
     if isinstance(value, str):
         value = value.replace(";", ",").split(",")
     if not isinstance(value, list) or not all(isinstance(item, str | int | float) for item in value):

@@ -17,13 +17,13 @@ _HINDSIGHT_TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """One sort of records."""
+    """A kind of records."""
 
     mapped: Mapped
     fits: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    """Whether a record is one of these."""
+    """True if a record is of this kind."""
     place: str = ""
-    """The place that its memories are counted under in any file, as their ids are unique. '': the file."""
+    """Portable path of its memories, the same for every file because their ids are unique. '' uses the file's path."""
 
 
 def _from_mem0(record: Mapping[str, Any]) -> bool:
@@ -71,6 +71,6 @@ EXPORTS: Mapping[str, Export] = {
 
 
 def is_complete(envelope: Mapping[str, Any], records: int) -> bool:
-    """Whether an answer was all there is, and not a page of it."""
+    """True if the export has all records, and not only one page of them."""
     total = envelope.get("total", envelope.get("count", records))
     return not envelope.get("next") and total == records

@@ -1,4 +1,4 @@
-"""Files of records, to memories: checked to the end before the first is taken."""
+"""Converts files of records to memories. A file is checked to its end before anything of it is used."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ OWN_FORMAT = "openbrain-export"
 
 
 def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Iterator[Scan]:
-    """The records of one file as that kind's memories."""
+    """Read a file's records as memories of that kind."""
     export = EXPORTS[kind]
     location = export.place or portable_place(path, home)
     try:
@@ -43,7 +43,7 @@ def opened(path: Path) -> RecordFile:
 
 
 def kind_of(path: Path) -> str:
-    """The system whose records a file holds, detected by the first one; '' where it can't be read."""
+    """The system that a file's records come from, detected by the first one; `ndjson` if it can't be read."""
     if path.suffix.lower() in ENDINGS:
         return "csv"
     try:
@@ -60,7 +60,7 @@ def kind_of(path: Path) -> str:
 
 
 def _counted(file: RecordFile) -> tuple[int, int]:
-    """Counts of rows, and of rows that are no records; reads all, so that nothing is half imported."""
+    """Count all rows, and those that are not records. Reads to the end, so that no file is imported in part."""
     number = without = 0
     for row in file.rows():
         number += 1

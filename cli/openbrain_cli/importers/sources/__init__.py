@@ -1,1 +1,1 @@
-"""Files of agents and note applications read as memories, one file a source."""
+"""Readers of files of agents and note applications, one module per source."""

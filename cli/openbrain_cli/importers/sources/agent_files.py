@@ -1,4 +1,4 @@
-"""Files that an agent keeps for itself in one folder, each with a meaning of its own: a table a client."""
+"""Files that an agent keeps in one folder, each with its own meaning, as a table of rules per client."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,19 +17,19 @@ from openbrain_cli.importers.markdown.wikilinks import wikilinks
 from openbrain_cli.importers.memory_types import by_words
 
 DAY = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})(?:[-_ ]+(?P<slug>.+))?")
-"""The name of a day's file."""
+"""Name of a daily file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRule:
-    """The rule for one file, or one sort of file."""
+    """The rule for one file, or one kind of file."""
 
     name: str
-    """A pattern for the path below the folder, without its ending."""
+    """Pattern for the path below the folder, without its ending."""
     type: MemoryType
-    """Unless a heading says better."""
+    """The type if the heading suggests no other."""
     fixed: bool = False
-    """No heading says better."""
+    """True if the heading can't change the type."""
     tags: tuple[str, ...] = ()
     confidence: float = 0.7
     cut: Callable[[str], Iterable[Section]] = full_sections
@@ -37,7 +37,7 @@ class FileRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFolder:
-    """A folder of such files."""
+    """A folder of such files, and its rules."""
 
     path: Path
     client: str
@@ -45,13 +45,13 @@ class AgentFolder:
     rules: Sequence[FileRule]
     agent: str = ""
     below: tuple[str, ...] = ()
-    """The only folders in it that are looked into."""
+    """The only subfolders that are searched."""
     only: Path | None = None
-    """The one file of it that was asked for."""
+    """The only file to read, if the user named one."""
 
 
 def scan(folder: AgentFolder) -> Iterator[Scan]:
-    """Every file that a rule names, in order; the rest of the folder is not looked at."""
+    """Read each file that a rule matches, in order; ignore the others."""
     pages = sorted(path for path in folder.path.glob("*.md"))
     for below in folder.below:
         listed = listing(folder.path / below)
@@ -87,7 +87,7 @@ def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Chunk
 
 
 def day_of(stem: str) -> tuple[datetime | None, str]:
-    """The day that a file's name begins with, and what it says besides."""
+    """The date at the beginning of a file's name, and the words after it."""
     to_memories = DAY.fullmatch(stem)
     if to_memories is None:
         return None, ""

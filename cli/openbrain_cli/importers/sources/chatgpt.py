@@ -1,4 +1,4 @@
-"""ChatGPT's data export, unpacked: the conversations as they stood last, a memory for each message."""
+"""ChatGPT's data export, unpacked: the last shown branch of each conversation, with a memory per message."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,16 +15,16 @@ from openbrain_cli.importers.records.mapping import when
 CLIENT = "chatgpt"
 _ROOT = "conversations/"
 _MEMORY_TOOL = "bio"
-"""The tool that the assistant tells what ChatGPT is to remember."""
+"""The tool that the assistant calls to store a memory in ChatGPT."""
 
 
 def files(folder: Path) -> list[Path]:
-    """The conversations of an unpacked export: one file, or several numbered ones."""
+    """The files of conversations in an unpacked export: one, or several that are numbered."""
     return sorted(path for path in folder.glob("conversations*.json") if path.is_file())
 
 
 def scan(path: Path) -> Iterator[Scan]:
-    """An unpacked export, or one file of it."""
+    """Read an unpacked export, or one file of it."""
     complete = path.is_dir() or path.name == "conversations.json"
     for item in files(path) if path.is_dir() else [path]:
         try:
@@ -38,7 +38,7 @@ def scan(path: Path) -> Iterator[Scan]:
 
 
 def _checked(path: Path) -> RecordFile:
-    """Read to its end once, so that nothing of it is half imported."""
+    """Read the file to its end once, so that no file is imported in part."""
     file = json_file(path)
     for _ in file.rows():
         pass
@@ -80,7 +80,7 @@ def _conversation(row: Mapping[str, Any]) -> Iterator[FoundMemory]:
 
 
 def _branch(row: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The messages from the first to the last one shown; without a last one, all in the order of the file."""
+    """The messages from the first to the one shown last; if none is marked as last, all in the file's order."""
     nodes: Mapping[str, Any] = {key: node for key, node in row["mapping"].items() if isinstance(node, dict)}
     at, path = row.get("current_node"), dict[str, None]()
     while isinstance(at, str) and at in nodes and at not in path:
@@ -97,7 +97,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _for_all(message: Mapping[str, Any]) -> bool:
-    """Not a call of a tool, and not hidden."""
+    """True if the message is neither a tool call nor hidden."""
     metadata = message.get("metadata")
     hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     return message.get("recipient", "all") in {"all", None} and not hidden

@@ -1,4 +1,4 @@
-"""A person's own folders: ~/.claude and the instructions of other clients; where an administrator puts some."""
+"""The user's own instruction folders: ~/.claude, those of other clients, and those set by an administrator."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ MANAGED = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
 
 
 def claude_home(claude: Path, home: Path, memory_override: Path | None) -> Iterator[Scan]:
-    """~/.claude: memory folders of projects and of sub-agents, the person's own instructions and rules."""
+    """Read ~/.claude: memory folders of projects and sub-agents, the user's own instructions and rules."""
     yield from memories_of(claude / "projects", home)
     for folder in folders(claude / AGENT_FOLDERS[0]):
         yield from claude_memory.scan(memory_folder(folder, home))
@@ -28,7 +28,7 @@ def claude_home(claude: Path, home: Path, memory_override: Path | None) -> Itera
 
 
 def memories_of(projects: Path, home: Path) -> Iterator[Scan]:
-    """The memory folder of each project."""
+    """Read the memory folder of each project."""
     for folder in folders(projects):
         if (folder / "memory").is_dir():
             yield from claude_memory.scan(memory_folder(folder / "memory", home))
@@ -36,7 +36,7 @@ def memories_of(projects: Path, home: Path) -> Iterator[Scan]:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The place of a person's own instructions for a client, below the home folder."""
+    """Where a client keeps the user's own instructions, below the home folder."""
 
     client: str
     folder: str
@@ -63,7 +63,7 @@ def own_instructions(own: Own, home: Path) -> Iterator[Scan]:
 def person(
     root: Path, home: Path, client: str, portable: str, files: Sequence[Path], *, whole: bool = True
 ) -> Iterator[Scan]:
-    """Instructions that hold in every project."""
+    """Read instructions that apply to every project."""
     if root.is_dir():
         yield from instructions.scan(
             InstructionFolder(
@@ -78,12 +78,12 @@ def person(
 
 
 def folders(path: Path) -> list[Path]:
-    """The folders in a folder; none where it is not there."""
+    """The subfolders of a folder; none if it does not exist."""
     return sorted(item for item in path.iterdir() if item.is_dir()) if path.is_dir() else []
 
 
 def _named_in_settings(claude: Path, home: Path) -> Path | None:
-    """The memory folder that settings.json names in place of the usual ones."""
+    """The memory folder that settings.json sets in place of the usual ones."""
     try:
         named = json.loads((claude / "settings.json").read_text(encoding="utf-8")).get("autoMemoryDirectory")
     except (OSError, ValueError, AttributeError, RecursionError):

@@ -18,27 +18,27 @@ from openbrain_cli.importers.memory_types import by_words, of_topic, scope_of
 CLIENT = "claude"
 INDEX = "MEMORY.md"
 CONFIDENCE = 0.7
-"""Of what an agent noted down for itself."""
+"""Confidence in notes that an agent wrote for itself."""
 
 _INDEX_LINE = re.compile(r"\s*[-*+]\s+(?:\[[^\]]+\]\([^)]+\.md[^)]*\)|\[\[[^\]]+\]\]|`[^`]+\.md`)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFolder:
-    """One memory folder and what is known about it from where it stands."""
+    """A memory folder, and what its location says about it."""
 
     path: Path
     portable: str
-    """Stands before the portable path of every file in it."""
+    """Prefix of the portable path of every file in it."""
     project: str = ""
     agent: str = ""
-    """The sub-agent whose folder it is."""
+    """The sub-agent that the folder belongs to."""
     only: Path | None = None
-    """The one file of it that was asked for."""
+    """The only file to read, if the user named one."""
 
 
 def scan(folder: MemoryFolder) -> Iterator[Scan]:
-    """Everything in the folder, page by page."""
+    """Read the folder page by page."""
     listed = listing(folder.path)
     with_topics = any(not _is_index(path, folder) for path in listed.pages)
     for path in listed.pages if folder.only is None else [path for path in listed.pages if path == folder.only]:
@@ -60,7 +60,7 @@ def _is_index(path: Path, folder: MemoryFolder) -> bool:
 
 
 def _index(parsed: Page, chunker: Chunker, folder: MemoryFolder, *, with_topics: bool) -> Iterator[FoundMemory]:
-    """All of it where it is the only file; beside topic files, what is more than a list of them."""
+    """Yield the index, except sections that only list topic files that exist."""
     for section in full_sections(parsed.body):
         if not (with_topics and _lists_topics(section)):
             yield from _section(section, chunker, folder, "")
@@ -73,7 +73,7 @@ def _lists_topics(section: Section) -> bool:
 
 
 def _topic(parsed: Page, chunker: Chunker, folder: MemoryFolder, stem: str) -> Iterator[FoundMemory]:
-    """One memory where frontmatter says what the file is, else one for each section."""
+    """Yield one memory if the frontmatter describes the file, else one per section."""
     if not (parsed.text("name", "description", "type", "node_type")):
         for section in full_sections(parsed.body):
             yield from _section(section, chunker, folder, stem)
@@ -115,7 +115,7 @@ def _section(section: Section, chunker: Chunker, folder: MemoryFolder, stem: str
 
 
 def _title(name: str) -> str:
-    """A file's name as words; what is words already stays."""
+    """A file's name with spaces for its hyphens; a name with spaces is unchanged."""
     return name if " " in name else re.sub(r"[-_]+", " ", name)
 
 

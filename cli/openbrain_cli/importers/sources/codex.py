@@ -1,4 +1,4 @@
-"""Codex's memory folder: the handbook and its summary. What it makes them from is left alone."""
+"""Codex's memory folder: the handbook and its summary. The material that Codex makes them from is not read."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _VERSION = re.compile(r"\s*v\d+[ \t]*(?:\r?\n|$)")
 
 
 def _after_version(text: str) -> Iterator[Section]:
-    """The summary begins with the version of its form, which is no knowledge."""
+    """Skip the format version at the beginning of the summary."""
     yield from full_sections(_VERSION.sub("", text, count=1) if _VERSION.match(text) else text)
 
 

@@ -1,4 +1,4 @@
-"""Hermes's two files: entries with a line of § between, in MEMORY.md and USER.md."""
+"""Hermes's two files, MEMORY.md and USER.md: entries separated by lines with §."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ FILES = ("MEMORY.md", "USER.md")
 
 
 def entries(text: str) -> Iterator[Section]:
-    """Each goes by its first words: entries have no names and change places."""
+    """Name each entry by its first words, because entries have no names and change their order."""
     for entry in _BETWEEN.split(text.replace("\r\n", "\n").replace("\r", "\n")):
         if entry.strip():
             yield Section(first_words(entry), entry.strip("\n").rstrip(), named=False)
@@ -34,7 +34,7 @@ def fits(folder: Path) -> bool:
 
 
 def folders(home: Path) -> Iterator[Path]:
-    """The default profile's, and those of named profiles."""
+    """The memory folders of the default profile and of named profiles."""
     root = home / ".hermes"
     for path in (root / "memories", *sorted(root.glob("profiles/*/memories"))):
         if path.is_dir():

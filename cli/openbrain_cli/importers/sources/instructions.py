@@ -1,4 +1,4 @@
-"""Instructions to agents: CLAUDE.md, AGENTS.md, GEMINI.md, rules of editors, wherever they stand in a project."""
+"""Instructions for agents anywhere in a project: CLAUDE.md, AGENTS.md, GEMINI.md, rules of editors."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from openbrain_cli.importers.markdown.sections import Section, full_sections
 from openbrain_cli.importers.memory_types import of_instruction
 
 HOPS = 5
-"""The depth to which imports of imports are followed."""
+"""Maximum depth of nested imports."""
 
 _MAX_PATHS = 50
 
@@ -25,12 +25,12 @@ class Dialect:
     """The form of one client's instructions."""
 
     names: frozenset[str]
-    """Of the files that hold for the folder they stand in, in lower case."""
+    """Names, in lower case, of files that apply to their folder."""
     about: str = "paths"
-    """The key in front matter for the files that a rule is for."""
+    """Front matter key for the files that a rule applies to."""
     imports: bool = False
     loose: bool = False
-    """Whether its front matter is not quite YAML."""
+    """True if its front matter is not strict YAML."""
 
 
 DIALECTS = {
@@ -45,19 +45,19 @@ DIALECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionFolder:
-    """Instruction files below one folder, and what is known from where it stands."""
+    """Instruction files below a folder, and what its location says about them."""
 
     root: Path
-    """A repository, or a person's folder of instructions; nothing outside is read."""
+    """A repository, or the user's folder of instructions; nothing outside it is read."""
     client: str
     portable: str
-    """Stands before the portable path of every file."""
+    """Prefix of the portable path of every file."""
     files: Sequence[Path]
     home: Path
     project: str = ""
     is_repository: bool = False
     covered: str = ""
-    """Portable prefix below which `files` are all there are: what is missing there has vanished."""
+    """Portable prefix below which `files` is complete: a memory of any other file there has vanished."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Reading:
 
 
 def scan(folder: InstructionFolder) -> Iterator[Scan]:
-    """Every file and what it imports; a file reached twice is read once."""
+    """Read every file and its imports, each file once."""
     reading = _Reading(folder)
     for path in sorted(folder.files, key=lambda path: (path.is_symlink(), path)):
         yield from _read(reading, path, HOPS)
@@ -105,7 +105,7 @@ def _follow(reading: _Reading, path: Path, named: Import, hops: int) -> Iterator
     elif hops == 0:
         yield _left_out(path, named, f"imports are followed {HOPS} deep, not further")
     elif not named.surely:
-        yield _left_out(path, named, "what it imports is no page of text, left out")
+        yield _left_out(path, named, "what it imports is not a text page, left out")
     elif target.resolve().is_relative_to(reading.folder.root.resolve()):
         yield from _read(reading, target, hops - 1)
     else:
@@ -139,7 +139,7 @@ def _section(
 
 
 def _about(parsed: Page, folder: InstructionFolder, path: Path) -> Sequence[str]:
-    """The part of the project that it is for: by the rule, or the folder that it stands in."""
+    """The files or folder that a file applies to: named by its rule, else the folder it is in."""
     named = tuple(line(item)[:255] for item in parsed.listed(DIALECTS[folder.client].about))[:_MAX_PATHS]
     inside = _inside(folder, path)
     if named or inside is None or not folder.is_repository or not _own(folder, path):
@@ -149,7 +149,7 @@ def _about(parsed: Page, folder: InstructionFolder, path: Path) -> Sequence[str]
 
 
 def _own(folder: InstructionFolder, path: Path) -> bool:
-    """Whether its name says no more than whose instructions they are."""
+    """True if the file has its client's standard name, which says nothing about the content."""
     return path.name.lower() in DIALECTS[folder.client].names
 
 
@@ -159,7 +159,7 @@ def _place(folder: InstructionFolder, path: Path) -> str:
 
 
 def _inside(folder: InstructionFolder, path: Path) -> Path | None:
-    """The path below the root; a link by its own name where that lies below, too."""
+    """The path relative to the root: of a link itself if that is below the root, else of its target."""
     reached = next((item for item in (path, path.resolve()) if item.is_relative_to(folder.root)), None)
     return None if reached is None else reached.relative_to(folder.root)
 

@@ -1,4 +1,4 @@
-"""Purpose of a memory folder, by its place."""
+"""Determines the project and agent of a memory folder from its location."""
 
 import dataclasses
 from pathlib import Path
@@ -15,7 +15,7 @@ def is_memory_folder(path: Path) -> bool:
 
 
 def memory_folder(path: Path, home: Path, only: Path | None = None) -> MemoryFolder:
-    """A project's, a sub-agent's, or one that stands by itself."""
+    """Describe a memory folder: a project's, a sub-agent's, or any other."""
     return dataclasses.replace(_described(path, home), only=only)
 
 

@@ -1,4 +1,4 @@
-"""The three sorts of note folders: how each is known, and what is special in it."""
+"""The three kinds of note folders: how to recognise each, and what is special about it."""
 
 import json
 import os
@@ -22,12 +22,12 @@ _OBSERVATION = re.compile(r"^\s*[-*]\s+\[(?P<category>[^\[\]\n]{2,60})\]\s+\S", 
 
 
 def is_vault(folder: Path) -> bool:
-    """Obsidian keeps its settings beside the notes."""
+    """True if the folder has Obsidian's settings."""
     return (folder / ".obsidian").is_dir()
 
 
 def is_basic_memory(folder: Path) -> bool:
-    """Whether notes carry a title and a permalink that is no address; a few of them are looked at."""
+    """True if one of the first notes has a title and a permalink that is not a web address."""
     return any(map(is_basic_page, islice(_pages(folder), _LOOKED_AT)))
 
 
@@ -47,7 +47,7 @@ def has_pages(folder: Path) -> bool:
 
 
 def vault_of(path: Path) -> Path | None:
-    """The vault that a file or a folder lies in."""
+    """The vault that contains a file or folder."""
     return next((parent for parent in path.parents if is_vault(parent)), None)
 
 
@@ -60,7 +60,7 @@ def obsidian(folder: Path, home: Path, only: Path | None = None) -> Iterator[Sca
 
 
 def basic_memory(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
-    """A project of basic-memory: relations and categories of observations stand in the metadata, too."""
+    """Read a basic-memory project; relations and categories of observations also go to the metadata."""
     yield from scan(NoteFolder(path=folder, client="basic-memory", home=home, only=only, more=_graph))
 
 
@@ -74,7 +74,7 @@ def _graph(section: Section) -> Mapping[str, Any]:
 
 
 def vaults(home: Path) -> Iterator[Path]:
-    """The vaults in Obsidian's settings."""
+    """The vaults listed in Obsidian's settings."""
     for settings in (".config/obsidian", "Library/Application Support/obsidian"):
         known = _json(home / settings / "obsidian.json").get("vaults")
         for item in known.values() if isinstance(known, dict) else ():
@@ -83,7 +83,7 @@ def vaults(home: Path) -> Iterator[Path]:
 
 
 def basic_memory_projects(home: Path) -> Iterator[Path]:
-    """The projects in basic-memory's settings; without settings, its usual folder."""
+    """The projects in basic-memory's settings, and its default folder."""
     known = _json(home / ".basic-memory" / "config.json").get("projects")
     named = list(known.values()) if isinstance(known, dict) else []
     paths = [item.get("path") if isinstance(item, dict) else item for item in named]

@@ -1,4 +1,4 @@
-"""Folders of notes that people keep: plain Markdown, Obsidian's vaults, basic-memory's projects."""
+"""Folders of people's notes: plain Markdown, Obsidian vaults, basic-memory projects."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ _OURS = {*_DATES, "tags", "tag", "title", "type", "metadata"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteFolder:
-    """A folder of notes, or one file of it."""
+    """A folder of notes, or one file in it."""
 
     path: Path
     client: str
     home: Path
     only: Path | None = None
     more: Callable[[Section], Mapping[str, Any]] = lambda _: {}
-    """Other facts of a section, for its metadata; none where notes are only Markdown."""
+    """Returns more metadata for a section; none for plain Markdown."""
 
 
 def scan(folder: NoteFolder) -> Iterator[Scan]:
-    """Every note, section by section; hidden folders, as the rubbish bin is one, are not looked into."""
+    """Read every note, section by section. Hidden folders, such as the trash, are not searched."""
     portable = f"{portable_place(folder.path, folder.home)}/"
     listed = listing(folder.path, ENDINGS)
     for path in listed.pages if folder.only is None else (folder.only,):

@@ -1,4 +1,4 @@
-"""An OpenClaw workspace: USER.md, MEMORY.md, a file a day, DREAMS.md. Its own instructions are not memories."""
+"""An OpenClaw workspace: USER.md, MEMORY.md, daily files, DREAMS.md. OpenClaw's instructions are not memories."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +18,14 @@ _BESIDE = ("USER.md", "MEMORY.md", "memory")
 
 
 def fits(folder: Path) -> bool:
-    """Whether it looks like a workspace: a file that only OpenClaw keeps, or a memory of days."""
+    """True if it looks like a workspace: it has a file that only OpenClaw keeps, or daily files in `memory`."""
     if any((folder / name).is_file() for name in _OWN) and any((folder / name).exists() for name in _BESIDE):
         return True
     return any(day_of(path.stem)[0] for path in (folder / "memory").glob("*.md"))
 
 
 def root_of(path: Path) -> Path | None:
-    """The workspace that a file or its memory folder lies in."""
+    """The workspace that contains a file or a memory folder."""
     near = [item for item in (path, *path.parents[:3]) if item.parent.name != "projects"]
     return next((item for item in near if fits(item)), None)
 
@@ -37,7 +37,7 @@ def workspaces(home: Path) -> Iterator[Path]:
 
 
 def workspace(folder: Path, only: Path | None = None) -> Iterator[Scan]:
-    """The files of a workspace; an agent of its own is recognized by the folder's name."""
+    """Read the files of a workspace. The suffix of the folder's name, if any, is the agent."""
     agent = folder.name.removeprefix("workspace-") if folder.name.startswith("workspace-") else ""
     location = f"openclaw/{line(folder.name)}/"
     yield from scan(

@@ -22,9 +22,9 @@ _RULES = (
 _BESIDE = (("claude", ".claude/CLAUDE.md"), ("copilot", ".github/copilot-instructions.md"))
 _BY_NAME = {name: client for client, dialect in DIALECTS.items() for name in dialect.names if name != "global_rules.md"}
 MARKS = frozenset(_BY_NAME)
-"""Names of files, in lower case, that tell of a project with instructions."""
+"""File names, in lower case, that mark a project with instructions."""
 RULE_FOLDERS = (*(place for _, place, _ in _RULES), *(place for _, place in _BESIDE))
-"""Places in a project that tell the same."""
+"""Paths in a project that do so too."""
 
 
 @dataclass(slots=True)
@@ -32,11 +32,11 @@ class _Files:
     by_client: dict[str, list[Path]] = field(default_factory=lambda: {client: [] for client in DIALECTS})
     skipped: list[Note] = field(default_factory=list)
     repositories: list[Path] = field(default_factory=list)
-    """Checkouts further down: projects of their own."""
+    """Nested checkouts, which are separate projects."""
 
 
 def tree(root: Path, home: Path, *, deep: bool = True) -> Iterator[Scan]:
-    """One project, and the checkouts that lie in it; without `deep` only what stands in the folder itself."""
+    """Read a project and the checkouts nested in it; without `deep` only files directly in the folder."""
     files = _files(root, deep=deep)
     yield Scan(notes=tuple(files.skipped))
     for client, paths in files.by_client.items():
@@ -49,13 +49,13 @@ def tree(root: Path, home: Path, *, deep: bool = True) -> Iterator[Scan]:
 
 
 def has_instructions(root: Path) -> bool:
-    """Whether any lie in the folder, at whatever depth."""
+    """True if the folder contains instructions at any depth."""
     files = _files(root, deep=True)
     return any(files.by_client.values()) or bool(files.repositories)
 
 
 def client_of(path: Path) -> str:
-    """The client of an instructions file by its name or place; '' for none."""
+    """The client of an instruction file, by its name or place; '' if it is none."""
     whole = path.as_posix()
     placed = [client for client, location in _BESIDE if whole.endswith(f"/{location}")]
     placed += [client for client, location, _ in _RULES if f"/{location}/" in whole]
@@ -63,7 +63,7 @@ def client_of(path: Path) -> str:
 
 
 def named_file(path: Path, home: Path, client: str) -> Iterator[Scan]:
-    """One file of instructions that a person named."""
+    """Read one instruction file that the user named."""
     whole = path.as_posix()
     above = next(
         (whole.partition(f"/{rule_folder}")[0] for rule_folder in RULE_FOLDERS if f"/{rule_folder}" in whole),
@@ -73,7 +73,7 @@ def named_file(path: Path, home: Path, client: str) -> Iterator[Scan]:
 
 
 def _folder(folder: Path, home: Path, client: str, files: list[Path], *, whole: bool) -> InstructionFolder:
-    """Seen from the repository's root, so that a file is the same one from wherever it is reached."""
+    """Describe the folder relative to the repository's root, so that a file always has the same portable path."""
     repository = repository_of(folder)
     root = repository.root if repository else folder
     return InstructionFolder(

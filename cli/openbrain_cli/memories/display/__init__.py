@@ -1,4 +1,4 @@
-"""Memories, counts and ids as people read them in a terminal."""
+"""Display of memories, counts and ids in a terminal."""
 
 NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
-NOTHING_CLOSE = "nothing that is near: ask in other words, or see what was found: --precision recall"
+NOTHING_CLOSE = "nothing close enough: ask in other words, or see what was found: --precision recall"

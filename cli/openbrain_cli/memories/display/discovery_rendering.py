@@ -1,4 +1,4 @@
-"""Hits of a search by words, and counts, as people read them."""
+"""Display of search hits and counts."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _LINES = 2
 
 
 def hits(search_hits: "Sequence[SearchHit]") -> None:
-    """One row a memory: how well it fits, the places where the words stand, and how it is filed."""
+    """Show one row per memory: its score, the passages with the words, and how it is filed."""
     width = max(20, console().width - 14)
     rows = ((f"{hit.score or 0:.2f}", _cell(hit, width)) for hit in search_hits)
     show(table("score", "memory", rows=rows))
@@ -33,7 +33,7 @@ def _cell(hit: "SearchHit", width: int) -> "Text":
 
 
 def _marked(piece: "Highlight") -> "Text":
-    """On one line, the matches in bold. Each part is made harmless by itself, because that may lengthen it."""
+    """The passage on one line, with bold matches. Each part is escaped separately, because that may lengthen it."""
     from rich.text import Text
 
     cell, at = Text(), 0
@@ -46,7 +46,7 @@ def _marked(piece: "Highlight") -> "Text":
 
 
 def _flat(text: str) -> str:
-    """`one_line` with the spaces at its ends, which separate it from the next part."""
+    """`one_line` that keeps a space at the ends, which separates the text from its neighbours."""
     before = " " if text[:1].isspace() else ""
     after = " " if text[-1:].isspace() and text.strip() else ""
     return f"{before}{one_line(text)}{after}"
@@ -57,7 +57,7 @@ def counts(name: str, values: "Iterable[ValueCount]") -> None:
 
 
 def scopes(scope_counts: "Sequence[ScopeCount]") -> None:
-    """Orgs, and below each its projects."""
+    """Show orgs, with the projects of each."""
     rows = [
         (project.count, one_line(scope.org or _NONE), one_line(project.name or _NONE))
         for scope in scope_counts

@@ -1,4 +1,4 @@
-"""Memories as people read them."""
+"""Display of memories."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ def listed(
     scored: bool = False,
     folded: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
-    """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed and
-    what says the same."""
+    """Show one row per memory: rank and scores, or its day; its text; and below how it is filed and which near-equal
+    memories are folded into it."""
     width = max(20, console().width - 14)
     if scored:
         rows = (
@@ -54,7 +54,7 @@ def _cell(memory: "MemoryAnswer", width: int, folded: Sequence[str] = ()) -> "Te
 
 
 def filed(memory: "MemoryAnswer") -> str:
-    """The place that a memory belongs to, on one line."""
+    """A memory's id, type, place, tags and state, on one line."""
     scope = "/".join(part for part in (memory.org, memory.project) if part)
     state = "" if memory.state == "indexed" else memory.state.value
     shown = shown_id(memory.id, console().width)
@@ -119,14 +119,14 @@ def related(links: "Related") -> None:
 
 def around(turns: "Mapping[str, Sequence[TurnBeside]]") -> None:
     for hit, beside in turns.items():
-        print(f"beside {shown_id(hit, console().width)}:")
+        print(f"around {shown_id(hit, console().width)}:")
         for turn in beside:
             speaker = f" {one_line(turn.speaker)}:" if turn.speaker else ""
             print(textwrap.indent(plain(f"{turn.turn}{speaker} {shortened(turn.content, 400)}"), "  "))
 
 
 def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:
-    """Explanations of scores, in the order of the answer."""
+    """Show how the scores came about, in the order of the results."""
     rows = (
         (f"{part.boosted:.3f}", f"{one_line(memory.id)}\n{_reasons(part)}")
         for memory in memories
@@ -146,5 +146,5 @@ def _reasons(part: "Explanation") -> str:
 
 
 def _share(share: "IndexShare | None") -> str:
-    """Weight x normalised score, and the place in that index's list."""
+    """Weight x normalised score, and the rank in that index's list."""
     return "-" if share is None else f"{share.weight:.2f} x {share.normalised:.3f} (#{share.rank})"

@@ -1,4 +1,4 @@
-"""Ids as a narrow terminal shows them: their last twelve characters, and from those the whole id again."""
+"""Short ids for narrow terminals: the last twelve characters of an id, and the lookup of the full id."""
 
 from typing import TYPE_CHECKING
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 CHARS = 12
 WHOLE = 36
 NARROW = 72
-"""Columns of a terminal below which ids are short."""
+"""Terminals with fewer columns show short ids."""
 _LOOKED_AT = 2000
 
 
 def shown_id(memory_id: str, width: int) -> str:
-    """The id as a terminal of that width shows it."""
+    """The id in the form for a terminal of that width."""
     return memory_id if width >= NARROW else f"…{memory_id[-CHARS:]}"
 
 
 async def whole_id(brain: "OpenBrain", typed: str, *, session_id: str = "") -> str:
-    """The id that was typed whole, or the one among the newest memories that ends like this."""
+    """Return a full id as typed; for a short id, find the one among the newest memories that ends with it."""
     end = typed.removeprefix("…").lower()
     if len(end) != CHARS:
         return typed
@@ -33,7 +33,7 @@ async def whole_id(brain: "OpenBrain", typed: str, *, session_id: str = "") -> s
         if cursor is None:
             break
     if len(ids) > 1:
-        raise Invalid("ID", f"{typed} is the end of {len(ids)} ids: give one whole, from --json")
+        raise Invalid("ID", f"{typed} is the end of {len(ids)} ids: give a full id, as --json shows it")
     if not ids:
-        raise NotFound(f"none of the newest {_LOOKED_AT} memories has an id that ends in {end}: give it whole")
+        raise NotFound(f"none of the newest {_LOOKED_AT} memories has an id that ends in {end}: give the full id")
     return ids.pop()

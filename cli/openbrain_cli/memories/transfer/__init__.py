@@ -1,1 +1,1 @@
-"""Files of exports: written so that a cut one goes on, read so that a cut one is noticed."""
+"""Export files: writing that can be resumed, and reading that notices a file that was cut off."""

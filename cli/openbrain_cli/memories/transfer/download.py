@@ -1,4 +1,4 @@
-"""An export on its way into a file. What is there already is kept: it goes on from the last mark."""
+"""Download of an export to a file. An interrupted download resumes after the last mark."""
 
 import asyncio
 import contextlib
@@ -18,14 +18,14 @@ from openbrain.usecases.transfer.writing import footer_line
 from openbrain_cli.memories.transfer.export_file import kind_of
 
 ATTEMPTS = 5
-"""In a row that bring nothing."""
+"""Attempts in a row without progress before it gives up."""
 _COUNTED = {"memory": "memories", "history": "history", "lineage": "lineage", "beside": "beside"}
 _SAME = ("workspace_id", "whole", "filters")
 Counts = dict[str, int]
 
 
 class PartFile:
-    """`<name>.part` beside the file, until it is whole."""
+    """The file `<name>.part`, which is renamed when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class PartFile:
         self._file: BinaryIO | None = None
 
     def resume(self) -> str | None:
-        """Cut it after its last mark, and return where to go on; None to begin."""
+        """Truncate the file after its last mark. Return the mark's cursor, or None to start from the beginning."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(descriptor, "r+b")
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
@@ -65,7 +65,7 @@ class PartFile:
         self._digest.update(line)
 
     async def take(self, parts: AsyncIterator[bytes], progress: Callable[[Counts], None]) -> None:
-        """Write what comes. `TryLater` where it breaks off before its footer."""
+        """Write the received lines. Raise `TryLater` if the footer does not come."""
         digest = hashlib.sha256()
         rest = b""
         async for part in parts:
@@ -80,7 +80,7 @@ class PartFile:
         kind = kind_of(line)
         if kind == "footer":
             if orjson.loads(line)["digest"] != f"sha256:{digest.hexdigest()}":
-                raise TryLater("the export was changed on its way")
+                raise TryLater("the export was damaged on its way")
             self._write(footer_line(**self.counts, digest=self._digest.hexdigest()))
             self.whole = True
             return
@@ -103,13 +103,13 @@ class PartFile:
             self._file.write(line)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def finish(self, target: Path, *, packed: bool) -> None:
-        """Give it its name."""
+        """Flush the file, compress it if `packed`, and rename it to `target`."""
         if self._file is not None:
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -133,7 +133,7 @@ def _pack(path: Path) -> None:
 async def save(
     brain: OpenBrain, target: Path, filters: dict[str, Any], *, packed: bool, progress: Callable[[Counts], None]
 ) -> Counts:
-    """Export into `target`, going on after each break; what was exported stays for the next try."""
+    """Export into `target`, with retries that resume. After a failure the part file stays for the next command."""
     failures, before = 0, -1
     while True:
         with contextlib.closing(PartFile(target.with_name(f"{target.name}.part"))) as file:
@@ -145,7 +145,9 @@ async def save(
                 failures = failures + 1 if file.counts["memories"] <= before else 1
                 before = file.counts["memories"]
                 if failures >= ATTEMPTS:
-                    raise TryLater(f"{error} ({before} memories are exported: the same command goes on)") from error
+                    raise TryLater(
+                        f"{error} ({before} memories are exported: repeat the command to continue)"
+                    ) from error
                 await asyncio.sleep(0.2 * 2**failures)
             else:
                 file.finish(target, packed=packed)

@@ -1,4 +1,4 @@
-"""A file of an export on disk, plain or packed; read line by line."""
+"""Reading of an export file, plain or compressed, line by line."""
 
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ from openbrain.usecases.transfer.lines import FORMAT, Footer, Header, parse_head
 
 PART_LINES = 5000
 PART_BYTES = 4 * 1024 * 1024
-"""Of one request: seconds of work, so that progress is seen and little is sent again."""
+"""Maximum size of one request: it takes seconds, so that progress is visible and a retry repeats little."""
 _GZIP = b"\x1f\x8b"
 _KIND = b'{"kind":"'
 _BROKEN = (OSError, EOFError, zlib.error)
@@ -25,28 +25,28 @@ _BROKEN = (OSError, EOFError, zlib.error)
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A file that was read through once."""
+    """The result of reading a file once."""
 
     header: Header
     size: int
-    """Bytes, unpacked."""
+    """Uncompressed size in bytes."""
     problem: str
-    """The reason why it is incomplete; '' where it is complete."""
+    """Why the file is incomplete; '' if it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of its lines, as a file of their own."""
+    """Some of the file's lines, with a header before them."""
 
     first: int
-    """The number of the first of them in the whole file, 1 being its header."""
+    """Line number of the first one in the file; the file's header is line 1."""
     body: bytes
     size: int
-    """Bytes of the lines, without the header before them."""
+    """Bytes of the lines without the header."""
 
 
 def is_export(path: Path) -> bool:
-    """Whether it begins as an export does."""
+    """True if the file begins like an export."""
     if not path.is_file():
         return False
     try:
@@ -58,7 +58,7 @@ def is_export(path: Path) -> bool:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open an export: its lines, unpacked."""
+    """Open an export for reading, decompressed if necessary."""
     file = path.open("rb")
     if file.peek(2)[:2] == _GZIP:
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file, mode="rb"))))
@@ -66,7 +66,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def kind_of(line: bytes) -> str:
-    """The kind of a line; '' for none."""
+    """The kind of a line; '' if it has none."""
     if line.startswith(_KIND):
         return line[len(_KIND) :].partition(b'"')[0].decode("ascii", "replace")
     try:
@@ -77,7 +77,7 @@ def kind_of(line: bytes) -> str:
 
 
 def check(path: Path) -> Checked:
-    """Read it through. `Invalid` where it is no export, or of a version that is not known here."""
+    """Read the file to its end. Raise `Invalid` if it is no export, or of an unknown version."""
     digest, size = hashlib.sha256(), 0
     header: Header | None = None
     last = b""
@@ -104,11 +104,11 @@ def _problem(last: bytes, digest: str) -> str:
     except Invalid:
         return "its footer can't be read"
     whole = isinstance(footer, Footer) and footer.digest == f"sha256:{digest}"
-    return "" if whole else "its digest is of another file: it was changed or is not whole"
+    return "" if whole else "its digest does not match: it was changed or is incomplete"
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """The lines after the header, some at a time. A file that was cut ends where it was cut."""
+    """Yield the lines after the header in parts. An incomplete file ends with its last complete line."""
     with opened(path) as file:
         header = orjson.dumps({**orjson.loads(file.readline()), "part": True}) + b"\n"
         lines: list[bytes] = []

@@ -1,4 +1,4 @@
-"""All that is about one agent or person: the same for an export and an erasure, each with a preview."""
+"""Selection of everything about an agent or person, shared by export and erasure, and its preview."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.brain.memories import BulkEnded
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many it would be.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many memories match.")]
 Agents = Annotated[list[str] | None, typer.Option("--agent", help="All that this agent wrote; repeatable.")]
 Speakers = Annotated[list[str] | None, typer.Option("--speaker", help="All that this person said; repeatable.")]
 Matching = Annotated[
-    str, typer.Option("--matching", metavar="TEXT", help="All that says this anywhere, or once said it.")
+    str, typer.Option("--matching", metavar="TEXT", help="All that contains this text anywhere, or once did.")
 ]
 
 
@@ -34,7 +34,7 @@ class TextOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject(TextOptions):
-    """Options that name a person or text, and `--agent`."""
+    """`TextOptions` and `--agent`."""
 
     agent: Agents = None
 
@@ -46,12 +46,12 @@ class Subject(TextOptions):
 
 
 async def is_admin(brain: "OpenBrain") -> bool:
-    """Whether the key may see the whole workspace."""
+    """True if the key may see the entire workspace."""
     return "admin" in (await brain.whoami()).permissions
 
 
 def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool) -> None:
-    """Ask for the selected memories and show their number and the first of them."""
+    """Show the number of matching memories, and the first of them."""
 
     async def work(brain: "OpenBrain") -> "BulkEnded":
         return await brain.forget_matching(whole=await is_admin(brain), **filters)
@@ -63,7 +63,7 @@ def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool
 def shown(matching: "BulkEnded", what: str) -> None:
     print(f"{matching.count} would be {what}")
     if matching.beside:
-        print(f"and {matching.beside} of messages, questions and signals")
+        print(f"and {matching.beside} messages, questions and signals")
     for item in matching.sample:
         print(f"  {item}")
     if matching.count > len(matching.sample):

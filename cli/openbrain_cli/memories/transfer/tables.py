@@ -1,4 +1,4 @@
-"""The part of import that takes in the tables of other stores."""
+"""The part of import that reads tables of other stores."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ _SHOWN = 50
 
 
 def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]":
-    """The known tables in these files and behind that address; other files are left to other importers."""
+    """The known tables in these files and at that address; other files are left to the other importers."""
     from openbrain_cli.memories.transfer.foreign.locations import table_at, table_in
 
     named = client.value if client in STORES else ""
@@ -35,7 +35,7 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
     for path in paths:
         table = table_in(path.expanduser(), named)
         if table is None and (named or path.suffix.lower() == ".sql"):
-            raise Invalid("PATHS", f"{path} holds no {named or 'table that is known: --from names one'}")
+            raise Invalid("PATHS", f"{path} holds no {named or 'known table: name its kind with --from'}")
         if table is not None:
             named_tables.append(table)
     return named_tables
@@ -44,7 +44,7 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
 def import_table(
     table: "Table", to: Speaking, *, source_workspace: str, vectors_of: str, dry_run: bool, json: bool
 ) -> int:
-    """Take in one table, and say what became of each row; returns how many were refused."""
+    """Import one table and report the refused rows. Return their number."""
     from openbrain_cli.memories.transfer.export_file import check
     from openbrain_cli.memories.transfer.foreign.conversion import convert
 
@@ -81,7 +81,7 @@ def _show(table: "Table", converted: "Converted", totals: upload.Totals) -> None
     if len(remarks) > _SHOWN:
         say(f"and {len(remarks) - _SHOWN} more: --json has up to {upload.REFUSALS} of each kind")
     if totals.vectors_problem:
-        why = f"{totals.vectors_left} vectors not taken over, their texts are embedded here: {totals.vectors_problem}"
+        why = f"{totals.vectors_left} vectors not imported, their texts are embedded again: {totals.vectors_problem}"
         say(one_line(why))
     refused = f", {converted.refused} rows refused" if converted.refused else ""
     print(f"{totals.summary()}{refused}")

@@ -1,4 +1,4 @@
-"""An export on its way into the server, a part at a time: stopped anywhere, the same command does the rest."""
+"""Upload of an export in parts. If it is interrupted, repeating the command sends the rest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Totals:
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, answer: Imported, first: int) -> None:
-        """A part's answer; its lines are counted from `first`."""
+        """Add the response to a part whose first line has the number `first`."""
         self.exact = answer.exact
         for name in ("created", "present", "skipped", "history", "lineage", "vectors", "vectors_left", "refused"):
             setattr(self, name, getattr(self, name) + getattr(answer, name))
@@ -44,10 +44,10 @@ class Totals:
         named = {
             "created": self.created,
             "already there": self.present,
-            "that had ended left out": self.skipped,
+            "ended before and left out": self.skipped,
             "lines of history": self.history,
             "links": self.lineage,
-            "vectors taken over": self.vectors,
+            "vectors imported": self.vectors,
             "refused": self.refused,
         }
         summary = ", ".join(f"{count} {name}" for name, count in named.items() if count) or "nothing to do"
@@ -62,7 +62,7 @@ async def send(
         try:
             answer = await brain.import_lines(part.body, dry_run=dry_run)
         except TryLater as error:
-            raise TryLater(f"{error} (up to line {part.first - 1} it is in: the same command does the rest)") from error
+            raise TryLater(f"{error} (imported up to line {part.first - 1}: the same command does the rest)") from error
         totals.add(answer, part.first)
         progress(part.size)
     return totals

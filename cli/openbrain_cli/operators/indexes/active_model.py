@@ -1,4 +1,4 @@
-"""The model that the settings name, and the models of the stored vectors."""
+"""The embedding model that the settings name, and the models of the stored vectors."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelInUse:
-    """By full names; '' where there is none, or none that is known here."""
+    """Full names of models; '' if there is none, or none that is known here."""
 
     setting: str
     serving: str
     written: tuple[str, ...]
 
     def needs(self, model: "EmbeddedModel") -> bool:
-        """Whether this model must be there. The setting counts as long as nothing serves."""
+        """True if the model's files are needed. The setting counts only while no index is written."""
         return model.full_name in (self.written or (self.setting,))
 
 
 def model_in_use(data: Path | None) -> ModelInUse:
-    """From the database, where it is at hand; a look makes nothing."""
+    """Look it up in the database, if there is one. Creates nothing."""
     from openbrain.domain.errors import OpenBrainError, SetupError
     from openbrain.runtime.adapters import model_name
 
@@ -38,7 +38,7 @@ def model_in_use(data: Path | None) -> ModelInUse:
     try:
         written = asyncio.run(_written(settings))
     except OpenBrainError:
-        written = ()  # it can't be asked now, or is not upgraded yet
+        written = ()  # the database can't be reached, or is not upgraded yet
     return ModelInUse(setting, written[0] if written else "", written)
 
 

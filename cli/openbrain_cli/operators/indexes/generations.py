@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from openbrain.ports.store.generations import Generation
     from openbrain.settings import Settings
 
-app = new_app(no_args_is_help=True, help="The search indexes: which there are, and which of them answer.")
+app = new_app(no_args_is_help=True, help="The search indexes: list, set up, switch and drop them.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As `index list` shows it.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of an index, as `index list` shows it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be dropped.")]
 
 
 @app.command("list")
 @command("openbrain index list", "openbrain index list --json")
 def list_indexes(to: Connection, json: AsJson = False) -> None:
-    """List the indexes that serve, are being built, or are kept for going back."""
+    """List the indexes that serve, are being built, or are kept to switch back to."""
     response = to.ask(lambda brain: brain.generations(), admin=True)
     if json:
         as_json(response)
@@ -46,7 +46,7 @@ def list_indexes(to: Connection, json: AsJson = False) -> None:
 @app.command()
 @command("openbrain index switch openbrain-memories-text-1")
 def switch(name: Name, to: Connection, json: AsJson = False) -> None:
-    """Let a kept index serve again. The one that serves now is kept, and kept current."""
+    """Switch to a kept index. The index that serves now is kept up to date."""
 
     async def change(brain: "OpenBrain") -> "GenerationAnswer":
         return await brain.switch_generation((await _named(brain, name)).index.value, name)
@@ -58,7 +58,7 @@ def switch(name: Name, to: Connection, json: AsJson = False) -> None:
 @app.command()
 @command("openbrain index drop openbrain-memories-text-1 --dry-run", "openbrain index drop openbrain-memories-text-1")
 def drop(name: Name, to: Connection, dry_run: DryRun = False, json: AsJson = False) -> None:
-    """Remove an index that does not serve. The database keeps everything that is in it."""
+    """Remove an index that does not serve. The database keeps all memories."""
 
     async def change(brain: "OpenBrain") -> "GenerationAnswer":
         generation = await _named(brain, name)
@@ -72,7 +72,7 @@ async def _named(brain: "OpenBrain", name: str) -> "GenerationAnswer":
     for generation in (await brain.generations()).generations:
         if generation.name == name:
             return generation
-    raise NotFound("there is no index of this name: `openbrain index list` shows those there are")
+    raise NotFound("there is no index of this name: `openbrain index list` shows all")
 
 
 def _made_by(generation: "GenerationAnswer") -> str:
@@ -84,10 +84,10 @@ def _made_by(generation: "GenerationAnswer") -> str:
 @app.command()
 @command("openbrain index setup", "openbrain index setup --json")
 def setup(json: AsJson = False) -> None:
-    """Make the indexes that the settings name, with their mappings, before any service runs.
+    """Create the indexes that the settings name, with their mappings, before any service runs.
 
-    Services do the same when they start: this is for who wants to see it done, or to look at the indexes first. What is
-    there already stays as it is. `openbrain up` makes the embedded ones itself.
+    Services do the same when they start; use this to look at the indexes first. Existing indexes are not changed.
+    `openbrain up` creates the embedded ones itself.
     """
     made = asyncio.run(_setup(settings_in_use()))
     if json:
@@ -98,7 +98,7 @@ def setup(json: AsJson = False) -> None:
 
 @command("openbrain elastic-setup")
 def elastic_setup(json: AsJson = False) -> None:
-    """The original's name for `openbrain index setup`."""
+    """Old name for `openbrain index setup`."""
     setup(json=json)
 
 
@@ -106,5 +106,5 @@ async def _setup(settings: "Settings") -> "list[Generation]":
     from openbrain.runtime.container import Container
 
     async with Container(settings) as container:
-        _ = container.text, container.vectors  # embedded ones are refused before anything is asked
+        _ = container.text, container.vectors  # raises an error for embedded indexes, before any request
         return [await container.text_generation(), await container.vector_generation()]

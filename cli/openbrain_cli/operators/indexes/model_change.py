@@ -1,4 +1,4 @@
-"""models change: another embedding model for everything, while the old one answers."""
+"""models change: embeds all memories with another model while the old one answers."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.models import ModelChange
 
 NewModel = Annotated[
-    str, typer.Argument(metavar="NAME", help="As `openbrain models list`, or the Ollama server, names it.")
+    str, typer.Argument(metavar="NAME", help="Name in `openbrain models list`, or on the Ollama server.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it takes.")]
-ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Ask the model again for vectors that are known.")]
-Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Memories a second at most.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Call the model even for vectors that are known.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of memories per second.")]
 MaxFailures = Annotated[
-    int, typer.Option("--max-failures", min=0, help="Let it serve though so many memories can not be embedded by it.")
+    int, typer.Option("--max-failures", min=0, help="Switch even if this many memories can't be embedded.")
 ]
 Detach = Annotated[bool, typer.Option("--detach", help="Do not wait for its end; `openbrain operations watch` does.")]
 
@@ -38,11 +38,11 @@ def change(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Embed all memories by another model into an index of its own while the old one answers, then let it serve.
+    """Embed all memories with another model into a new index while the old one answers, then switch to it.
 
-    The old index is kept current: the same command with the old name goes back at once. Ctrl-C ends the watching, not
-    the change; `openbrain operations cancel` ends that, and nothing has changed. The same name again after its weights
-    were changed on the server takes the new weights.
+    The old index is kept up to date: the same command with the old name switches back at once. Ctrl-C stops watching,
+    not the change; `openbrain operations cancel` cancels it, and nothing has changed. If a model's weights changed on
+    the server, the command with the same name uses the new weights.
     """
     from openbrain_cli.operators.operations import failed, followed
 

@@ -1,4 +1,4 @@
-"""models: which embedded models there are and which model serves; change to another one."""
+"""models: lists the embedded models and the one that serves; changes to another one."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,14 @@ from openbrain_cli.output import as_json, say, show, table
 if TYPE_CHECKING:
     from openbrain.adapters.embedding.embedded_models import EmbeddedModel
 
-app = new_app(no_args_is_help=True, help="The embedding models: those inside OpenBrain's own process, and changing.")
+app = new_app(no_args_is_help=True, help="Embedding models: list those inside OpenBrain, change the one that serves.")
 app.command()(change)
 
 
 @app.command("list")
 @command("openbrain models list", "openbrain models list --json")
 def list_models(data: Data = None, json: AsJson = False) -> None:
-    """List the embedded models: what they are, whether their files are there and are those that were checked."""
+    """List the embedded models, and whether their files are present and intact."""
     from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS
 
     in_use = model_in_use(data)
@@ -61,7 +61,7 @@ def _row(model: "EmbeddedModel", in_use: "ModelInUse") -> dict[str, Any]:
 
 
 def _state(model: dict[str, Any]) -> str:
-    """In a word; the whole problem where the file is not the one that was checked."""
+    """The state in a word; for a damaged file the problem."""
     if model["state"] == "ready":
         return "serves" if model["serves"] else "in use" if model["used"] else "ready"
     state = model["problem"] if model["state"] == "damaged" else "missing"

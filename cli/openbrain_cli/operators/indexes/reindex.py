@@ -1,4 +1,4 @@
-"""reindex: an index anew, or memories written again where they are."""
+"""reindex: rebuilds an index, or writes memories again in place."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Text = Annotated[bool, typer.Option("--text", help="Only the full-text index.")]
 Vectors = Annotated[bool, typer.Option("--vectors", help="Only the vector index.")]
-InPlace = Annotated[bool, typer.Option("--in-place", help="Write memories again, into the index that is there.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Write memories again, into the existing index.")]
 Tenant = Annotated[str | None, typer.Option("--workspace", help="Only this workspace, in place.")]
 Changed = Annotated[
     datetime | None,
@@ -26,15 +26,15 @@ Changed = Annotated[
         "--since",
         formats=TIME_FORMATS,
         metavar="TIME",
-        help="Only what changed then or later (UTC), in place.",
+        help="Only memories that changed at this time or later (UTC), in place.",
     ),
 ]
-Stale = Annotated[bool, typer.Option("--stale", help="Only what the index is not known to hold, in place.")]
-ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Ask the model again for vectors that are known.")]
-Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Memories a second at most.")]
-MaxFailures = Annotated[int, typer.Option("--max-failures", min=0, help="Serve though so many can't be written.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how many memories.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+Stale = Annotated[bool, typer.Option("--stale", help="Only memories not known to be in the index, in place.")]
+ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Call the model even for vectors that are known.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of memories per second.")]
+MaxFailures = Annotated[int, typer.Option("--max-failures", min=0, help="Switch even if this many can't be written.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the number of memories.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
 
 
 @command(
@@ -61,14 +61,14 @@ def reindex(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Make the search indexes anew from the database, while the old ones answer; or write some memories again.
+    """Rebuild the search indexes from the database while the old ones answer, or write some memories again.
 
-    A new index is filled beside the one that serves, both are compared, and then it serves. The old one is kept, and
-    kept current: `openbrain index list` shows both, `index switch` goes back, `index drop` removes it. Ctrl-C ends the
-    watching, not the work: `openbrain operations cancel` does that.
+    A new index is filled while the old one serves; when both have been compared, the new one serves. The old one is
+    kept up to date: `openbrain index list` shows both, `index switch` switches back, `index drop` removes it. Ctrl-C
+    stops watching, not the work: `openbrain operations cancel` does that.
     """
     if re_embed and text and not vectors:
-        raise Invalid("", "--re-embed is about vectors: leave --text out")
+        raise Invalid("", "--re-embed applies to vectors: leave --text out")
     wanted = [name for name, chosen in (("text", text), ("vector", vectors)) if chosen] or ["text", "vector"]
     how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
     how |= given(stale=stale or None, in_place=in_place or None, max_failures=max_failures or None)
@@ -98,7 +98,7 @@ async def _all(
     wait: bool,
     quiet: bool,
 ) -> "list[Reindexed]":
-    """Begin all, then watch one after the other: they go on side by side."""
+    """Start all operations, which run in parallel, then follow one after the other."""
     queued = []
     for index in wanted:
         more: dict[str, Any] = {"re_embed": True} if re_embed and index == "vector" else {}
@@ -116,7 +116,7 @@ async def _all(
 
 
 async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "OperationAnswer":
-    """The operation at its end; on the way a bar on stderr, where a person looks at it."""
+    """Follow an operation to its end, with a progress bar on stderr if that is a terminal."""
     from rich.progress import TimeElapsedColumn
 
     with bar(TimeElapsedColumn()) as shown:

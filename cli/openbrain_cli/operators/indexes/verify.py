@@ -1,4 +1,4 @@
-"""verify, and `db restored`."""
+"""verify and `db restored`."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.operations import OperationAnswer
 
-Full = Annotated[bool, typer.Option("--full", help="Compare every entry, also where the sums agree.")]
+Full = Annotated[bool, typer.Option("--full", help="Compare every entry, even where the checksums agree.")]
 Repair = Annotated[bool, typer.Option("--repair", help="Make the indexes equal to the database.")]
 
 
 @command("openbrain verify", "openbrain verify --full --repair", "openbrain verify --json")
 def verify(to: Connection, full: Full = False, repair: Repair = False, json: AsJson = False) -> None:
-    """Hold every index against the database: what it lacks, what is out of date, what should not be there.
+    """Compare every index with the database: which entries are missing, outdated or extra.
 
-    Exit code 1 where something differs and was not repaired. What is on its way through the streams is no difference.
+    The exit code is 1 if something differs and was not repaired. Changes that are still in the streams do not count.
     Needs an operator's key.
     """
     _tell(to.ask(lambda brain: _verified(brain, full=full, repair=repair), admin=True), json=json)
@@ -31,10 +31,10 @@ def verify(to: Connection, full: Full = False, repair: Repair = False, json: AsJ
 
 @command("openbrain db restored")
 def restored(to: Connection, json: AsJson = False) -> None:
-    """Say that the database was put back to an earlier state, while indexes and streams went on.
+    """Repair the indexes after the database was restored to an earlier state, while indexes and streams were not.
 
-    Every memory is indexed again, above whatever an index has seen, and what the database no longer knows is removed
-    from the indexes. Recall answers meanwhile. Needs an operator's key.
+    Every memory is indexed again, above whatever version an index has seen, and entries that the database no longer
+    knows are removed from the indexes. Recall keeps answering. Needs an operator's key.
     """
     _tell(to.ask(lambda brain: _verified(brain, repair=True, restored=True), admin=True), json=json)
 
@@ -73,6 +73,6 @@ def _sum_up(result: Mapping[str, Any]) -> None:
     if any(item["note"] for item in result["indexes"]):
         say("not every index could be compared or repaired: see the notes above")
     elif result["differences"] > result["repaired"]:
-        say(f"{result['differences']} memories differ: `openbrain verify --repair` makes them equal")
+        say(f"{result['differences']} memories differ: `openbrain verify --repair` repairs them")
     elif result["repaired"]:
-        say(f"{result['repaired']} memories were repaired: they are searched as they should be in a moment")
+        say(f"{result['repaired']} memories were repaired: searches follow in a moment")

@@ -1,1 +1,1 @@
-"""prune, undo, review and what else looks after a memory's whole life."""
+"""Commands for the lifecycle of memories: prune, undo, review and others."""

@@ -1,4 +1,4 @@
-"""clean: what is stored already is put right."""
+"""clean: masks and normalises what is stored already."""
 
 from typing import Annotated
 
@@ -11,14 +11,14 @@ from openbrain_cli.options import Connection, given
 from openbrain_cli.output import as_json, say
 
 StripPii = Annotated[
-    bool, typer.Option("--strip-pii", help="E-mail addresses, telephone numbers, cards, accounts and the like.")
+    bool, typer.Option("--strip-pii", help="Mask e-mail addresses, telephone numbers, cards, accounts and the like.")
 ]
-StripSecrets = Annotated[bool, typer.Option("--strip-secrets", help="Keys, tokens, passwords.")]
+StripSecrets = Annotated[bool, typer.Option("--strip-secrets", help="Mask keys, tokens, passwords.")]
 Normalise = Annotated[
-    bool, typer.Option("--normalise", help="One form of texts; tags and projects in the spelling that most have.")
+    bool, typer.Option("--normalise", help="Normalise texts; spell tags and projects as most memories do.")
 ]
 
-_BESIDE = {"others": "cleaned beside them", "submissions": "taken out of streams", "pages": "cleaned in the vault"}
+_BESIDE = {"others": "cleaned elsewhere", "submissions": "removed from streams", "pages": "cleaned in the vault"}
 
 
 @command(
@@ -35,10 +35,10 @@ def clean(
     strip_secrets: StripSecrets = False,
     normalise: Normalise = False,
 ) -> None:
-    """Mask personal data and secrets that are stored already, and spell names alike. Can't be undone.
+    """Mask personal data and secrets that are stored already, and unify the spelling of names. Can't be undone.
 
-    What is found is shown by kind and place, never by its value. Memories in every state, their history, messages, dead
-    letters and the vault are cleaned; indexes, streams and files follow in a moment. Needs an admin's key.
+    Findings are shown by kind and place, never by value. Memories in every state, their history, messages, dead letters
+    and the vault are cleaned; indexes, streams and files follow shortly. Needs an admin's key.
     """
     if not (strip_pii or strip_secrets or normalise):
         raise Invalid("", "say what to clean: --strip-pii, --strip-secrets, --normalise")

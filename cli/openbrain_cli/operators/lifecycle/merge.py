@@ -1,4 +1,4 @@
-"""dedupe and consolidate: several memories that say the same, or nearly, as one."""
+"""dedupe and consolidate: replace memories that say the same, or nearly the same, by one."""
 
 from typing import Annotated
 
@@ -10,16 +10,16 @@ from openbrain_cli.options import Connection
 from openbrain_cli.output import as_json
 
 Threshold = Annotated[
-    float, typer.Option("--threshold", min=0.8, max=1, help="How near two must be, by the cosine of their vectors.")
+    float, typer.Option("--threshold", min=0.8, max=1, help="Minimum cosine similarity of two memories' vectors.")
 ]
 Reasoned = Annotated[
-    bool, typer.Option("--reasoned", help="Let the model that is set word the merged text, where it adds nothing.")
+    bool, typer.Option("--reasoned", help="Let the configured model word the merged text, if it adds nothing.")
 ]
 
 
 @command("openbrain dedupe", "openbrain dedupe --project shop --yes")
 def dedupe(*, mode: Mode, to: Connection, selected: Selected) -> None:
-    """Archive what says the same as another memory of its org, project, type and audience.
+    """Archive memories that say the same as another one of the same org, project, type and audience.
 
     The best one stays, with the tags, feedback and recall counts of all; numbers, names, dates and negations must
     agree. `openbrain undo` puts the others back. Needs an admin's key.
@@ -37,10 +37,10 @@ def dedupe(*, mode: Mode, to: Connection, selected: Selected) -> None:
 def consolidate(
     *, mode: Mode, to: Connection, selected: Selected, threshold: Threshold = 0.95, reasoned: Reasoned = False
 ) -> None:
-    """Merge memories about the same, of one org, project, type and audience, into the surest of them.
+    """Merge similar memories of the same org, project, type and audience into the one of highest confidence.
 
-    It says each sentence once, in the newest wording, and cites its sources in its metadata; those are archived.
-    `openbrain undo` puts all of them back as they were. Needs an admin's key.
+    The merged text has each sentence once, in the newest wording, and cites its sources in its metadata; the sources
+    are archived. `openbrain undo` restores all of them as they were. Needs an admin's key.
     """
     how = {"threshold": threshold, "reasoned": reasoned, **selected.filters()}
     operation = carried_out(to, lambda brain: brain.consolidate(dry_run=mode.looks, **how), detach=mode.detach)

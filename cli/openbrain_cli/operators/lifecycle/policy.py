@@ -1,4 +1,4 @@
-"""policy: what a workspace has decided about the life of its memories."""
+"""policy: a workspace's rules for the lifecycle of its memories."""
 
 import json as json_module
 import subprocess
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 app = new_app(
     no_args_is_help=True,
-    help="Which lifecycle jobs run by themselves, and what a legal hold keeps. Needs an admin's key of the workspace.",
+    help="Lifecycle jobs that run on a schedule, and legal holds. Needs an admin's key of the workspace.",
 )
 _EXAMPLE = {
     "policies": [
@@ -36,20 +36,20 @@ _EXAMPLE = {
 }
 File = Annotated[
     Path | None,
-    typer.Option("--file", help="Take it from here instead of an editor; - reads standard input.", allow_dash=True),
+    typer.Option("--file", help="Read it from here instead of an editor; - reads standard input.", allow_dash=True),
 ]
 
 
 @app.command()
 @command("openbrain policy show", "openbrain policy show --json > policy.json")
 def show(to: Connection, json: AsJson = False) -> None:
-    """Show the document that stands."""
+    """Show the current policy document."""
     policies = to.ask(lambda brain: brain.policies())
     if json:
         as_json(_document(policies))
         return
     if policies.updated_at is None:
-        say("nothing runs by itself here, and nothing is held: openbrain policy edit")
+        say("no job is scheduled here, and there is no legal hold: openbrain policy edit")
         return
     as_json(_document(policies))
     say(f"by {policies.actor}, {moment(policies.updated_at)}")
@@ -58,7 +58,7 @@ def show(to: Connection, json: AsJson = False) -> None:
 @app.command()
 @command("openbrain policy edit", "openbrain policy edit --file policy.json")
 def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
-    """Change the document in an editor ($EDITOR), or take it from a file."""
+    """Change the policy document in an editor ($EDITOR), or read it from a file."""
     if file is None:
         policies = to.ask(lambda brain: brain.policies())
         before = _document(policies) if policies.updated_at is not None else _EXAMPLE
@@ -75,12 +75,12 @@ def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
         print(f"{len(stands.policies)} policies, {len(stands.legal_hold)} legal holds")
 
 
-Show = Annotated[bool, typer.Option("--show", help="As without it: what changes the days is `policy edit`.")]
+Show = Annotated[bool, typer.Option("--show", help="Has no effect; `policy edit` changes the days.")]
 
 
 @command("openbrain retention", "openbrain retention --show --json")
-def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> None:  # noqa: ARG001 - one word more to type it by
-    """Show what leaves this workspace after how many days, and who said so. Needs an admin's key."""
+def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> None:  # noqa: ARG001 - accepted only
+    """Show what this workspace removes after how many days, and who decided that. Needs an admin's key."""
     kept = to.ask(lambda brain: brain.retention())
     if json:
         as_json(kept)
@@ -88,7 +88,7 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
     rows = [(item.what, "ever" if item.days is None else f"{item.days} days", item.by) for item in kept.kept]
     show_table(table("what", "kept for", "by", rows=rows))
     if kept.held:
-        say("a legal hold stands: what it bears on stays")
+        say("a legal hold is active: what it covers stays")
 
 
 def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
 
 
 def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:
-    """Text after editing, in a temporary file that only its owner may read."""
+    """Let the user edit the document in a temporary file that only its owner can read; return the result."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "policy.json"
         file.write_text(json_module.dumps(before, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""prune, and undo of it and its like."""
+"""prune, undo and review."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.operations import OperationAnswer
 
 _SHARE = {"min": 0, "max": 1}
-MaxConfidence = Annotated[float | None, typer.Option("--max-confidence", **_SHARE, help="What is at most this sure.")]
+MaxConfidence = Annotated[
+    float | None, typer.Option("--max-confidence", **_SHARE, help="Only memories of at most this confidence.")
+]
 MaxEffective = Annotated[
-    float | None, typer.Option("--max-effective-confidence", **_SHARE, help="The same, as it has faded by now.")
+    float | None,
+    typer.Option("--max-effective-confidence", **_SHARE, help="The same, for the faded confidence."),
 ]
 MinConfidence = Annotated[
-    float | None, typer.Option("--min-confidence", **_SHARE, help="The original's word: what is below goes.")
+    float | None,
+    typer.Option("--min-confidence", **_SHARE, help="Only memories below this confidence; the original's option."),
 ]
 MinEffective = Annotated[
-    float | None, typer.Option("--min-effective-confidence", **_SHARE, help="The same, as it has faded by now.")
+    float | None,
+    typer.Option("--min-effective-confidence", **_SHARE, help="The same, for the faded confidence."),
 ]
 UnrecalledFor = Annotated[
-    str, typer.Option("--unrecalled-for", metavar="DAYS", help="Found by no recall for so long, as 180d.")
+    str, typer.Option("--unrecalled-for", metavar="DAYS", help="Not found by any recall for this long, such as 180d.")
 ]
 
 
@@ -46,10 +51,10 @@ def prune(
     min_effective_confidence: MinEffective = None,
     unrecalled_for: UnrecalledFor = "",
 ) -> None:
-    """Archive what is not sure enough, old, or of no use: all that meets every limit given.
+    """Archive memories that are uncertain, old or unused: those that meet every limit given.
 
-    Archived memories are found by no recall and in no list, and keep what they say: `openbrain undo` puts back all that
-    one run archived, `openbrain restore` one of them. Needs an admin's key.
+    Recall and lists do not show archived memories, but their content is kept: `openbrain undo` restores all that one
+    run archived, `openbrain restore` one of them. Needs an admin's key.
     """
     how = selected.filters() | given(
         max_effective_confidence=max_effective_confidence,
@@ -64,15 +69,15 @@ def prune(
 
 _UNDONE = {
     "undone": "put back",
-    "taken": "left, for others say the same by now",
-    "changed": "left, for they were changed since",
-    "full": "left, for the workspace is full",
+    "taken": "left, because others say the same by now",
+    "changed": "left, because they were changed since",
+    "full": "left, because the workspace is full",
 }
 
 
 @command("openbrain undo 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def undo(operation_id: OperationId, to: Connection, json: AsJson = False) -> None:
-    """Put back what an operation archived, merged or filed elsewhere within the last 30 days. Needs an admin's key."""
+    """Undo what an operation archived, merged or moved within the last 30 days. Needs an admin's key."""
 
     async def work(brain: "OpenBrain") -> "OperationAnswer":
         return await followed(brain, (await brain.undo(operation_id)).operation.id)
@@ -86,7 +91,7 @@ def undo(operation_id: OperationId, to: Connection, json: AsJson = False) -> Non
     failed(operation)
 
 
-Days = Annotated[int, typer.Option("--days", min=1, help="Found by no recall for so many days, and as old.")]
+Days = Annotated[int, typer.Option("--days", min=1, help="Minimum age, and minimum time since a recall found them.")]
 
 
 @command("openbrain review", "openbrain review --days 180 --project shop")
@@ -99,7 +104,7 @@ def review(
     limit: Limit = 20,
     json: AsJson = False,
 ) -> None:
-    """List what is old and was found by no recall since: candidates for `openbrain prune --unrecalled-for`."""
+    """List old memories that no recall has found since: candidates for `openbrain prune --unrecalled-for`."""
     from openbrain_cli.memories.display import rendering
 
     unused = to.ask(lambda brain: brain.review(days=days, org=org, project=project, limit=limit))
@@ -109,4 +114,4 @@ def review(
         rendering.listed(unused.memories)
         say(f"archive what is like these: openbrain prune --unrecalled-for {days}d")
     else:
-        say("nothing is old and unused here")
+        say("there are no old and unused memories here")

@@ -1,4 +1,4 @@
-"""refile and backfill-org: many memories filed elsewhere."""
+"""refile and backfill-org: move many memories to another org or project."""
 
 from typing import Annotated
 
@@ -10,11 +10,11 @@ from openbrain_cli.operators.lifecycle.selected import Detach, Selected, carried
 from openbrain_cli.options import AsJson, Connection, given
 from openbrain_cli.output import as_json, say
 
-ToOrg = Annotated[str | None, typer.Option("--to-org", help="The org; '' for none.")]
-ToProject = Annotated[str | None, typer.Option("--to-project", help="The project; '' for none.")]
-ToScope = Annotated[str | None, typer.Option("--to-scope", help="Who sees them: agent, project or shared.")]
-ToAgent = Annotated[str | None, typer.Option("--to-agent", help="Whose they are.")]
-OrgOfTheRest = Annotated[str | None, typer.Option("--to-org", help="The org of projects with none, or with several.")]
+ToOrg = Annotated[str | None, typer.Option("--to-org", help="New org; '' for none.")]
+ToProject = Annotated[str | None, typer.Option("--to-project", help="New project; '' for none.")]
+ToScope = Annotated[str | None, typer.Option("--to-scope", help="New scope: agent, project or shared.")]
+ToAgent = Annotated[str | None, typer.Option("--to-agent", help="Agent that they belong to from now on.")]
+OrgOfTheRest = Annotated[str | None, typer.Option("--to-org", help="Org for projects that have none, or several.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be moved.")]
 Map = Annotated[
     list[str] | None, typer.Option("--map", metavar="PROJECT=ORG", help="The org of a project; repeatable.")
@@ -39,10 +39,10 @@ def refile(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Move the living memories that match to another project or org, with their history, tags and use.
+    """Move the live memories that match to another project or org, with their history, tags and use.
 
-    What says the same as a memory that is there already stays where it is. `openbrain undo` puts the others back. Needs
-    an admin's key.
+    A memory stays where it is if the new place has one that says the same. `openbrain undo` moves the others back.
+    Needs an admin's key.
     """
     which = selected.filters()
     place = given(to_org=to_org, to_project=to_project, to_memory_scope=to_scope, to_agent_id=to_agent)
@@ -67,9 +67,9 @@ def backfill_org(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Give the memories of a project that have no org the one that the others of this project have.
+    """Give memories that have a project but no org the org of the project's other memories.
 
-    --map names the org of a project of which that is not clear, --to-org that of all the rest. `openbrain undo` takes
+    --map names the org of a project for which it is unclear, --to-org the org of all the rest. `openbrain undo` takes
     it back. Needs an admin's key.
     """
     which = selected.filters() | given(orgs=dict(_pair(item) for item in mapped or ()) or None, to_org=to_org)
@@ -79,7 +79,7 @@ def backfill_org(
         return
     report(operation, dry_run=dry_run, words=_MOVED, hint=_HINT)
     for project in operation.result.get("undecided", ()):
-        say(f"{project}: no one org is known of it: name it with --map {project}=ORG")
+        say(f"{project}: its org is unclear: name it with --map {project}=ORG")
 
 
 def _pair(text: str) -> tuple[str, str]:

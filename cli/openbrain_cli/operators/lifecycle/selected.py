@@ -1,4 +1,4 @@
-"""Options and report shared by the commands of lifecycle jobs."""
+"""Options and report that the lifecycle commands share."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Authors = Annotated[list[str] | None, typer.Option("--agent", help="Only what this agent wrote; repeatable.")]
 OlderThan = Annotated[
-    str, typer.Option("--older-than", metavar="DAYS", help="Made and last confirmed so long ago, as 90d or 12w.")
+    str, typer.Option("--older-than", metavar="DAYS", help="Made and last confirmed this long ago, such as 90d or 12w.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without, only what would be done is shown.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, also beside --yes.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without it, only show what would be done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, even with --yes.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
 _SPAN = re.compile(r"(?P<number>[0-9]{1,5})(?P<unit>[dwy]?)")
 _DAYS = {"": 1, "d": 1, "w": 7, "y": 365}
 
@@ -41,7 +41,7 @@ class Selected:
     older_than: OlderThan = ""
 
     def filters(self) -> dict[str, Any]:
-        """The filters for the client. Never by the org of the environment: what leaves is named."""
+        """The filters for the client. The environment's org is not used: what is removed must be named explicitly."""
         named = asdict(self)
         span = named.pop("older_than")
         return given(**named, older_than_days=days("--older-than", span) if span else None)
@@ -49,7 +49,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """Whether a job only looks, and what is told of it."""
+    """How a job runs: dry or not, waiting or not, and its output."""
 
     dry_run: DryRun = False
     yes: Yes = False
@@ -58,12 +58,12 @@ class Mode:
 
     @property
     def looks(self) -> bool:
-        """Whether nothing is to be changed."""
+        """True if nothing is to be changed."""
         return self.dry_run or not self.yes
 
 
 def days(option: str, text: str) -> int:
-    """90, 90d, 12w or 1y as days."""
+    """Convert 90, 90d, 12w or 1y to days."""
     match = _SPAN.fullmatch(text.strip().lower())
     if match is None:
         raise Invalid(option, "must be a number of days, weeks or years: 90d, 12w, 1y")
@@ -73,7 +73,7 @@ def days(option: str, text: str) -> int:
 def carried_out(
     to: Connection, begin: "Callable[[OpenBrain], Awaitable[LifecycleStarted]]", *, detach: bool
 ) -> "OperationAnswer":
-    """Begin a job; its operation after its end, unless nobody waits for that."""
+    """Start a job and, unless `detach` is set, wait for its end. Return its operation."""
 
     async def work(brain: "OpenBrain") -> "OperationAnswer":
         operation = (await begin(brain)).operation
@@ -88,7 +88,7 @@ def report(
     dry_run: bool,
     undoable: bool = True,
     words: Mapping[str, str] | None = None,
-    hint: str = "nothing was changed: --yes does it",
+    hint: str = "nothing was changed: add --yes to do it",
 ) -> None:
     """Print the counts and the first examples, each with its reason. `words` replaces unclear names of counts."""
     if operation.status.value != "done":
@@ -99,7 +99,7 @@ def report(
     result = operation.result
     named = {name: number for name, number in result.items() if isinstance(number, int)}
     counts = {(words or {}).get(name, name): number for name, number in named.items()}
-    left = {"held": "kept by a legal hold or a pin", "conflicts": "left, for another memory says the same there"}
+    left = {"held": "kept by a legal hold or a pin", "conflicts": "left, because another memory says the same there"}
     stays = "".join(f"; {counts.pop(name)} {why}" for name, why in left.items() if name in counts)
     would = "would be " if dry_run else ""
     done = ", ".join(f"{number} {would}{name}" for name, number in counts.items()) or f"nothing {would}changed"

@@ -17,7 +17,7 @@ from openbrain_cli.profile import settings_in_use
 RULES, PASSWORDS = "users.acl", "passwords"
 
 Write = Annotated[Path | None, typer.Option("--write", help=f"Write {RULES} and {PASSWORDS} into this folder.")]
-For = Annotated[list[str] | None, typer.Option("--workspace", help="A producer and a subscriber for it; repeatable.")]
+For = Annotated[list[str] | None, typer.Option("--workspace", help="Add its producer and subscriber; repeatable.")]
 Reference = Annotated[bool, typer.Option("--reference", help="Print the reference page of all rules instead.")]
 
 
@@ -26,10 +26,10 @@ Reference = Annotated[bool, typer.Option("--reference", help="Print the referenc
     "openbrain acl --workspace team-a --write ./redis && redis-server --aclfile ./redis/users.acl",
 )
 def acl(write: Write = None, workspace: For = None, reference: Reference = False, json: AsJson = False) -> None:
-    """Make the Redis users of services, producers and subscribers from the table of streams.
+    """Generate the Redis users of services, producers and subscribers from the table of streams.
 
-    Without --write the rules are shown. With it they are written as Redis' ACL file, and the passwords beside it;
-    passwords that stand there already are kept, so that a workspace can be added later.
+    Without --write the rules are printed. With it they are written as Redis' ACL file, with the passwords in a file
+    next to it; existing passwords are kept, so that a workspace can be added later.
     """
     from openbrain.streams.operating import acl as rules
 
@@ -48,11 +48,11 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
         return
     passwords = _passwords(write, [user.name for user in users])
     _put(write / RULES, rules.acl_file(users, passwords))
-    say(f"{write / RULES} holds {len(users)} users; their passwords are in {write / PASSWORDS}")
+    say(f"{write / RULES} has {len(users)} users; their passwords are in {write / PASSWORDS}")
 
 
 def _passwords(folder: Path, users: Sequence[str]) -> Mapping[str, str]:
-    """Passwords of the file, and new ones for users without; the file keeps all."""
+    """Read the passwords, add new ones for users without, and write them back."""
     file = folder / PASSWORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""dead: letters that no attempt could deliver; list, show, replay, discard."""
+"""dead: entries that could not be delivered in any attempt; list, show, replay, discard."""
 
 import textwrap
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.dead_letters import DeadLetterAnswer, DeadLettersChanged
 
 app = new_app(
-    no_args_is_help=True, help="What services could not take, and what becomes of it. Needs an operator's key."
+    no_args_is_help=True,
+    help="Entries that services could not handle: list, replay, discard. Needs an operator's key.",
 )
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -38,15 +39,15 @@ OfStream = Annotated[str, typer.Option("--stream", help="Only of this stream.")]
 OfGroup = Annotated[str, typer.Option("--group", help="Only of this group.")]
 Error = Annotated[str, typer.Option("--error", help="Only with this error, as `dead list` names it.")]
 Older = Annotated[
-    timedelta | None, typer.Option("--older-than", parser=_age, metavar="AGE", help="Such as 15m, 2h, 7d.")
+    timedelta | None, typer.Option("--older-than", parser=_age, metavar="AGE", help="Only older ones: 15m, 2h, 7d.")
 ]
-Newer = Annotated[timedelta | None, typer.Option("--newer-than", parser=_age, metavar="AGE", help="The same.")]
-Cursor = Annotated[str, typer.Option("--cursor", help="The next_cursor of the page before.")]
-Letters = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As `dead list` shows them.")]
-Every = Annotated[bool, typer.Option("--all", help="Every one there is.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell which.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
-Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Letters a second at most.")]
+Newer = Annotated[timedelta | None, typer.Option("--newer-than", parser=_age, metavar="AGE", help="Only newer ones.")]
+Cursor = Annotated[str, typer.Option("--cursor", help="The next_cursor of the previous page.")]
+Letters = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids, as `dead list` shows them.")]
+Every = Annotated[bool, typer.Option("--all", help="All dead letters.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of letters per second.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class Wanted:
 @app.command("list")
 @command("openbrain dead list", "openbrain dead list --group indexer-text --older-than 1h --json")
 def list_dead(to: Connection, *, wanted: Wanted, limit: Limit = 50, cursor: Cursor = "", json: AsJson = False) -> None:
-    """List dead letters: which entry, of which stream and group, why and when. Never what they hold."""
+    """List dead letters: which entry, of which stream and group, why and when. Never their content."""
     selection = wanted.query()
     response = to.ask(lambda brain: brain.dead_letters(limit=limit, cursor=cursor or None, **selection), admin=True)
     if json:
@@ -94,11 +95,11 @@ def _row(letter: "DeadLetterAnswer") -> tuple[str, str]:
     "openbrain dead show memory.submitted.ingest.1795333556767-0 --body",
 )
 def show_dead(
-    letter: Annotated[str, typer.Argument(metavar="ID", help="As `dead list` shows it.")],
+    letter: Annotated[str, typer.Argument(metavar="ID", help="Id of a dead letter, as `dead list` shows it.")],
     *,
     to: Connection,
     body: Annotated[
-        bool, typer.Option("--body", help="Also the entry, which may hold what somebody remembered.")
+        bool, typer.Option("--body", help="Also show the entry, which may contain what somebody remembered.")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -134,15 +135,15 @@ def replay(
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Give dead letters again to the groups that they died in, behind what is live.
+    """Deliver dead letters again to the groups in which they failed, after live entries.
 
-    A letter is one until its entry is safely delivered again; what fails again becomes one again.
+    A dead letter is removed once its entry is safely delivered again. If that fails, the entry becomes one again.
     """
     selection = _chosen(letters, wanted, every=every)
     done = to.ask(
         lambda brain: _followed(brain, brain.replay_dead, {**selection, **given(rate=rate)}, dry_run), admin=True
     )
-    _tell(done, "given again", json=json)
+    _tell(done, "replayed", json=json)
 
 
 @app.command()
@@ -156,15 +157,15 @@ def discard(
     to: Connection,
     wanted: Wanted,
     every: Every = False,
-    reason: Annotated[str, typer.Option("--reason", help="Kept with the operation.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Reason, kept with the operation.")] = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Throw dead letters away. Can't be undone."""
+    """Discard dead letters. Can't be undone."""
     selection = {**_chosen(letters, wanted, every=every), **given(reason=reason)}
     if not (dry_run or yes):
-        confirmed("Throw these dead letters away for good?")
+        confirmed("Discard these dead letters for good?")
     done = to.ask(lambda brain: _followed(brain, brain.discard_dead, selection, dry_run), admin=True)
     _tell(done, "discarded", json=json)
 

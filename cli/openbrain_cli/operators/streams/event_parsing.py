@@ -1,4 +1,4 @@
-"""Text to finished events of a stream: every one of them checked, or none is given back."""
+"""Parses text to complete events of a stream. All are checked; if one is invalid, none is returned."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ SOURCE = "/openbrain/cli"
 class _Target:
     spec: StreamSpec
     bound: bool
-    """Whether the stream's own name says the workspace."""
+    """True if the stream's name contains the workspace."""
 
 
 def checked(stream: str, raw: bytes, *, workspace: str = "") -> Sequence[bytes]:
-    """The finished events in `raw`, which holds one JSON object, or one on each line.
+    """Return the complete events in `raw`, which is one JSON object or one per line.
 
-    `Invalid` names the line, the field and the limit; `NotFound` is for an unknown stream.
+    Raise `Invalid` with the line, field and limit, or `NotFound` for an unknown stream.
     """
     target = _target(stream)
     events = []
@@ -56,7 +56,7 @@ def _target(stream: str) -> _Target:
 
 
 def _objects(raw: bytes) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """With the line each begins on."""
+    """Yield the objects, each with the number of its first line."""
     try:
         whole = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -81,12 +81,12 @@ def _object(line: bytes, number: int) -> Mapping[str, Any]:
 
 @cache
 def _model(data: type[EventData]) -> type[CloudEvent[Any]]:
-    """Once for all lines: to make a model takes longer than to read an event."""
+    """Cached: creating a model takes longer than reading an event."""
     return CloudEvent[data]  # type: ignore[valid-type]
 
 
 def _event(target: _Target, given: Mapping[str, Any], workspace: str) -> bytes:
-    """A whole CloudEvent as it stands, or bare data wrapped into one."""
+    """Return a complete CloudEvent unchanged, or wrap bare data in one."""
     whole = "specversion" in given and "data" in given
     data = given["data"] if whole else given
     if target.spec is SUBMITTED and isinstance(data, dict):

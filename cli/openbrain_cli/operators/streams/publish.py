@@ -1,4 +1,4 @@
-"""publish: events onto a stream, all of them checked before the first is sent."""
+"""publish: sends events to a stream, after checking all of them."""
 
 import asyncio
 import sys
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from openbrain.settings import Streams
 
-Stream = Annotated[str, typer.Argument(help="As in memory.submitted, or memory.submitted.WORKSPACE where it is bound.")]
-File = Annotated[str, typer.Argument(metavar="[FILE]", help="One JSON object, or one a line; - is standard input.")]
-Workspace = Annotated[str, typer.Option("--workspace", help="Put into events that name none.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check them.")]
+Stream = Annotated[
+    str, typer.Argument(help="Such as memory.submitted, or memory.submitted.WORKSPACE where it is bound.")
+]
+File = Annotated[str, typer.Argument(metavar="[FILE]", help="One JSON object, or one per line; - is standard input.")]
+Workspace = Annotated[str, typer.Option("--workspace", help="Workspace of events that name none.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only check the events.")]
 
 _STREAMS_FOLDER = "streams"
 
@@ -39,7 +41,7 @@ def publish(
     json: AsJson = False,
     data: Data = None,
 ) -> None:
-    """Put validated events on a stream. A bare `data` object is wrapped into a CloudEvent with a new id."""
+    """Publish validated events on a stream. A bare `data` object is wrapped in a CloudEvent with a new id."""
     from openbrain_cli.operators.streams.event_parsing import checked
 
     events = checked(stream, _read(file), workspace=workspace)
@@ -62,7 +64,7 @@ def _read(file: str) -> bytes:
 
 
 def stream_settings(chosen: Profile) -> "Streams":
-    """The stream server of the settings, or of the system that runs on the data folder. `SetupError` without one."""
+    """The stream server in the settings, or of the system on the data folder. Raise `SetupError` if there is none."""
     from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
     from openbrain.runtime.adapters import EMBEDDED
 
@@ -92,6 +94,6 @@ async def _send(settings: "Streams", stream: str, events: "Sequence[bytes]") -> 
     except AWAY as error:
         reason = type(error).__name__
         where = without_login(settings.url)
-        raise TryLater(f"{where} did not confirm the events ({reason}): look there before you send again") from error
+        raise TryLater(f"{where} did not confirm the events ({reason}): check the stream before a retry") from error
     finally:
         await client.aclose()

@@ -1,4 +1,4 @@
-"""replay: give services again what a stream kept."""
+"""replay: delivers entries that a stream has kept to its services again."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.streams import Replayed
 
-StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="Name of a stream, as in `openbrain streams`.")]
 From = Annotated[
     str, typer.Option("--from", metavar="ID|TIME", help="An entry's id, or a time such as 2026-11-22T07:00Z.")
 ]
-To = Annotated[str, typer.Option("--to", metavar="ID|TIME", help="The same, included; else what is last now.")]
-Group = Annotated[str, typer.Option("--group", help="Only this service; else every service of the stream.")]
-Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Entries a second at most.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how many, and where the stream begins.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+To = Annotated[str, typer.Option("--to", metavar="ID|TIME", help="The same, inclusive; the last entry if left out.")]
+Group = Annotated[str, typer.Option("--group", help="Only this service; every service of the stream if left out.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of entries per second.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many, and where the stream begins.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
 
 
 @command(
@@ -41,11 +41,11 @@ def replay(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Give a stream's services again what it has kept. What is live goes first, and nothing else is disturbed.
+    """Deliver what a stream has kept to its services again. Live entries go first, and nothing else is disturbed.
 
-    A stream keeps what was read for as long as its retention says: what is older is gone, and the answer says where the
-    stream begins. Everything may come twice without harm. Ctrl-C ends the watching, not the work:
-    `openbrain operations cancel` does that. Needs an operator's key.
+    A stream keeps entries that were read for its retention time only; the output says where the stream begins. Handling
+    an entry twice does no harm. Ctrl-C stops watching, not the work: `openbrain operations cancel` does that. Needs an
+    operator's key.
     """
 
     async def work(brain: "OpenBrain") -> "Replayed":
@@ -65,8 +65,8 @@ def _show(done: "Replayed") -> None:
     say(f"{done.stream} {begins}")
     readers = ", ".join(done.groups)
     if done.operation is None:
-        print(f"{done.count} entries would come again to {readers}")
+        print(f"{done.count} entries would be replayed to {readers}")
     elif done.operation.status.ended:
         print(f"{done.operation.done} deliveries to {readers}  ({done.operation.status.value})")
     else:
-        print(f"{done.count} entries come again to {readers}: openbrain operations watch {done.operation.id}")
+        print(f"{done.count} entries are replayed to {readers}: openbrain operations watch {done.operation.id}")

@@ -1,4 +1,4 @@
-"""schema: the contract of the streams."""
+"""schema: prints the schemas of the streams."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from openbrain.domain.errors import NotFound, SetupError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson
 
-Stream = Annotated[str, typer.Argument(help="Of this stream only, or `asyncapi`; else of all.")]
+Stream = Annotated[str, typer.Argument(help="Only this stream, or `asyncapi`; everything if left out.")]
 Write = Annotated[Path | None, typer.Option("--write", help="Write files into this folder instead.")]
 
 
@@ -19,8 +19,8 @@ Write = Annotated[Path | None, typer.Option("--write", help="Write files into th
     "openbrain schema asyncapi > asyncapi.json",
     "openbrain schema --write docs/reference",
 )
-def schema(stream: Stream = "", write: Write = None, json: AsJson = False) -> None:  # noqa: ARG001 - for scripts that always say it
-    """Print the JSON Schema of each event and the AsyncAPI 3 document of the whole system."""
+def schema(stream: Stream = "", write: Write = None, json: AsJson = False) -> None:  # noqa: ARG001 - for scripts that always pass it
+    """Print the JSON Schema of each event and the AsyncAPI 3 document of the system."""
     from openbrain.streams.operating.asyncapi import documents
 
     files = _chosen(documents(), stream)

@@ -1,4 +1,4 @@
-"""streams groups prepare: what stands before a service, or its scaler, looks for its group."""
+"""streams groups prepare: creates the consumer groups before a service, or its scaler, looks for them."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
@@ -23,15 +23,15 @@ Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait un
 
 @command("openbrain streams groups prepare --wait 60")
 def prepare(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
-    """Make the groups of all services that are not there yet, at the beginning of their streams.
+    """Create the missing consumer groups of all services, at the beginning of their streams.
 
-    A service makes its own when it starts. This is for whoever looks before: a scaler that finds no group stands still.
+    A service creates its own when it starts. Use this for what looks for groups earlier: a scaler does nothing without.
     """
     made = asyncio.run(_prepared(stream_settings(profile(data=data)), wait))
     if json:
         as_json([{"stream": stream, "group": group} for stream, group in made])
     else:
-        print("\n".join(f"{stream}  {group}" for stream, group in made) or "every group is there")
+        print("\n".join(f"{stream}  {group}" for stream, group in made) or "all groups exist")
 
 
 async def _prepared(settings: "Streams", wait: int) -> "Sequence[tuple[str, str]]":
@@ -55,4 +55,4 @@ async def _prepared(settings: "Streams", wait: int) -> "Sequence[tuple[str, str]
 
 
 def _unanswered(where: str, reason: str) -> TryLater:
-    return TryLater(f"{where} does not answer ({reason}): see whether the stream server runs, and try again")
+    return TryLater(f"{where} does not answer ({reason}): check that the stream server runs, and try again")

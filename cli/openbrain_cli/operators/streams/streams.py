@@ -1,4 +1,4 @@
-"""streams: how they stand, and what operators do to their groups."""
+"""streams: shows their state, and lets operators manage their groups."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.streams import Buried, GroupAnswer, StreamList
 
-app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
-groups = new_app(no_args_is_help=True, help="Make the services' groups, or register readers that are no service.")
+app = new_app(invoke_without_command=True, help="State of the streams and their groups. Needs an operator's key.")
+groups = new_app(no_args_is_help=True, help="Create the services' groups, or register readers other than services.")
 groups.command("prepare")(prepare)
 app.add_typer(groups, name="groups")
 
 OneStream = Annotated[str, typer.Option("--stream", help="Only this stream.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")]
-StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
-GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="As `openbrain streams` names it.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Refresh until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between refreshes.")]
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="Name of a stream, as in `openbrain streams`.")]
+GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="Name of a group, as in `openbrain streams`.")]
 EntryId = Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id, such as 1795333556767-0.")]
-Reason = Annotated[str, typer.Option("--reason", help="Kept with it.")]
-AtEnd = Annotated[bool, typer.Option("--at-end", help="A new group begins behind what the stream holds now.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, kept with it.")]
+AtEnd = Annotated[bool, typer.Option("--at-end", help="Start a new group after the stream's current entries.")]
 Destroy = Annotated[
-    bool, typer.Option("--destroy", help="Take the group off the server too, with what it has in hand.")
+    bool, typer.Option("--destroy", help="Also remove the group from the server, with its pending entries.")
 ]
 
 
@@ -52,9 +52,9 @@ def streams(
     every: Every = 2.0,
     json: AsJson = False,
 ) -> None:
-    """Show each stream and group: what waits (lag), what is in hand (pending), how old it is, what died.
+    """Show each stream and group: waiting entries (lag), delivered ones in work (pending), their age, dead letters.
 
-    Lag is exact, also where the server can't tell it. Needs an operator's key.
+    Lag is exact, even where the server does not know it. Needs an operator's key.
     """
     if context.invoked_subcommand is not None:
         return
@@ -69,7 +69,7 @@ def streams(
 
 
 async def _watched(brain: "OpenBrain", stream: str, every: float, *, json: bool) -> None:
-    """One JSON document a line, or one table in place."""
+    """Print one JSON document per line, or refresh a table."""
     from rich.live import Live
 
     with Live(console=console(), auto_refresh=False, transient=False) as live:
@@ -115,9 +115,9 @@ def _about(group: "GroupAnswer") -> Iterable[str]:
 @app.command()
 @command("openbrain streams pause embedder --reason 'the model is moved'")
 def pause(group: GroupName, *, to: Connection, reason: Reason = "", json: AsJson = False) -> None:
-    """Let a service rest, with all its replicas, until it is resumed: what it would read waits, and nothing is lost.
+    """Pause a service with all its replicas until it is resumed. Its entries wait, and none is lost.
 
-    It survives restarts. What is in hand or parked stays so; the service is ready, and says that it is paused.
+    The pause survives restarts. Pending and parked entries stay so; the service is ready, and reports the pause.
     """
     made = to.ask(lambda brain: brain.pause_group(group, reason=reason), admin=True)
     as_json(made) if json else print(f"{made.group}  paused")
@@ -126,9 +126,9 @@ def pause(group: GroupName, *, to: Connection, reason: Reason = "", json: AsJson
 @app.command()
 @command("openbrain streams resume embedder")
 def resume(group: GroupName, *, to: Connection, json: AsJson = False) -> None:
-    """Let a service work again; each replica does within seconds."""
+    """Resume a paused service; each replica continues within seconds."""
     made = to.ask(lambda brain: brain.resume_group(group), admin=True)
-    as_json(made) if json else print(f"{made.group}  at work")
+    as_json(made) if json else print(f"{made.group}  resumed")
 
 
 @app.command()
@@ -139,10 +139,10 @@ def bury(
     entry: EntryId,
     *,
     to: Connection,
-    reason: Annotated[str, typer.Option("--reason", help="Kept with the dead letter, and who did it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason; the dead letter keeps it, and who did it.")],
     json: AsJson = False,
 ) -> None:
-    """Take one stuck entry out of a group's hands, to its dead letters. `openbrain dead replay` brings it back."""
+    """Move one stuck entry of a group to its dead letters. `openbrain dead replay` brings it back."""
     done = to.ask(lambda brain: _buried(brain, stream, group, entry, reason), admin=True)
     if json:
         as_json(done)
@@ -167,13 +167,13 @@ def add(
     at_end: AtEnd = False,
     json: AsJson = False,
 ) -> None:
-    """Register a reader from outside: from now on its stream keeps what it has not read."""
+    """Register an external reader: from now on its stream keeps what it has not read."""
     made = to.ask(lambda brain: brain.register_group(stream, group, reason=reason, at_end=at_end), admin=True)
     if json:
         as_json(made)
     else:
         print(f"{made.stream}  {made.group}  registered")
-        say("a group that is registered and read by nobody keeps its stream from being trimmed")
+        say("a registered group that nobody reads keeps its stream from being trimmed")
 
 
 @groups.command()
@@ -181,7 +181,7 @@ def add(
 def remove(
     stream: StreamName, group: GroupName, *, to: Connection, destroy: Destroy = False, json: AsJson = False
 ) -> None:
-    """Wait for a reader no more: its stream is trimmed whatever it has read."""
+    """Unregister a reader: its stream is trimmed even if it has not read everything."""
     removed = to.ask(lambda brain: brain.unregister_group(stream, group, destroy=destroy), admin=True)
     as_json(removed) if json else print(
         f"{removed.stream}  {removed.group}  {'destroyed' if removed.destroyed else 'removed'}"

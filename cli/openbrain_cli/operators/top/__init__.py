@@ -1,1 +1,1 @@
-"""`openbrain top`: the pipeline at a glance."""
+"""`openbrain top`: an overview of the pipeline."""

@@ -1,4 +1,4 @@
-"""One look at the pipeline, asked of the API alone."""
+"""One reading of the pipeline's state, from the API alone."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RECALL = "/v1/brain/recall"
 ALIVE_S = 60.0
-"""A consumer that asked for nothing for longer is no replica: it is idle for seconds at most."""
+"""A consumer that has been idle for longer is not a running replica, which is idle for seconds at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """A group on a stream."""
+    """A group of a stream."""
 
     stream: str
     group: str
@@ -46,7 +46,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalls:
-    """Of the replica of the API that answered, since the look before; since its start where there is none."""
+    """Recalls of the API replica that answered, since the previous reading, or since its start if there is none."""
 
     a_second: float | None
     p50_s: float | None
@@ -57,7 +57,7 @@ class Recalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The pipeline at one time."""
+    """The state of the pipeline at one time."""
 
     at: datetime
     status: str
@@ -75,7 +75,7 @@ async def ask(brain: "OpenBrain") -> Raw:
 
 
 def look(raw: Raw, before: Raw | None) -> Look:
-    """Figures of one refresh, computed from two readings."""
+    """Compute the figures of one refresh from two readings."""
     groups = tuple(_rows(raw.streams))
     waiting = raw.samples.gauge("openbrain_outbox_waiting")
     return Look(
@@ -113,7 +113,7 @@ def _rows(streams: "StreamList") -> Iterator[GroupRow]:
 
 
 def _replicas(groups: tuple[GroupRow, ...]) -> dict[str, int]:
-    """By service: each replica reads every stream of its group."""
+    """Number of replicas by service: the maximum over its streams, because each replica reads all of them."""
     most: dict[str, int] = {}
     for row in groups:
         if row.service:
@@ -138,7 +138,7 @@ def _recalls(raw: Raw, before: Raw | None) -> Recalls:
 
 
 def _comparable(raw: Raw, before: Raw | None) -> Samples:
-    """Of the same process: one that started anew, or another replica, counts from its own start."""
+    """The earlier samples, if they are of the same process. A restarted process or another replica counts from 0."""
     start = "process_start_time_seconds"
     same = before is not None and before.samples.gauge(start) == raw.samples.gauge(start)
     return before.samples if same and before is not None else Samples({})

@@ -1,4 +1,4 @@
-"""Prometheus's text as numbers, and what two looks at it say about the time between them."""
+"""Parses Prometheus's text format, and compares two readings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Counters of one process since its start."""
+    """Values of one process since its start."""
 
     values: Mapping[str, Mapping[Labels, float]]
 
@@ -23,7 +23,7 @@ class Samples:
         return cls(values)
 
     def gauge(self, name: str) -> float | None:
-        """None where the process has none of it."""
+        """The largest value of the series; None if the process has none."""
         return max(self.values.get(name, {}).values(), default=None)
 
     def total(self, name: str, **labels: str) -> float:
@@ -31,14 +31,14 @@ class Samples:
         return sum(value for _, value in self._matching(name, labels))
 
     def by(self, name: str, label: str) -> dict[str, float]:
-        """The sums, by what stands in one label."""
+        """The sums by the value of a label."""
         sums: dict[str, float] = {}
         for labels, value in self._matching(name, {}):
             sums[labels.get(label, "")] = sums.get(labels.get(label, ""), 0.0) + value
         return sums
 
     def buckets(self, name: str, **labels: str) -> dict[float, float]:
-        """Of a histogram, cumulated, by upper bound."""
+        """The cumulative buckets of a histogram, by upper bound."""
         bounds = self.by(f"{name}_bucket", "le")
         return {float(text): self.total(f"{name}_bucket", le=text, **labels) for text in bounds}
 
@@ -50,7 +50,7 @@ class Samples:
 
 
 def quantile(share: float, now: Mapping[float, float], before: Mapping[float, float]) -> float | None:
-    """The quantile as Prometheus estimates it; None without a count between. The last bucket gives its lower bound."""
+    """Prometheus's estimate of the quantile; None without new counts. In the last bucket, its lower bound."""
     counts = {bound: count - before.get(bound, 0.0) for bound, count in sorted(now.items())}
     rank = share * max(counts.values(), default=0.0)
     if not rank:

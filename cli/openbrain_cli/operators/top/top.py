@@ -1,4 +1,4 @@
-"""top: what the pipeline does now, again and again."""
+"""top: shows what the pipeline does, refreshed continuously."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from openbrain_cli.operators.top.look import Raw
 
 HEAD_LINES = 11
-"""Around the rows of the table."""
+"""Lines around the rows of the table."""
 
-Once = Annotated[bool, typer.Option("--once", help="One look, with every group, and no more.")]
-Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")]
+Once = Annotated[bool, typer.Option("--once", help="Print once, with every group, and exit.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between refreshes.")]
 
 
 @command("openbrain top", "openbrain top --once --json | jq '.groups[] | select(.lag > 1000)'")
 def top(to: Connection, *, once: Once = False, every: Every = 2.0, json: AsJson = False) -> None:
-    """Show the pipeline at a glance, until Ctrl-C: replicas; of each stream and group what waits, is retried or died;
-    recalls and the outbox. What needs an eye stands first.
+    """Show the state of the pipeline until Ctrl-C: replicas; what waits, is retried or died in each stream and group;
+    recalls and the outbox. Problems come first.
 
-    Recalls are those that the answering replica of the API had since the look before. With --json one document a line.
-    Needs an operator's key.
+    Recalls are those of the API replica that answered, since the previous refresh. With --json, print one document per
+    line. Needs an operator's key.
     """
     if once:
         to.ask(lambda brain: _once(brain, json=json), admin=True)
@@ -56,7 +56,7 @@ async def _lines(brain: "OpenBrain", every: float) -> None:
 
 
 async def _live(brain: "OpenBrain", every: float) -> None:
-    """In place of what stands in the terminal, which comes back at the end. An API that is away is asked again."""
+    """Use the terminal's alternate screen, which is restored at the end. Retry while the API is away."""
     from rich.live import Live
 
     from openbrain.domain.errors import TryLater
@@ -70,7 +70,7 @@ async def _live(brain: "OpenBrain", every: float) -> None:
             try:
                 raw = await ask(brain)
             except TryLater as error:
-                live.update(f"{error}\nasked again every {every:g} s; Ctrl-C ends it", refresh=True)
+                live.update(f"{error}\nretrying every {every:g} s; Ctrl-C ends it", refresh=True)
             else:
                 live.update(rendered(look(raw, before), brain.url, out.height - HEAD_LINES), refresh=True)
                 before = raw

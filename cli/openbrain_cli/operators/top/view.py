@@ -1,4 +1,4 @@
-"""A look as lines and a table, what needs an eye first."""
+"""Renders the state as lines and a table, with problems first."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ OLD_S = 300.0
 
 
 def rendered(look: Look, url: str, rows: int | None = None) -> "RenderableType":
-    """At most so many rows of the table: those where something waits, then the quiet ones."""
+    """Render at most `rows` rows of the table: groups with waiting entries first, then the others."""
     from rich.console import Group
 
     ordered = sorted(look.groups, key=_urgency)
@@ -35,7 +35,7 @@ def _head(look: Look, url: str) -> Iterable["RenderableType"]:
     yield _line("writes", writes, alarming=look.writes is not None)
     yield _line("replicas", " · ".join(f"{name} {count or 'none'}" for name, count in sorted(look.replicas.items())))
     yield _line("recall", _recall(look.recall), alarming=bool(look.recall.without))
-    waiting = "not told" if look.outbox_waiting is None else f"{look.outbox_waiting} waiting"
+    waiting = "unknown" if look.outbox_waiting is None else f"{look.outbox_waiting} waiting"
     oldest = f", oldest {age(look.outbox_oldest_s)}" if look.outbox_oldest_s else ""
     yield _line("outbox", waiting + oldest, alarming=(look.outbox_oldest_s or 0.0) > OLD_S)
 

@@ -1,1 +1,1 @@
-"""Checks of `openbrain doctor`, each in a file of its own, and their report."""
+"""Checks of `openbrain doctor`, one per module, and their report."""

@@ -12,10 +12,10 @@ from openbrain.domain.errors import OpenBrainError
 T = TypeVar("T")
 
 PATIENCE_S = 30.0
-"""A dependency that says nothing for longer counts as down."""
+"""Seconds after which a dependency that does not answer counts as down."""
 
 CLOCK_S = 2.0
-"""Clocks that differ by more make leases and expiry hard to follow."""
+"""Seconds of difference between two clocks above which leases and expiry become unreliable."""
 
 
 class Status(StrEnum):
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The subject of a check, its state, and the advice where it is not well."""
+    """The subject of a check, its status, and advice if there is a problem."""
 
     name: str
     status: Status
@@ -34,13 +34,13 @@ class CheckResult:
     version: str = ""
     ms: float | None = None
     problems: tuple[str, ...] = ()
-    """Advice; never a memory's content."""
+    """Advice; never contains a memory's content."""
 
 
 def found(
     name: str, product: str, version: str, ms: float | None, *, red: Sequence[str] = (), yellow: Sequence[str] = ()
 ) -> CheckResult:
-    """The status follows from the problems."""
+    """Make a result whose status follows from the problems."""
     status = Status.RED if red else Status.YELLOW if yellow else Status.GREEN
     return CheckResult(name=name, status=status, product=product, version=version, ms=ms, problems=(*red, *yellow))
 
@@ -50,8 +50,8 @@ def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
 
 
 def clock_problems(theirs: float, sent: float, answered: float) -> Sequence[str]:
-    """The problem of a clock that showed `theirs` at some time between `asked` and `answered` by this machine's; all in
-    seconds since 1970. How long the answer took says nothing of the clock."""
+    """The problem of a remote clock that showed `theirs` at some time between `sent` and `answered` on this machine's
+    clock, all in seconds since 1970. The duration of the request does not count as a difference."""
     seconds = max(sent - theirs, theirs - answered)
     if seconds <= CLOCK_S:
         return ()
@@ -59,7 +59,7 @@ def clock_problems(theirs: float, sent: float, answered: float) -> Sequence[str]
 
 
 async def timed(question: Callable[[], Awaitable[T]]) -> tuple[T, float]:
-    """The answer, and how long it took in milliseconds. `OpenBrainError` also where none came in time."""
+    """Return the answer and its duration in milliseconds. Raise `OpenBrainError` if none comes within `PATIENCE_S`."""
     started = time.perf_counter()
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -70,10 +70,10 @@ async def timed(question: Callable[[], Awaitable[T]]) -> tuple[T, float]:
 
 
 async def careful(name: str, check: Callable[[], Awaitable[CheckResult]]) -> CheckResult:
-    """The finding; a check that fails is one, too."""
+    """Run a check; a failure of the check itself becomes a result, too."""
     try:
         return await check()
     except OpenBrainError as error:
         return down(name, str(error))
-    except Exception as error:  # noqa: BLE001 - a doctor that falls over helps nobody
+    except Exception as error:  # noqa: BLE001 - one failing check must not stop the others
         return down(name, f"{type(error).__name__}: is it what its URL says it is?")

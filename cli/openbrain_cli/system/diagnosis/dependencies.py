@@ -1,4 +1,4 @@
-"""The database, the indexes and the embedder: servers are asked themselves, embedded parts through their system."""
+"""Checks the database, indexes and embedder: servers directly, embedded parts through the running system."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ class _Part(Protocol):
 
 
 def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str], *, here: bool) -> dict[str, Check]:
-    """A check for each part. `ready` and `parts` are what the running system says of itself; `here`: it runs on this
+    """A check for each part. `ready` and `parts` are the running system's reports; `here` is True if it runs on this
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
         "truth": (settings.truth.url, lambda: _store(settings)),
@@ -70,7 +70,7 @@ async def _store(settings: Settings) -> CheckResult:
 
 
 async def _clock(url: str) -> Sequence[str]:
-    """Another machine's clock against this one's."""
+    """Compare the database server's clock with this machine's."""
     database = open_database(url, pool=1)
     sent_at = time.time()
     try:
@@ -82,7 +82,7 @@ async def _clock(url: str) -> Sequence[str]:
 
 
 async def _embedder(settings: Settings) -> CheckResult:
-    """The model that the stored vectors come from, whatever the settings name."""
+    """Check the model of the stored vectors, even if the settings name another one."""
     async with Container(settings) as container:
         serving = None
         if settings.truth.url != adapters.EMBEDDED:
@@ -92,8 +92,8 @@ async def _embedder(settings: Settings) -> CheckResult:
     yellow = []
     if serving is not None and setting != serving.model_name:
         yellow.append(
-            f"{serving.model_name} serves; the settings name {setting or 'an unknown model'}, which is of no account "
-            f"any more: set OPENBRAIN_EMBEDDING__MODEL={serving.model_name}, so that they say the same"
+            f"{serving.model_name} serves; the settings name {setting or 'an unknown model'}, which has no effect "
+            f"any more: set OPENBRAIN_EMBEDDING__MODEL={serving.model_name} to match"
         )
     return found("embedder", checked.product, checked.version, ms, red=checked.problems, yellow=yellow)
 
@@ -106,7 +106,7 @@ def _unreached(name: str, ready: Mapping[str, Any], parts: Mapping[str, str]) ->
             product, version = str(known.get("product", "")), str(known.get("version", ""))
             return found(name, product, version, known.get("ms"), red=problems)
         if name not in parts:
-            return down(name, "no running system says how it is: start `openbrain up`", status=Status.YELLOW)
+            return down(name, "no running system reports its state: start `openbrain up`", status=Status.YELLOW)
         well = parts[name] == "ok"
         return found(name, "of the running system", "", None, red=() if well else ("down: look at its log",))
 

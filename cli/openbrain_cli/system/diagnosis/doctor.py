@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @command("openbrain doctor", "openbrain doctor --json | jq -r '.checks[] | select(.status != \"green\") | .problems[]'")
 def doctor(*, to: Connection, json: AsJson = False) -> None:
-    """Prove the running system end to end: remember, find by keyword and by meaning, forget; and look at everything it
-    stands on for what loses data silently. Exit code 1 where something is red."""
+    """Test the running system end to end: remember, find by keyword and by meaning, forget. Also check everything
+    it depends on for settings that lose data silently. The exit code is 1 if a check is red."""
     from openbrain_cli.system.diagnosis.check_result import Status
 
     findings = asyncio.run(_all(to.profile))
@@ -31,7 +31,7 @@ def doctor(*, to: Connection, json: AsJson = False) -> None:
         as_json({"well": not red, "checks": [asdict(finding) for finding in findings]})
     else:
         show(table("", "what", "version", "ms", "to do", rows=[_row(finding) for finding in findings]))
-        print("something is red: what to do stands beside it" if red else "the loop holds")
+        print('a check is red: see the column "to do"' if red else "the system works end to end")
     if red:
         raise typer.Exit(exit_codes.REFUSED)
 

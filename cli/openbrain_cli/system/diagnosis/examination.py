@@ -1,4 +1,4 @@
-"""All checks in order: what the API says, what it stands on, and the way of one memory."""
+"""All checks in order: the API's health, its dependencies, and the round trip of one memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +14,7 @@ from openbrain_cli.system.diagnosis.dependencies import checks
 
 
 async def examine(profile: Profile) -> AsyncIterator[CheckResult]:
-    """Findings as they come."""
+    """Yield results as they arrive."""
     brain = None
     try:
         brain = profile.client()
@@ -43,7 +43,7 @@ async def _dependencies(
         **checks(settings, ready, parts, here=profile.runs_here),
     }
     if not profile.runs_here and settings.streams.url == "embedded":
-        every.pop("streams")  # another machine's, behind its API
+        every.pop("streams")  # it belongs to another machine and can't be reached
     for finding in await asyncio.gather(*(careful(name, check) for name, check in every.items())):
         yield finding
 
@@ -60,7 +60,7 @@ async def _loop(brain: OpenBrain, *, reached: bool) -> AsyncIterator[CheckResult
 
 
 async def readiness(url: str) -> Mapping[str, Any]:
-    """The system's readiness by part; {} for an unknown answer."""
+    """The system's readiness by part; {} if the answer can't be read."""
     import httpx
 
     try:

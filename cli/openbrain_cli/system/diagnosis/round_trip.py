@@ -1,4 +1,4 @@
-"""The whole way of one memory through the running system: remember, found by keyword, found by meaning, forgotten."""
+"""The round trip of one memory through the running system: remember, find by keyword and by meaning, forget."""
 
 import asyncio
 import secrets
@@ -9,7 +9,7 @@ from openbrain.client import OpenBrain
 from openbrain_cli.system.diagnosis.check_result import CheckResult, clock_problems, found, timed
 
 PROJECT = "openbrain-doctor"
-"""A project of its own, so that no agent's recall meets the probe."""
+"""A separate project, so that no agent's recall finds the probe."""
 
 INDEXED_S = 30
 _ASK_EVERY_S = 0.05
@@ -17,7 +17,7 @@ _ASK_EVERY_S = 0.05
 
 _PROBE = "every evening the keeper of the lighthouse trims the lamp, and ships find the harbour"
 _MEANING = "guiding boats safely into port at night"
-"""Says the same as the probe without one of its words: the full text can't find it."""
+"""Means the same as the probe but shares no word with it, so that full text can't find it."""
 
 
 def _offer(word: str, content: str, *, embed: bool) -> dict[str, object]:
@@ -26,8 +26,8 @@ def _offer(word: str, content: str, *, embed: bool) -> dict[str, object]:
 
 
 async def walk(brain: OpenBrain) -> AsyncIterator[CheckResult]:
-    """One finding a step. There are two probes, one without a vector, so that each index answers for itself; both are
-    forgotten at the end, and expire by themselves within the hour."""
+    """Yield one result per step. One of the two probes has no vector, so that each index is tested separately. Both are
+    forgotten at the end, and expire by themselves within an hour."""
     word, other = (f"doctor{secrets.token_hex(6)}" for _ in range(2))
     sent_at = time.time()
     stored, ms = await timed(lambda: brain.remember(_offer(word, _PROBE, embed=True)))
@@ -47,7 +47,7 @@ async def walk(brain: OpenBrain) -> AsyncIterator[CheckResult]:
 
 
 async def _indexed(brain: OpenBrain, ids: tuple[str, ...]) -> CheckResult:
-    """Wait for both indexes, by asking."""
+    """Wait until both indexes have the probes, by polling."""
     started = time.perf_counter()
     problems: list[str] = []
     for memory_id in ids:

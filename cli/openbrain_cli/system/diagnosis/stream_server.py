@@ -1,4 +1,4 @@
-"""Redis or Valkey: its version, and the settings that lose data without a word."""
+"""Redis or Valkey: its version, and settings that lose data silently."""
 
 import time
 from collections.abc import Mapping, Sequence

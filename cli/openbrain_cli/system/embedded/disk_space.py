@@ -1,4 +1,4 @@
-"""A start on a full disk: wait for room, and answer meanwhile that nothing can be stored."""
+"""Start on a full disk: waits for space, and refuses requests with the reason meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,28 +14,28 @@ from starlette.routing import Route
 import openbrain
 
 LOOK_S = 1.0
-"""The interval of checks for room."""
+"""Seconds between checks for space."""
 _log = structlog.get_logger(__name__)
 
 Serve = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
 async def until_room(shortage: Callable[[], str], serve: Serve, look_s: float = LOOK_S) -> None:
-    """Return when there is room for a start. `serve` answers requests by an app while its block runs."""
+    """Return when there is enough space to start. `serve` runs an app while its block runs."""
     if not (why := shortage()):
         return
     _log.error("start.waits_for_room", message=why)
     async with serve(refusing(shortage)):
-        while shortage():  # noqa: ASYNC110 - nobody tells when a disk has room
+        while shortage():  # noqa: ASYNC110 - nothing signals that a disk has space
             await asyncio.sleep(look_s)
     _log.warning("start.room_again")
 
 
 def refusing(shortage: Callable[[], str]) -> Starlette:
-    """Alive, and not ready: every other request is told why."""
+    """An app that is live but not ready, and refuses every other request with the reason."""
 
     async def answer(request: Request) -> JSONResponse:
-        why = shortage() or "there is room again, and the start goes on"
+        why = shortage() or "there is room again, and the start continues"
         path = request.url.path
         if path == "/live":
             return JSONResponse({"live": True, "stuck": {}})

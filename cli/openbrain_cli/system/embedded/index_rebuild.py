@@ -1,4 +1,4 @@
-"""Indexes that another version of OpenBrain made: the process that owns them makes them anew by itself."""
+"""Rebuilds indexes that another version of OpenBrain made, in the process that owns them."""
 
 import structlog
 
@@ -16,8 +16,8 @@ _log = structlog.get_logger(__name__)
 
 
 async def rebuild_foreign(container: Container) -> None:
-    """Queue a reindex of each index that this version can't write, unless one is under way; of vectors also where this
-    version cuts texts otherwise for the same model."""
+    """Queue a reindex of each index that this version can't write, unless one is under way; also of the vectors if this
+    version splits texts differently for the same model."""
     kinds = {REINDEX, MODEL_CHANGE}
     open_ones = await container.store.operations.operations(OPERATORS, 100, kinds=kinds, statuses=_OPEN)
     under_way = {operation.request.get("index") for operation in open_ones if not operation.request.get("in_place")}
@@ -40,13 +40,13 @@ async def rebuild_foreign(container: Container) -> None:
             "start.index_made_anew",
             index=serving.name,
             operation=operation.id,
-            message="another version made it: a new one is built from the database, which answers until then",
+            message="another version made it: it is rebuilt from the database, which answers until then",
         )
 
 
 async def _cut_otherwise(container: Container, serving: Generation) -> ModelIdentity | None:
-    """The model that made it, where that gets its texts otherwise now. A server that is away is asked at the next
-    start: until then its memories wait."""
+    """The index's model, if it now splits texts differently, else None. If its server is away, the next start tries
+    again; until then the memories wait."""
     try:
         _, identity = await container.embedders.current(serving.model_name)
     except OpenBrainError:

@@ -1,4 +1,4 @@
-"""The `openbrain up` that runs on a data folder: its process, its address, its beginning."""
+"""The `openbrain up` that runs on a data folder: its process, address and start time."""
 
 import os
 import signal
@@ -21,11 +21,11 @@ class Instance:
     pid: int
     since: datetime
     url: str
-    """'' until it answers."""
+    """'' while it is starting."""
 
 
 def running_instance(data_dir: Path) -> Instance | None:
-    """The one that holds the folder now."""
+    """The instance that holds the folder's lock, if any."""
     held = holder(data_dir)
     if held is None:
         return None
@@ -33,7 +33,7 @@ def running_instance(data_dir: Path) -> Instance | None:
 
 
 def refuse_second(data_dir: Path) -> None:
-    """`SetupError` where one runs on the folder already."""
+    """Raise `SetupError` if an instance already runs on the folder."""
     if (instance := running_instance(data_dir)) is not None:
         where = f", {instance.url}" if instance.url else ", still starting"
         raise SetupError(
@@ -43,7 +43,7 @@ def refuse_second(data_dir: Path) -> None:
 
 
 def end(instance: Instance, data_dir: Path, timeout_s: float) -> None:
-    """Ask it to end, and wait until it has: what runs in it ends first. `TryLater` where that takes too long."""
+    """Ask the instance to stop, and wait until it has finished its work. Raise `TryLater` after `timeout_s`."""
     try:
         os.kill(instance.pid, signal.SIGTERM)
     except ProcessLookupError:
@@ -53,5 +53,5 @@ def end(instance: Instance, data_dir: Path, timeout_s: float) -> None:
     until = time.monotonic() + timeout_s
     while (now := holder(data_dir)) is not None and now.pid == instance.pid:
         if time.monotonic() > until:
-            raise TryLater(f"pid {instance.pid} was told to stop and is still at it after {timeout_s:g} s: wait for it")
+            raise TryLater(f"pid {instance.pid} was asked to stop and has not after {timeout_s:g} s: wait for it")
         time.sleep(_LOOK_S)

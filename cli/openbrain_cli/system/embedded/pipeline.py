@@ -1,4 +1,4 @@
-"""The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every service."""
+"""The pipeline of `openbrain up`: all in one process, on embedded parts. Only this module imports every service."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ from openbrain_tick import app as tick
 
 
 class Startable(Watched, Protocol):
-    """A service, seen from the process that runs it."""
+    """A service, as the process that runs it sees it."""
 
     async def start(self) -> None: ...
 
@@ -56,7 +56,7 @@ class Running:
     key_file: Path
 
     def api(self) -> Starlette:
-        """The REST API beside these services, and the tools at /mcp."""
+        """The REST API on these services, and the tools at /mcp."""
         return with_mcp(api.api(self.container, self.services), self.container.settings.server.origins)
 
 
@@ -64,10 +64,10 @@ class Running:
 async def running(
     settings: Settings, make_parts: Callable[[Settings], Container] | None = None, *, new: bool = False
 ) -> AsyncIterator[Running]:
-    """Every service but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
+    """Run every service except the API. They start in order and stop together; nothing acknowledged is lost.
 
-    `make_parts` replaces parts, as benchmarks do with the embedder. `new`: where the embedded database is missing
-    beside its indexes, begin anew; else that is a `SetupError`.
+    `make_parts` replaces parts, as benchmarks do with the embedder. If the embedded database is missing although its
+    indexes exist, `new` starts with an empty one; without it, that raises `SetupError`.
     """
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(DataFolder(settings.data_dir, leave=settings.vaults.folders.values()))
@@ -107,7 +107,7 @@ async def running(
 
 
 async def _stop(services: Sequence[Startable]) -> None:
-    """All at once: each may wait for a read that blocks, and for the handler that runs."""
+    """Stop all at once: each may wait for a blocking read and for its running handler."""
     ended = await asyncio.gather(*(service.stop() for service in services), return_exceptions=True)
     if errors := [item for item in ended if isinstance(item, BaseException)]:
         raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several services did not stop cleanly", errors)
@@ -121,13 +121,13 @@ async def _project_text(container: Container, ids: Sequence[str]) -> None:
 
 
 async def _bootstrap_keys(container: Container, folder: Path) -> None:
-    """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
+    """On the first start, create the workspace `default` with a key for everything in it, and the operators' key."""
     for workspace, file in ((WORKSPACE, folder / KEY_FILE), (OPERATORS, folder / ADMIN_KEY_FILE)):
         try:
             if await ensure_workspace(container.store.workspaces, container.clock, workspace):
-                file.unlink(missing_ok=True)  # the key of one that was deleted opens nothing
+                file.unlink(missing_ok=True)  # a key of the deleted workspace no longer works
         except Conflict:
-            continue  # it is being deleted: the next start makes it anew
+            continue  # it is being deleted: the next start creates it again
         if file.exists():
             continue
         secret = await bootstrap_key(container.store.api_keys, container.clock, workspace)

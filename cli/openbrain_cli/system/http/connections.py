@@ -1,4 +1,4 @@
-"""Connections with bounds: uvicorn's own have none for the size of a head, nor for the time that a request takes."""
+"""HTTP connections with limits: uvicorn's have none for the size of a head or the duration of a request."""
 
 import enum
 import json
@@ -13,11 +13,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from openbrain.observability import metrics
 
 PIPELINED = 64
-"""Requests that may wait on a connection behind the one at hand."""
+"""Maximum number of requests that wait on a connection behind the current one."""
 LINGER_S = 2.0
-"""Seconds of reading on, and discarding, after a refusal: a close with bytes unread would take the answer with it."""
+"""Seconds to read and discard input after a refusal: closing with unread bytes would lose the response."""
 CROWD = 256
-"""Beyond the limit so many more are told why they are turned away; others are dropped."""
+"""Number of connections above the limit that still get an error response; more are dropped."""
 _OTHER_FILES = 512
 """Descriptors for databases, streams and indexes."""
 _MESSAGES = {
@@ -30,8 +30,8 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`head_s`: from the first byte of a head to its last. `body_s`: the longest silence within a body, and the longest
-    time that a client takes nothing of an answer."""
+    """`head_s`: from the first byte of a head to its last. `body_s`: the longest pause within a body, and the longest
+    time in which a client reads nothing of a response."""
 
     head_bytes: int = 64 * 1024
     head_s: float = 10
@@ -41,32 +41,33 @@ class Bounds:
 
 class _Stage(enum.Enum):
     IDLE = enum.auto()
-    """No byte of a request is there."""
+    """No byte of a request has arrived."""
     HEAD = enum.auto()
     BODY = enum.auto()
     REFUSED = enum.auto()
 
 
 class Connection(HttpToolsProtocol):
-    """Refuses what does not end: 431 a head, chunk extensions or trailers, 408 what stops arriving. Where as many are
-    open as may be, the one gives way that has gone longest without a whole request; 503 where all are being served.
+    """Limits requests: 431 for a head, chunk extensions or trailers that are too large, 408 for a request that stops
+    arriving. At the limit of connections, the one that has waited longest without a complete request is closed; 503
+    if all are being served.
 
-    A server has a subclass of its own, with its `bounds` and `waiting`.
+    Each server has its own subclass, with its `bounds` and `waiting`.
     """
 
     bounds: ClassVar[Bounds] = Bounds()
     waiting: "ClassVar[dict[Connection, None]]"
-    """Connections without a whole request, the longest waiting first."""
+    """Connections without a complete request, the longest waiting first."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._stage = _Stage.IDLE
         self._since = self.loop.time()
-        """The time at which this stage began, or last progressed."""
+        """When this stage began or last made progress."""
         self._pending = 0
         """Bytes since the parser last finished a head, a piece of a body or a message."""
         self._head = 0
-        """Bytes of the URL and the finished headers of this message."""
+        """Bytes of the URL and of the complete headers of this message."""
         self._unwritten, self._taken_at = 0, 0.0
         self._closing_at: float | None = None
 
@@ -89,7 +90,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()  # from here on `look` counts the time
+        self._unset_keepalive_if_required()  # from here on `look` enforces the time limits
         rest = memoryview(data)
         while rest and self._stage is not _Stage.REFUSED and not self.transport.is_closing():
             if self._stage is _Stage.IDLE:
@@ -105,7 +106,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(part)
         except httptools.HttpParserUpgrade:
-            # There is no other protocol here: the request is answered as it is, and nothing follows it.
+            # Upgrades are not supported: answer the request as it is, then close.
             if self.cycle is not None:
                 self.cycle.keep_alive = False
         except httptools.HttpParserError as error:
@@ -117,7 +118,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head = 0
-        if self._stage is _Stage.IDLE:  # it came with the end of the one before
+        if self._stage is _Stage.IDLE:  # it arrived with the end of the previous message
             self._enter(_Stage.HEAD)
 
     def on_url(self, url: bytes) -> None:
@@ -126,7 +127,7 @@ class Connection(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value) + len(b": \r\n"))
-        if self._stage is _Stage.HEAD:  # a trailer is none of the request's headers, whatever it is called
+        if self._stage is _Stage.HEAD:  # a trailer must not become a header of the request
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -161,11 +162,11 @@ class Connection(HttpToolsProtocol):
         super().pause_writing()
         self._unwritten, self._taken_at = -1, self.loop.time()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - ours is a problem, like every other
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - ours is a problem document, like all errors
         self._refuse(400)
 
     def give_way(self) -> None:
-        """Another needs the place."""
+        """Close this connection to make room for another."""
         self.waiting.pop(self, None)
         if self._stage is _Stage.HEAD:
             self._refuse(408)
@@ -173,7 +174,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def look(self, now: float) -> None:
-        """End what has come to a stop. Called every moment."""
+        """Close the connection if it makes no progress. Called periodically."""
         if self.transport.is_closing() or self._stage is _Stage.REFUSED:
             self._see_closed(now)
         elif self.flow.write_paused and self._untaken(now):
@@ -181,7 +182,7 @@ class Connection(HttpToolsProtocol):
         elif self._stage is _Stage.BODY:
             self._look_at_body(now)
         elif self._busy:
-            self._since = now  # what came after it waits for its answer
+            self._since = now  # a request behind this one waits for its response
         elif (self._stage is _Stage.HEAD or self.cycle is None) and now - self._since > self.bounds.head_s:
             self.give_way()
 
@@ -193,14 +194,14 @@ class Connection(HttpToolsProtocol):
             self._refuse(408)
 
     def _untaken(self, now: float) -> bool:
-        """Whether the client has long taken nothing of what is written."""
+        """True if the client has read nothing of the response for `body_s`."""
         left = self.transport.get_write_buffer_size()
         if left != self._unwritten:
             self._unwritten, self._taken_at = left, now
         return now - self._taken_at > self.bounds.body_s
 
     def _see_closed(self, now: float) -> None:
-        """Nobody waits for long until the other side has taken the rest."""
+        """Abort a closing connection if the client does not read the rest within `LINGER_S`."""
         if self._closing_at is None:
             self._closing_at = now
         elif now - self._closing_at > LINGER_S:
@@ -214,13 +215,13 @@ class Connection(HttpToolsProtocol):
         self._stage, self._since, self._pending = stage, self.loop.time(), 0
 
     def _count(self, size: int) -> None:
-        """Also of heads that come whole with the end of another message."""
+        """Count a head's bytes, even if it arrives with the end of another message."""
         self._head += size
         if self._head > self.bounds.head_bytes:
             raise _TooLarge
 
     def _refuse(self, status: int) -> None:
-        """Answer where an answer is due, and end the connection."""
+        """Send an error response if one is due, and close the connection."""
         if self._stage is _Stage.REFUSED:
             return
         metrics.HTTP_REFUSED.labels(str(status)).inc()
@@ -230,7 +231,7 @@ class Connection(HttpToolsProtocol):
         after_answer = not self._busy and self._stage is _Stage.BODY
         self._stage = _Stage.REFUSED
         self.waiting.pop(self, None)
-        if self._busy:  # the handler learns that nobody is there
+        if self._busy:  # tell the handler that the client is gone
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.transport.is_closing():
@@ -245,7 +246,7 @@ class Connection(HttpToolsProtocol):
 
 
 class _TooLarge(Exception):
-    """Raised to the parser."""
+    """Raised in a callback of the parser."""
 
 
 def _answer(status: int, headers: Any) -> bytes:
@@ -263,7 +264,7 @@ def _answer(status: int, headers: Any) -> bytes:
 
 
 def affordable(connections: int) -> int:
-    """That many, or as many as the process may open beside its other files; its limit is raised as far as it may."""
+    """The number of connections, limited by the process's open files. Raises that limit as far as permitted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + CROWD + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

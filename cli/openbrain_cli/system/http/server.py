@@ -1,4 +1,4 @@
-"""HTTP servers that end as we want: cleanly, with exit code 0."""
+"""HTTP servers that stop as we need it: cleanly, with exit code 0."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ from openbrain.settings.server import Server
 from openbrain_cli.system.http.connections import Bounds, Connection, affordable
 
 KEEP_ALIVE_S = 75
-"""Lifetime of an idle connection: longer than clients (5 s is usual) and proxies (60 s) do, so that it is they who
-close it. A request that meets a server's close is lost, and one that writes can't be sent again blindly."""
+"""Seconds that an idle connection stays open: longer than clients (usually 5 s) and proxies (60 s) keep it, so that
+    they close it. A request that crosses the server's close is lost, and a write can't be repeated blindly."""
 LOOK_TICKS = 5
-"""Of uvicorn's tenths of a second, between looks at what connections wait for."""
+"""Number of uvicorn's ticks (0.1 s) between checks of the connections' progress."""
 ALWAYS = [("X-Content-Type-Options", "nosniff")]
-"""Headers of every answer."""
+"""Headers of every response."""
 
 
 def http_server(
@@ -31,10 +31,10 @@ def http_server(
     within: Bounds | None = None,
     **options: Any,
 ) -> uvicorn.Server:
-    """A server for `app`. `hears_signals`: SIGTERM and SIGINT end it; otherwise whoever runs it does.
-    `trusted_proxies`: whose `X-Forwarded-For` says who asks (addresses and networks). `within`: of connections.
+    """Make a server for `app`. With `hears_signals`, SIGTERM and SIGINT stop it; otherwise its caller does.
+    `trusted_proxies`: addresses and networks whose `X-Forwarded-For` names the client. `within`: connection limits.
 
-    What `app.state.drain` is, if anything, is called when it begins to end: it ends answers that would go on for ever.
+    `app.state.drain`, if set, is called when the server begins to stop: it ends responses that would never end.
     """
 
     drain = getattr(getattr(app, "state", None), "drain", lambda: None)
@@ -60,7 +60,7 @@ def http_server(
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            # uvicorn's own form raises the signal again when all is done, and the process would end by it.
+            # uvicorn's version raises the signal again at the end, which would kill the process.
             loop = asyncio.get_running_loop()
             signals = (signal.SIGTERM, signal.SIGINT) if hears_signals else ()
             for number in signals:
@@ -81,7 +81,7 @@ def http_server(
             headers=ALWAYS,
             timeout_graceful_shutdown=round(graceful_s),
             timeout_keep_alive=KEEP_ALIVE_S,
-            # uvicorn's own default believes whoever connects from this machine, and a variable of the environment.
+            # By default uvicorn trusts every client on this machine, and an environment variable.
             proxy_headers=bool(trusted_proxies),
             forwarded_allow_ips=list(trusted_proxies),
             **options,

@@ -1,4 +1,4 @@
-"""openbrain completion: the script by which a shell completes commands."""
+"""openbrain completion: prints the completion script of a shell."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -16,8 +16,8 @@ class Shell(StrEnum):
     POWERSHELL = "powershell"
 
 
-def completion(context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Whose script.")]) -> None:
-    """Print the script by which a shell completes commands and options.
+def completion(context: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print the script with which a shell completes commands and options.
 
     \b
     Examples:

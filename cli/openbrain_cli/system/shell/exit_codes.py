@@ -35,5 +35,5 @@ _BY_ERROR: tuple[tuple[type[OpenBrainError], int], ...] = (
 
 
 def of(error: OpenBrainError) -> int:
-    """The code of an error; of one that is not named above the input was refused."""
+    """The exit code of an error; `REFUSED` for errors not listed above."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), REFUSED)

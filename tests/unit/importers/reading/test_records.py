@@ -90,7 +90,7 @@ BROKEN: tuple[tuple[str, str | bytes, str], ...] = (
     ("a.csv", b"text\nok\nGr\xfc\xdfe\n", "is not UTF-8 text (line 3)"),
     ("a.csv", b"text\nok\n\0\n", "is binary, not text"),
     ("a.csv", "text\nok\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
-    ("a.csv", 'text,b\nok,1\n"never closed,2\n', "line 3: is no row of the table: look at its quotes"),
+    ("a.csv", 'text,b\nok,1\n"never closed,2\n', "line 3: is no row of the table: check its quotes"),
     ("a.ndjson", '{"text": "ok"}\n{"text": broken secret}\n', "line 2: is no JSON"),
     ("a.ndjson", '{"text": "ok"}\n' + "[" * 200_000 + "\n", "line 2: is too deeply nested"),
     ("a.json", '[{"text": "ok"}, {"text": secret}]', "record 2: is no JSON"),

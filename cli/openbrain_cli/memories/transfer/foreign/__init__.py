@@ -1,1 +1,1 @@
-"""Tables of other memory stores, made into the lines of an export."""
+"""Converts tables of other memory stores to the lines of an export."""

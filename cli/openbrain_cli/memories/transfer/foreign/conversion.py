@@ -1,4 +1,4 @@
-"""A table of another store as a file of an export: what can't be a memory is told row by row."""
+"""Converts a table of another store to an export file, and reports each row that can't become a memory."""
 
 import hashlib
 import uuid
@@ -66,21 +66,21 @@ def convert(
     vectors_of: str = "",
     progress: Callable[[int], None],
 ) -> Converted:
-    """Write the rows of one workspace of that table to a file as `openbrain export` would, with their vectors where
-    `vectors_of` names the model that made them.
+    """Write the rows of one workspace of the table to a file, in the format of `openbrain export`. Their vectors are
+    included if `vectors_of` names the model that made them.
 
-    `Invalid` where the table is of several workspaces and none was named, where an agent is needed, or where rows of
-    that kind hold no vectors.
+    Raise `Invalid` if the table has several workspaces and none was named, if an agent is needed, or if the format has
+    no vectors.
     """
     form = FORMATS[table.name]
     if vectors_of and not form.vector_column:
-        raise Invalid("--vectors-of", f"can't be given: {form.name} holds no vectors")
+        raise Invalid("--vectors-of", f"can't be given: {form.name} has no vectors")
     if form.needs_agent and not agent:
-        raise Invalid("--agent", "is needed: what an agent said belongs to it, and this does not say which one it was")
+        raise Invalid("--agent", "is needed: thoughts belong to an agent, and these rows do not say to which")
     survey = _survey(table, form, source_workspace)
     if len(survey.workspaces) > 1 and not source_workspace:
         names = ", ".join(sorted(survey.workspaces)[:10])
-        raise Invalid("--source-workspace", f"is needed: the table is of {len(survey.workspaces)} workspaces: {names}")
+        raise Invalid("--source-workspace", f"is needed: the table has {len(survey.workspaces)} workspaces: {names}")
     if source_workspace and survey.workspaces and source_workspace not in survey.workspaces:
         raise Invalid("--source-workspace", "has no row in the table")
     done = Converted()
@@ -164,7 +164,7 @@ def _write(
         written = _chained(line_of(row), survey.chains)
         own = str(written["id"])
         if own in known:
-            done.refuse(number, "has the id of a row before it")
+            done.refuse(number, "has the id of an earlier row")
             continue
         try:
             lines = [_checked(part) for part in _in_parts(written)]
@@ -191,13 +191,14 @@ def _line(form: Format, agent: str, model: str, row: Row) -> Mapping[str, Any]:
 
 
 def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The line of a memory, or of a long thought one line a part; what is too long even so is left to be refused."""
+    """Yield a memory's line, or one line per part of a long thought. A text that is still too long is refused later."""
     content = str(line["content"])
     texts = split(content) if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS else [content]
     if not 1 < len(texts) <= MOST_PARTS:
         yield line
         return
-    line = {name: value for name, value in line.items() if name not in {"vector", "vector_model"}}  # it is of the whole
+    # The vector belongs to the entire text, so the parts go without it.
+    line = {name: value for name, value in line.items() if name not in {"vector", "vector_model"}}
     identity = fields.identity_of(line["metadata"])
     for number, text in enumerate(texts, 1):
         yield {
@@ -210,7 +211,7 @@ def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _checked(written: Mapping[str, Any]) -> bytes:
-    """A memory as a line. `Invalid` where it would be refused."""
+    """Format a memory as a line. Raise `Invalid` if an import would refuse it."""
     kept = {name: value for name, value in written.items() if value is not None and value not in _NOTHING}
     raw = as_line({"kind": "memory", **kept})
     line = parse_line(raw)
@@ -229,8 +230,8 @@ def _chained(line: Mapping[str, Any], links: Chains) -> dict[str, Any]:
 def _note_link(number: int, own: str, links: Chains, done: Converted) -> None:
     reason = ""
     if own in links.circular:
-        reason = "its link goes round in a circle of rows that supersede each other: taken without it"
+        reason = "it is in a cycle of rows that supersede each other: imported without its link"
     elif own in links.missing:
-        reason = "it supersedes a row that is not in the table: taken without the link"
+        reason = "it supersedes a row that is not in the table: imported without the link"
     if reason and len(done.notes) < REFUSALS:
         done.notes.append(f"row {number}: {reason}")

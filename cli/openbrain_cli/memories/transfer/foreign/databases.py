@@ -1,4 +1,4 @@
-"""The rows of a table in a living database: MariaDB, MySQL, or a file of SQLite. Only ever read."""
+"""Rows of a table in a database: a MariaDB or MySQL server, or an SQLite file. Read only."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -34,14 +34,14 @@ def sqlite_rows(path: Path, query: str) -> Iterator[Row]:
 
 
 def table_at(url: str, table: str, name: str) -> Table:
-    """A store's table behind `mysql://user:password@host:port/database` or `sqlite:///path`."""
+    """The store's table at `mysql://user:password@host:port/database` or `sqlite:///path`."""
     parts = urlsplit(url)
     scheme = parts.scheme.partition("+")[0]
     query = f"SELECT * FROM {table}"  # noqa: S608 - the name is one of ours
     if scheme == "sqlite":
         path = Path(unquote(parts.path.removeprefix("/")))
         if not path.is_file() or not is_sqlite(path):
-            raise Invalid("--database", "names no file of SQLite: sqlite:///relative/path or sqlite:////absolute/path")
+            raise Invalid("--database", "names no SQLite file: sqlite:///relative/path or sqlite:////absolute/path")
         return Table(name, path.name, partial(sqlite_rows, path, query))
     if scheme not in _SERVERS:
         raise Invalid("--database", "must begin with mysql://, mariadb:// or sqlite://")

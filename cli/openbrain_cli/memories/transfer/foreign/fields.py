@@ -1,4 +1,4 @@
-"""Cells of other stores as values of a memory."""
+"""Conversion of other stores' cells to fields of a memory."""
 
 import json
 import uuid
@@ -17,36 +17,36 @@ _NAMESPACE = uuid.UUID("6f1b6e2a-9a52-5b0e-8a4c-3f0f2f1f7d11")
 
 
 def text(value: object) -> str:
-    """A cell as text; '' for none."""
+    """A cell as text; '' for NULL."""
     return "" if value is None else str(value)
 
 
 def memory_id(store: str, value: object) -> str:
-    """A row's own id where it is one of ours in form, else one that is always the same for it."""
+    """The row's id if it is a UUID, else a UUID derived from the store and the id."""
     given = text(value).strip().lower()
     return given if is_uuid(given) else str(uuid.uuid5(_NAMESPACE, f"{store}\0{given}"))
 
 
 def moment(value: object) -> str | None:
-    """A time as ISO 8601; without a zone it is UTC."""
+    """A time as ISO 8601; UTC if it has no time zone."""
     given = value.isoformat() if isinstance(value, datetime) else value
     at = when(_with_minutes(given))
     return at.isoformat() if at else None
 
 
 def _with_minutes(value: object) -> object:
-    """PostgreSQL writes a zone as +00."""
+    """Complete a time zone that PostgreSQL writes as +00."""
     return f"{value}:00" if isinstance(value, str) and len(value) > 19 and value[-3] in "+-" else value
 
 
 def as_object(value: object) -> dict[str, Any]:
-    """A cell of JSON as an object of plain values that fit a memory's metadata."""
+    """Parse a JSON cell as an object of plain values that fit a memory's metadata."""
     parsed = _parsed(value)
     return that_fit(parsed)[0] if isinstance(parsed, dict) else {}
 
 
 def as_tags(value: object) -> list[str]:
-    """A cell of JSON, of PostgreSQL's array, or of words with commas."""
+    """Parse a cell with a JSON list, a PostgreSQL array, or words separated by commas."""
     parsed = _parsed(value)
     if isinstance(parsed, str):
         parsed = [word.strip().strip('"') for word in parsed.strip("{}").split(",")]
@@ -54,7 +54,7 @@ def as_tags(value: object) -> list[str]:
 
 
 def vector(value: object) -> list[float] | None:
-    """A cell with a vector, as pgvector and JSON write it; None where it is none, and its text is embedded here."""
+    """Parse a vector as pgvector and JSON write it. None if it is not valid; the server then embeds the text."""
     numbers = _parsed(value)
     if not isinstance(numbers, list) or not 0 < len(numbers) <= limits.VECTOR_NUMBERS:
         return None
@@ -74,7 +74,7 @@ def thought(
     created: str | None,
     updated: str | None = None,
 ) -> dict[str, Any]:
-    """A line for a thought: what its metadata says of session and turn is its identity, as when it is posted."""
+    """The line of a thought. Its identity comes from the session and turn in its metadata, as for a posted thought."""
     turn = ThoughtBody.model_construct(content=content, metadata=metadata)
     role = metadata.get("role")
     return {
@@ -95,14 +95,14 @@ def thought(
 
 
 def identity_of(metadata: dict[str, Any]) -> str:
-    """Identity of a turn, by which a repeated import is recognised; '' for a thought without one."""
+    """Identity of a turn, by which a repeated import recognises it; '' for a thought without one."""
     return ThoughtBody.model_construct(content="", metadata=metadata).identity
 
 
 def fact(
     *, memory_id: str, content: str, kind: MemoryType, source: str, created: str | None, **more: Any
 ) -> dict[str, Any]:
-    """A line for what is known, of a project where one is given, else shared."""
+    """The line of a fact: in the project's scope if one is given, else shared."""
     return {
         "id": memory_id,
         "content": content,
@@ -115,7 +115,7 @@ def fact(
 
 
 def times(created: str | None, updated: str | None) -> dict[str, str | None]:
-    """Of a line: what was not updated since is as old as it is."""
+    """The times of a line; without an update, all are the time of creation."""
     last = updated or created
     return {"occurred_at": created, "confirmed_at": last, "created_at": created, "updated_at": last}
 

@@ -1,4 +1,4 @@
-"""The store that a file or an address holds: the one named, else the first of the table that fits."""
+"""The format of a file or database: the one that is named, else the first that fits."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def table_in(path: Path, named: str = "") -> Table | None:
-    """The rows of a file. None where it is of no kind that is known here."""
+    """The table in a file, or None if its format is unknown."""
     if not path.is_file():
         return None
     if path.suffix.lower() in DATABASES and not databases.is_sqlite(path):

@@ -9,7 +9,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BrokenRow:
-    """A place that holds no row that can be read, and why; never says what stands there."""
+    """A row that can't be read, and the reason, which never quotes the row."""
 
     reason: str
 
@@ -24,9 +24,9 @@ def record(value: Any) -> Row | BrokenRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of a store; `rows` may be read again and again."""
+    """One table of a store; `rows` can be called repeatedly."""
 
     name: str
     origin: str
-    """The store that it comes from; without a user or a password."""
+    """Where the table comes from, without user and password."""
     rows: Callable[[], Rows]

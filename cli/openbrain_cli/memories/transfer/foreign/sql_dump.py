@@ -1,4 +1,4 @@
-"""The rows of one table in an SQL dump, read as a stream. Nothing of it is ever executed."""
+"""Rows of one table in an SQL dump, read as a stream. No statement is ever executed."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows
 from openbrain_cli.memories.transfer.foreign.sql_values import NoValue, tuples
 
 STATEMENT_CHARS = 256 * 1024 * 1024
-"""Above this a statement is refused."""
+"""A longer statement is refused."""
 _NAME = r"(?:[`\"\[]?\w+[`\"\]]?\.)?[`\"\[]?(?P<table>\w+)[`\"\]]?"
 _INSERT = re.compile(
     rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}\s*(?:\((?P<columns>[^)]*)\))?\s*VALUES\s*", re.IGNORECASE
@@ -25,12 +25,12 @@ _COPY_ESCAPE = re.compile(r"\\(.)")
 
 
 def tables(path: Path) -> set[str]:
-    """The names of the tables that it makes or fills."""
+    """Names of the tables that the dump creates or fills."""
     return {match["table"] for text in _statements(path) if (match := _named(text)) is not None}
 
 
 def rows(path: Path, table: str) -> Rows:
-    """In the order of the file."""
+    """Yield the table's rows in the order of the file."""
     columns: list[str] = []
     statements = _statements(path)
     for text in statements:
@@ -52,7 +52,7 @@ def _named(text: str) -> re.Match[str] | None:
 
 
 def _statements(path: Path) -> Iterator[str]:
-    """One after the other; the lines below a COPY come one by one."""
+    """Yield the statements; after a COPY, yield its lines of data one by one."""
     mysql: bool | None = None
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         lines: list[str] = []
@@ -89,7 +89,7 @@ def _block(file: IO[str]) -> Iterator[str]:
 
 
 def _opens(line: str, *, mysql: bool) -> bool:
-    """Whether a text that is open at its beginning is closed at its end, or the other way round."""
+    """True if the line opens or closes a string, so that it differs at its end from its beginning."""
     plain = re.sub(r"\\.", "", line) if mysql else line
     return plain.count("'") % 2 == 1
 
@@ -118,7 +118,7 @@ def _created(text: str, at: int) -> list[str]:
 def _inserted(text: str, at: int, columns: list[str]) -> Iterator[Row | BrokenRow]:
     mysql = "`" in text[:at]
     if not columns:
-        yield BrokenRow("the dump does not name the columns of this table: make it with its CREATE TABLE")
+        yield BrokenRow("the dump does not name the columns of this table: include its CREATE TABLE")
         return
     try:
         for values in tuples(text, at, mysql=mysql):
@@ -127,7 +127,7 @@ def _inserted(text: str, at: int, columns: list[str]) -> Iterator[Row | BrokenRo
             else:
                 yield BrokenRow(f"has {len(values)} values for {len(columns)} columns")
     except NoValue:
-        yield BrokenRow("can't be read, and with it what follows it in its statement")
+        yield BrokenRow("can't be read, nor can the rest of its statement")
 
 
 def _copied(lines: Iterator[str], columns: list[str]) -> Iterator[Row | BrokenRow]:

@@ -1,4 +1,4 @@
-"""The values of an INSERT statement, as MySQL, MariaDB, PostgreSQL and SQLite write them into a dump."""
+"""Values of an INSERT statement, as MySQL, MariaDB, PostgreSQL and SQLite write them in a dump."""
 
 import re
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ _WORDS = {"NULL": None, "TRUE": True, "FALSE": False}
 
 
 class NoValue(Exception):
-    """Something else stands where a value belongs."""
+    """There is something else where a value is expected."""
 
 
 def tuples(text: str, at: int, *, mysql: bool) -> Iterator[list[Any]]:
-    """`(…), (…);` from this place on, value by value. `NoValue` where it is something else."""
+    """Yield the values of each tuple in `(…), (…);` from `at` on. Raise `NoValue` at anything else."""
     reader = _Reader(text, at, mysql=mysql)
     while True:
         reader.expect("(")
@@ -49,7 +49,7 @@ class _Reader:
         self._token = re.compile(rf"(?:{quoted}|{_REST}){_CAST}", re.DOTALL)
 
     def sees(self, mark: str) -> bool:
-        """Whether it comes next; it is passed then."""
+        """If `mark` comes next, skip it and return True."""
         at = self._next()
         if self._text[at : at + 1] != mark:
             return False
@@ -89,7 +89,7 @@ class _Reader:
         return _WORDS[parts["word"].upper()]
 
     def _called(self, name: str) -> Any:
-        """The form of text with line ends in SQLite's shell."""
+        """Evaluate `replace` or `unistr`, with which SQLite's shell writes text that has line ends."""
         value = self.value()
         if not isinstance(value, str):
             raise NoValue

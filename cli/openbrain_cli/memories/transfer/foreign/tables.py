@@ -1,4 +1,4 @@
-"""The rows of a table by its name, in whatever kind of file it comes: a dump, a database, records."""
+"""Rows of a table by its name, from any kind of file: a dump, a database, records."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
 def rows_of_table(path: Path, table: str, fits: Callable[[AbstractSet[str]], bool]) -> Callable[[], Rows] | None:
-    """None where the file holds no such table; of records `fits` tells by their columns."""
+    """A reader of the table's rows, or None if the file lacks the table. `fits` recognises records by their columns."""
     ending = path.suffix.lower()
     if ending == ".sql":
         return partial(sql_dump.rows, path, table) if table in sql_dump.tables(path) else None
@@ -31,7 +31,7 @@ def rows_of_table(path: Path, table: str, fits: Callable[[AbstractSet[str]], boo
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """A file that is one JSON object; an empty one where it is something else, or too large."""
+    """Read a file that is one JSON object; {} if it is something else or too large."""
     try:
         text_file(path)
         with path.open(encoding="utf-8-sig") as file:
@@ -51,7 +51,7 @@ def _columns(path: Path) -> AbstractSet[str]:
 
 
 def records(path: Path) -> Rows:
-    """Records of a table or of JSON; in a file of lines a broken one is told, and the others are read."""
+    """Read the records of a table or of JSON. In a file of lines, a broken line becomes a `BrokenRow`."""
     if path.suffix.lower() in LINES:
         yield from _lines(path)
         return

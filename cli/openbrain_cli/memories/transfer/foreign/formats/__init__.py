@@ -1,1 +1,1 @@
-"""One file a store: what its rows are, and what each means as a line of an export."""
+"""One module per store: how to read its rows, and how to convert each to a line of an export."""

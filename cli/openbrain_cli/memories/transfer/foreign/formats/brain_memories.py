@@ -1,4 +1,4 @@
-"""The table `brain_memories` of an OpenBrain before this one: a memory a row, chains by `supersedes_id`."""
+"""The table `brain_memories` of an earlier OpenBrain: one memory per row, chains by `supersedes_id`."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,13 +14,13 @@ from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
 
 STORE = "brain_memories"
 _COLUMNS = {"id", "workspace_id", "agent_id", "type", "content"}
-"""Columns by which a row of the table is recognised."""
+"""Columns by which the table is recognised."""
 _CONFIDENCE = 0.8
-"""Default of the original for a row without a value."""
+"""The earlier OpenBrain's default for a row without a value."""
 
 
 def line(row: Row, _agent: str) -> Mapping[str, Any]:
-    """A line of an export, but for what its chain says."""
+    """The row as a line of an export, without its chain."""
     metadata = fields.as_object(row.get("metadata"))
     declared = fields.text(row.get("type"))
     kind = declared_type(declared)

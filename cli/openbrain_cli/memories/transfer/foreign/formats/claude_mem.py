@@ -1,4 +1,4 @@
-"""claude-mem: observations and summaries of Claude Code sessions, and the prompts of the person."""
+"""claude-mem: observations and summaries of Claude Code sessions, and the user's prompts."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -28,7 +28,7 @@ _FILES = ("files_read", "files_modified", "files_edited")
 
 
 def rows_of(path: Path) -> Reader | None:
-    """Read claude-mem's database, or what its script exports."""
+    """Read claude-mem's database, or a file from its export script."""
     if path.suffix.lower() in DATABASES:
         names = databases.sqlite_tables(path)
         return partial(_stored, path, names) if {"observations", "sdk_sessions"} <= names else None
@@ -52,7 +52,7 @@ def _exported(whole: Mapping[str, Any]) -> Rows:
 
 
 def _row(kind: str, row: Row) -> Row:
-    """Make a row. Its numbers belong to one database: the same on every machine are session, kind and moment."""
+    """Make a row. Its id comes from session, kind and time, as claude-mem's ids are unique in one database only."""
     session = row.get("memory_session_id") or row.get("content_session_id") or row.get("sdk_session_id")
     at = row.get("created_at_epoch") or row.get("created_at")
     own = f"{session}/{kind}/{row.get('title') or row.get('prompt_number') or ''}/{at}"
@@ -60,7 +60,7 @@ def _row(kind: str, row: Row) -> Row:
 
 
 def line(row: Row, _agent: str) -> Mapping[str, Any]:
-    """Each with its session; an observation's concepts are tags, its files stand in the metadata."""
+    """The row as a line, with its session; an observation's concepts become tags, its files metadata."""
     metadata: dict[str, Any] = {name: _listed(row.get(name)) for name in _FILES if row.get(name)}
     metadata |= {"session": row["session"], "claude_mem": row["is_a"]}
     tags = [tag for tag in fields.as_tags(row.get("concepts")) if len(tag) <= limits.TAG_CHARS]
@@ -95,7 +95,7 @@ def _content(row: Row) -> str:
 
 
 def _listed(value: object) -> list[str]:
-    """A list, or JSON of one; a text with commas stays one."""
+    """A list, or a list in JSON; any other text is one element, even if it has commas."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [value] if value.strip() else []
     return fields.as_tags(value)

@@ -8,7 +8,7 @@ from typing import Any
 from openbrain_cli.memories.transfer.foreign.rows import Row, Rows
 
 Reader = Callable[[], Rows]
-"""Reads anew each time it is called. A row has `id`, `created_at`, and `supersedes_id` where the store has chains."""
+"""Starts reading anew at each call. Rows have `id`, `created_at`, and `supersedes_id` if the store has chains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +18,14 @@ class Format:
     name: str
     """Name for --from."""
     rows_of: Callable[[Path], Reader | None]
-    """The rows of a file, or None where it is of another kind."""
+    """Returns a reader of the file's rows, or None for a file of another format."""
     line: Callable[[Row, str], Mapping[str, Any]]
-    """A row, with the agent that was named, as a memory's line, without what its chain says."""
+    """Converts a row to a memory's line without its chain. The second argument is the agent that the user named."""
     workspace: Callable[[Row], str] = lambda _: ""
-    """Of a row; '' of stores that know none."""
+    """Returns a row's workspace; '' in stores without workspaces."""
     table: str = ""
-    """In a database; '' where it is only known as a file."""
+    """Name of its table in a database; '' for a store that is read from files only."""
     vector_column: str = ""
-    """Where its rows may hold a vector of their content."""
+    """Column with a vector of the content; '' if there is none."""
     needs_agent: bool = False
-    """Whether its rows belong to an agent and do not say to which."""
+    """True if its rows belong to an agent that they do not name."""

@@ -1,4 +1,4 @@
-"""Facts of Graphiti and Zep: edges between entities, with the time in which each was true, and episodes."""
+"""Facts of Graphiti and Zep (edges between entities, each with its period of validity), and episodes."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -27,7 +27,7 @@ def _fits(columns: AbstractSet[str]) -> bool:
 
 
 def rows_of(path: Path) -> Reader | None:
-    """Records of edges or episodes: a list, one a line, or lists in an object as the services answer."""
+    """Read records of edges or episodes: a list, one per line, or lists in an object, as the services return them."""
     if path.suffix.lower() == ".json" and (whole := json_object(path)):
         rows = [row for name in _LISTS for row in _listed(whole.get(name))]
         fit = rows and _fits(set(rows[0]) if isinstance(rows[0], dict) else set())
@@ -46,7 +46,7 @@ def _prepared(records: Reader) -> Rows:
 
 
 def line(row: Row, _agent: str) -> Mapping[str, Any]:
-    """A fact that is no longer true has ended; when it was so stands in the metadata."""
+    """The row as a line. A fact that is no longer true counts as forgotten; its validity is in the metadata."""
     created = fields.moment(row.get("created_at"))
     began = fields.moment(row.get("valid_at")) or created
     metadata, _ = that_fit({name: value for name, value in row.items() if name not in _READ | {"id"} and value})

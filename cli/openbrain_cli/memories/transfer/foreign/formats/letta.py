@@ -19,7 +19,7 @@ _ROLES = {"user", "assistant"}
 
 
 def rows_of(path: Path) -> Reader | None:
-    """`.af`, or the same as `.json`."""
+    """Read an `.af` file, or the same content as `.json`."""
     if path.suffix.lower() not in {".af", ".json"}:
         return None
     whole = json_object(path)
@@ -65,7 +65,7 @@ def _agent(agent: Mapping[str, Any]) -> str:
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
-    """A block is what the agent knows; a message is a thought of its conversation."""
+    """The row as a line: a block becomes a fact of the agent, a message a thought of its conversation."""
     own, created = fields.memory_id(NAME, row["id"]), fields.moment(row.get("created_at"))
     whose = agent or fields.text(row.get("agent"))
     if "value" not in row:

@@ -1,4 +1,4 @@
-"""lossless-claw's database: every message of OpenClaw's conversations, and the summaries made of them."""
+"""lossless-claw's database: all messages of OpenClaw's conversations, and their summaries."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +22,7 @@ _SUMMARIES = (
 
 
 def rows_of(path: Path) -> Reader | None:
-    """Read lossless-claw's one file."""
+    """Read lossless-claw's database file."""
     if path.suffix.lower() not in DATABASES:
         return None
     fits = {"conversations", "messages", "summaries", "context_items"} <= databases.sqlite_tables(path)
@@ -41,14 +41,14 @@ def _rows(path: Path) -> Rows:
 
 
 def _agent(talk: Row) -> str:
-    """By the conversation, or by the session's key `agent:NAME:…`."""
+    """The agent named by the conversation, or by the session's key `agent:NAME:…`."""
     named = fields.text(talk.get("agent_id"))
     parts = fields.text(talk.get("session_key")).split(":")
     return (named if named != "unknown" else "") or (parts[1] if parts[0] == "agent" and len(parts) > 1 else "")
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
-    """A message is a turn; a summary is a thought that says so."""
+    """The row as a thought: a message with its turn, a summary with its type in the metadata."""
     own = fields.memory_id(NAME, row["id"])
     whose = agent or row["agent"] or "main"
     metadata: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""OpenClaw's transcripts: of today a database an agent, before that a file of lines a session."""
+"""OpenClaw's transcripts: now a database per agent, formerly a file of lines per session."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,18 +14,18 @@ from openbrain_cli.memories.transfer.foreign.tables import DATABASES, json_objec
 
 NAME = "openclaw-sessions"
 _FOLDER = "agents"
-"""Below it a folder for each agent, named like it."""
+"""Contains one folder per agent, with the agent's name."""
 _EVENTS = (
     "SELECT e.*, w.session_key FROM transcript_events e "
     "LEFT JOIN {windows} w ON w.session_id = e.session_id ORDER BY e.session_id, e.seq"
 )
 _EVENT_BYTES = 4 * 1024 * 1024
-"""Of one event, as OpenClaw limits it."""
+"""OpenClaw's maximum size of an event."""
 _ROLES = {"user": "user", "assistant": "assistant", "toolResult": "tool"}
 
 
 def rows_of(path: Path) -> Reader | None:
-    """A transcript that begins with its session, or a database of OpenClaw."""
+    """Read a transcript that begins with its session, or an OpenClaw database."""
     if path.suffix.lower() in DATABASES:
         names = databases.sqlite_tables(path)
         windows = next((name for name in ("session_windows", "sessions") if name in names), "")
@@ -73,7 +73,7 @@ def _event(event: Any, key: str, number: int, path: Path) -> Row | BrokenRow:
 
 
 def _unpacked(packed: bytes) -> str:
-    """The text of an event that OpenClaw stored packed; '' where it is none."""
+    """The text of an event that OpenClaw stored compressed; '' if it can't be decompressed."""
     import zstandard
 
     with suppress(zstandard.ZstdError, ValueError):
@@ -94,7 +94,7 @@ def _agent(path: Path) -> str:
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
-    """A turn as the context engine stores it; what was said is text, with the calls of tools."""
+    """The row as a turn, as the context engine stores it: its text, including calls of tools."""
     own, message = fields.memory_id(NAME, row["id"]), row["message"]
     whose = agent or row["agent"] or "main"
     return fields.thought(

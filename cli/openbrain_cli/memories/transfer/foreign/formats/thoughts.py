@@ -1,4 +1,4 @@
-"""The table `thoughts` of the OpenBrain on PostgreSQL with pgvector: a turn or a note a row."""
+"""The table `thoughts` of the OpenBrain on PostgreSQL with pgvector: one turn or note per row."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -13,11 +13,11 @@ from openbrain_cli.memories.transfer.foreign.tables import rows_of_table
 STORE = "thoughts"
 _COLUMNS = {"id", "content", "source", "metadata"}
 _NEVER = {"kind", "type", "memory", "memory_scope"}
-"""Columns that a row never has."""
+"""A table with one of these columns is another one."""
 
 
 def line(row: Row, agent: str) -> Mapping[str, Any]:
-    """A line of an export; a turn of a session that comes again, from here or from the agent itself, is stored once."""
+    """The row as a line. A turn that was imported or posted before is not stored again, by its identity."""
     return fields.thought(
         memory_id=fields.memory_id(STORE, row.get("id")),
         content=fields.text(row.get("content")),
