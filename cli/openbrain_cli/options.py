@@ -1,4 +1,4 @@
-"""Options that many commands share: the OpenBrain to call, and the filters of a recall or a list."""
+"""Options that many commands share: the OpenBrain to call, the filters of a recall or a list, and files to read."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from openbrain.domain.errors import Invalid, Unauthorised
+from openbrain.domain.errors import Invalid, NotFound, SetupError, Unauthorised
 from openbrain_cli.profile import Profile, profile
 
 if TYPE_CHECKING:
@@ -145,6 +145,26 @@ def given(**options: Any) -> dict[str, Any]:
 
 def _zoned(value: datetime) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def file_bytes(path: Path) -> bytes:
+    """The content of a file that the user names; `-` is standard input. `NotFound` or `SetupError` if unreadable."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return path.expanduser().read_bytes()
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}: check its path") from None
+    except OSError as error:
+        raise SetupError(f"{path} can't be read: {error.strerror}") from None
+
+
+def file_text(path: Path) -> str:
+    """The same as text; `Invalid` if it is not UTF-8."""
+    try:
+        return file_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Invalid("--file", f"must be UTF-8 text: byte {error.start + 1} of {path} is not") from None
 
 
 def confirmed(question: str) -> None:

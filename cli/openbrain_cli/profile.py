@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
-from openbrain.domain.errors import SetupError, Unauthorised
+from openbrain.domain.errors import Invalid, SetupError, Unauthorised
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -111,7 +111,10 @@ class Profile:
         from openbrain.client.outbox import Outbox
         from openbrain.domain.access.credentials import RESPONSE_BYTES
 
-        most = int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES)
+        given = self._env("OPENBRAIN_RESPONSE_BYTES") or str(RESPONSE_BYTES)
+        if not (given.isascii() and given.isdigit() and int(given)):
+            raise Invalid("OPENBRAIN_RESPONSE_BYTES", "must be a whole number of bytes, 1 or more")
+        most = int(given)
         return self.client(agent=agent, response_bytes=most, org=self.org or "", outbox=Outbox(self.outbox(agent)))
 
     def outbox(self, agent: str) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ import pytest
 from openbrain.adapters.local.transcript_consent import allow
 from openbrain.client.outbox import Outbox
 from openbrain_cli.agents.hooks.command import answered
+from openbrain_cli.agents.hooks.session import FOLDER, Session, forget_old, save
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
 
@@ -157,6 +159,35 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     ]
     assert [(each["title"], each["severity"]) for each in signals] == [("The disk is full", "critical")]
     assert waiting(folder) == 0
+
+
+async def test_a_line_too_long_to_be_read_at_once_is_skipped(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openbrain_cli.agents.hooks.markers.PART_BYTES", 1000)
+    allow(tmp_path, tmp_path, read=True)
+    transcript = tmp_path / "s1.jsonl"
+    message = {"role": "assistant", "content": [{"type": "text", "text": LESSON}]}
+    line = json.dumps({"type": "assistant", "cwd": "/home/ada/shop", "message": message})
+    transcript.write_text("x" * 2500 + "\n" + line + "\n")
+
+    for _ in range(4):
+        await told("stop", folder, "Stop", transcript_path=str(transcript))
+
+    assert waiting(folder) == 1
+
+
+def test_states_of_sessions_are_removed_when_they_are_old_also_where_another_hook_does_so(folder: Path) -> None:
+    save(folder, "old", Session())
+    (old,) = (folder / FOLDER).iterdir()
+    os.utime(old, (1, 1))
+    save(folder, "new", Session())
+    (folder / FOLDER / "gone.json").symlink_to("removed-in-between")
+
+    forget_old(folder)
+
+    assert not old.exists()
+    assert len(list((folder / FOLDER).glob("*.json"))) == 2
 
 
 async def test_a_memory_file_is_remembered_in_its_place_where_that_was_chosen(

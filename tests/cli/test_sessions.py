@@ -21,10 +21,10 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
             to = ("--url", url, "--key-file", str(tmp_path / "key"))
             return await asyncio.to_thread(lambda: CliRunner().invoke(app, [*words, *to]))
 
-        (memory,) = await remembered(client, "Deploys are on Tuesdays.", project="shop")
+        (memory,) = await remembered(client, "Deploys are on Tuesdays.\u202e", project="shop")
         await brain.settle()
         began = await run("sessions", "start", "--id", "s1", "--project", "shop", "--policy", "stay")
-        ended = await run("sessions", "end", "s1", "--summary", "Carts are tested", "--next", "test prices")
+        ended = await run("sessions", "end", "s1", "--summary", "Carts are tested\u202e", "--next", "test prices")
         after = await run("sessions", "start", "--project", "shop")
         listed = await run("sessions", "list", "--json")
         told = await run("context", "ada", "--project", "shop", "--budget", "1000")
@@ -39,6 +39,7 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
     assert "Carts are tested" in after.stdout
     assert {each["policy"] for each in orjson.loads(listed.stdout)["sessions"]} == {"expire", "stay"}
     assert "Deploys are on Tuesdays." in told.stdout
+    assert "\u202e" not in after.stdout + told.stdout, "it would reverse the line"
     assert "test prices" in told.stdout
     assert (others.exit_code, others.stdout) != (0, told.stdout)
     assert [(each["memory_id"], each["verdict"]) for each in orjson.loads(judged.stdout)["results"]] == [

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.errors import Invalid, NotFound, SetupError
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -77,6 +77,21 @@ async def test_the_content_may_stand_in_a_file_and_what_it_orders_a_terminal_is_
     assert orjson.loads(made.stdout)["signal"]["content"] == "It began\n\nat nine."
     assert isinstance(refused.exception, Invalid)
     assert refused.exception.field == "title"
+
+
+@pytest.mark.parametrize("words", [("signals", "raise", "disk", "--source", "db-1"), ("policy", "edit")])
+async def test_a_file_that_can_not_be_read_is_named(terminal: Terminal, tmp_path: Path, words: tuple[str, ...]) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(b"text\xff")
+    absent = await terminal.run(*words, "--file", str(tmp_path / "absent"))
+    binary = await terminal.run(*words, "--file", str(packed))
+    folder = await terminal.run(*words, "--file", str(tmp_path))
+
+    assert isinstance(absent.exception, NotFound)
+    assert str(tmp_path / "absent") in str(absent.exception)
+    assert isinstance(binary.exception, Invalid)
+    assert "byte 5" in str(binary.exception)
+    assert isinstance(folder.exception, SetupError)
 
 
 async def test_a_halt_is_seen_and_ended(terminal: Terminal) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Cursor, Limit, Org, Project, Session, Speaking, given
-from openbrain_cli.output import as_json, moment, one_line, say, show, table
+from openbrain_cli.output import as_json, moment, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
     from openbrain.contract.brain.sessions import SessionAnswer
@@ -47,7 +47,7 @@ def start(
     print(started.id)
     say("started" if started.created else "continued")
     if started.hand_over:
-        print(started.hand_over.content)
+        print(plain(started.hand_over.content))
 
 
 @app.command("list")
@@ -109,7 +109,7 @@ def context(
     if json:
         as_json(response)
         return
-    print(response.text)
+    print(plain(response.text))
     say(f"{response.count} items, about {response.tokens} tokens; {response.left_out} left out")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, given
+from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, file_text, given
 from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
 from openbrain_cli.signals.watch import reconnecting
 
@@ -65,7 +65,7 @@ def raise_signal(
 
     Raising it again while it is open counts it on the same signal. nuclear halts the fleet: see `openbrain halt`.
     """
-    text = content if file is None else file.read_text(encoding="utf-8")
+    text = content if file is None else file_text(file)
     fields = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
     fields |= {"halt": True} if halt else {}
     made = to.ask(

@@ -1,7 +1,6 @@
 """vault: init, extract, cluster."""
 
 import asyncio
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Data
+from openbrain_cli.options import AsJson, Data, file_bytes
 from openbrain_cli.output import as_json, one_line, say
 from openbrain_cli.profile import profile
 
@@ -84,7 +83,7 @@ def cluster(
     from openbrain_tick.plan.extract import read_bundle
 
     root = _vault(vault, out_dir)
-    parsed = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())
+    parsed = read_bundle(file_bytes(bundle or Path("-")))
     planned = asyncio.run(clustered(root, parsed.sessions, profile(data=data).settings(), dry_run=dry_run))
     changes, problems = planned.changes(), planned.problems
     if json:
@@ -101,13 +100,6 @@ def cluster(
         print(f"{'create' if change.before is None else 'extend'}  {one_line(change.path)}")
     for problem in problems:
         say(f"{problem.path}:{problem.line}: {problem.reason}")
-
-
-def _read(bundle: Path) -> bytes:
-    try:
-        return bundle.expanduser().read_bytes()
-    except OSError as error:
-        raise NotFound(f"there is no bundle to read at {bundle} ({error.strerror})") from None
 
 
 def _vault(vault: Path | None, out_dir: Path | None) -> Path:

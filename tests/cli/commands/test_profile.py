@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.access.credentials import read_key
-from openbrain.domain.errors import SetupError, Unauthorised
+from openbrain.domain.errors import Invalid, SetupError, Unauthorised
 from openbrain_cli.profile import Profile
 
 
@@ -43,6 +43,12 @@ def test_the_environment_goes_before_it_and_options_before_both(folder: Path, tm
     )
     chosen = profile(folder, environment, url_option="http://localhost:1", key_file_option=key)
     assert (chosen.url, chosen.key()) == ("http://localhost:1", "ob_mine")
+
+
+@pytest.mark.parametrize("bytes_", ["many", "-1", "1.5", "\u0661"])
+def test_a_size_that_is_no_number_is_named(folder: Path, bytes_: str) -> None:
+    with pytest.raises(Invalid, match="OPENBRAIN_RESPONSE_BYTES"):
+        profile(folder, {"OPENBRAIN_RESPONSE_BYTES": bytes_}).client_of_tools()
 
 
 def test_the_original_names_are_understood(folder: Path) -> None:

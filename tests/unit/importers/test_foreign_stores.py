@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain_cli.memories.transfer.foreign.conversion import Converted, convert
+from openbrain_cli.memories.transfer.foreign.fields import as_tags
 from openbrain_cli.memories.transfer.foreign.locations import FORMATS, table_in
 from tests.support.cli.foreign_stores import (
     EDGE,
@@ -33,6 +34,26 @@ def taken(path: Path, store: str, agent: str = "") -> tuple[Converted, list[dict
     done = convert(table, target, agent=agent, progress=lambda _: None)
     lines = [json.loads(line) for line in target.read_bytes().splitlines()]
     return done, [each for each in lines if each["kind"] == "memory"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags"),
+    [
+        ('{cache,"two words"}', ["cache", "two words"]),
+        ('["cache", 2024, "cache"]', ["cache", "2024"]),
+        ("cache, tenancy", ["cache", "tenancy"]),
+        ("2024", ["2024"]),
+        ("true", ["true"]),
+        (2024, ["2024"]),
+        (["cache"], ["cache"]),
+        ("null", []),
+        ("{}", []),
+        ("", []),
+        (None, []),
+    ],
+)
+def test_tags_are_read_in_each_form(cell: object, tags: list[str]) -> None:
+    assert as_tags(cell) == tags
 
 
 def test_facts_of_graphiti_end_when_they_stop_being_true(tmp_path: Path) -> None:

@@ -46,20 +46,22 @@ def _new_part(call: HookCall, known: Session) -> bytes:
     path = call.transcript
     if path is None:
         return b""
-    part = _part(path, known.read.get(str(path), 0))
-    known.read[str(path)] = known.read.get(str(path), 0) + len(part)
+    raw = _part(path, known.read.get(str(path), 0))
+    part = raw[: raw.rfind(b"\n") + 1]
+    # A line that fills the whole part would be in the way of all that follow, so it is skipped.
+    read = len(part) or (len(raw) if len(raw) == PART_BYTES else 0)
+    known.read[str(path)] = known.read.get(str(path), 0) + read
     return part
 
 
 def _part(path: Path, begins: int) -> bytes:
-    """The complete lines from this offset on."""
+    """Up to `PART_BYTES` from this offset on; empty if the file can't be read."""
     try:
         with path.open("rb") as file:
             file.seek(begins)
-            raw = file.read(PART_BYTES)
+            return file.read(PART_BYTES)
     except OSError:
         return b""
-    return raw[: raw.rfind(b"\n") + 1]
 
 
 def _item(marker: "Harvested", call: HookCall) -> "Write":

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -50,8 +51,10 @@ def forget_old(connection: Path, now: float | None = None) -> None:
     oldest = (time.time() if now is None else now) - KEPT_S
     folder = connection / FOLDER
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.stat().st_mtime < oldest:
-            path.unlink(missing_ok=True)
+        # Another hook may remove it at the same moment.
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
 
 
 def _path(connection: Path, session: str) -> Path:

@@ -2,7 +2,6 @@
 
 import json as json_module
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.options import AsJson, Connection, file_text
 from openbrain_cli.output import as_json, moment, say, table
 from openbrain_cli.output import show as show_table
 
@@ -67,7 +66,7 @@ def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
             say("nothing was changed")
             return
     else:
-        given = _parsed(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
+        given = _parsed(file_text(file))
     stands = to.ask(lambda brain: brain.set_policies(given))
     if json:
         as_json(_document(stands))

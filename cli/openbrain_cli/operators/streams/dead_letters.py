@@ -46,7 +46,7 @@ Cursor = Annotated[str, typer.Option("--cursor", help="The next_cursor of the pr
 Letters = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids, as `dead list` shows them.")]
 Every = Annotated[bool, typer.Option("--all", help="All dead letters.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of letters per second.")]
 
 

@@ -1,15 +1,14 @@
 """publish: sends events to a stream, after checking all of them."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.domain.errors import NotFound, SetupError, TryLater
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Data
+from openbrain_cli.options import AsJson, Data, file_bytes
 from openbrain_cli.output import as_json
 from openbrain_cli.profile import Profile, profile
 
@@ -44,23 +43,12 @@ def publish(
     """Publish validated events on a stream. A bare `data` object is wrapped in a CloudEvent with a new id."""
     from openbrain_cli.operators.streams.event_parsing import checked
 
-    events = checked(stream, _read(file), workspace=workspace)
+    events = checked(stream, file_bytes(Path(file)), workspace=workspace)
     ids = [] if dry_run else asyncio.run(_send(stream_settings(profile(data=data)), stream, events))
     if json:
         as_json({"stream": stream, "checked": len(events), "entries": ids})
     else:
         print("\n".join(ids) if ids else f"{len(events)} would be published to {stream}")
-
-
-def _read(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).expanduser().read_bytes()
-    except FileNotFoundError:
-        raise NotFound(f"{file} is not there") from None
-    except OSError as error:
-        raise SetupError(f"{file} can't be read: {error.strerror}") from None
 
 
 def stream_settings(chosen: Profile) -> "Streams":

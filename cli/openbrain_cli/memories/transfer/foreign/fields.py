@@ -48,9 +48,11 @@ def as_object(value: object) -> dict[str, Any]:
 def as_tags(value: object) -> list[str]:
     """Parse a cell with a JSON list, a PostgreSQL array, or words separated by commas."""
     parsed = _parsed(value)
-    if isinstance(parsed, str):
-        parsed = [word.strip().strip('"') for word in parsed.strip("{}").split(",")]
-    return list(dict.fromkeys(str(tag).strip() for tag in parsed if str(tag).strip())) if parsed else []
+    if not isinstance(parsed, list | dict | None):
+        # JSON takes the one tag 2024 for a number.
+        words = parsed if isinstance(parsed, str) else text(value)
+        parsed = [word.strip().strip('"') for word in words.strip("{}").split(",")]
+    return list(dict.fromkeys(tag for each in parsed or () if (tag := str(each).strip())))
 
 
 def vector(value: object) -> list[float] | None:
