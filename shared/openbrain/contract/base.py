@@ -54,8 +54,7 @@ StreamSeconds = Annotated[
     Field(
         ge=0,
         le=86_400,
-        description="Seconds until the stream ends; 0: after the missed events; null: never."
-        "Seconds until the stream ends; 0: after the missed events; null: never.",
+        description="Seconds until the stream ends; 0: after the missed events; null: never.",
     ),
 ]
 

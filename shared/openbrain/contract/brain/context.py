@@ -74,6 +74,5 @@ class AgentContext(Answer):
     left_out: int = Field(description="Items that did not fit.")
     next_cursor: str | None = Field(
         default=None,
-        description="Cursor of the next page; null when nothing was left out."
-        "Cursor of the next page; null when nothing was left out.",
+        description="Cursor of the next page; null when nothing was left out.",
     )

@@ -72,8 +72,7 @@ class ReviewQuery(QueryString):
         Field(
             ge=1,
             le=3650,
-            description="Only memories older than this and not found by a recall for as long."
-            "Only memories older than this and not found by a recall for as long.",
+            description="Only memories older than this and not found by a recall for as long.",
         ),
     ] = 90
     org: Org | None = None
