@@ -57,8 +57,8 @@ class RecallBody(Filters):
         Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
         BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
         Field(
-            description="A number: added to the score if all `keywords` match, and a part of it if some do (default 0.3). A "
-            "list: words of which any match raises the score by half."
+            description="A number: added to the score if all `keywords` match, and a part of it if some do (default "
+            "0.3). A list: words of which any match raises the score by half."
         ),
     ] = None
     match: Annotated[
