@@ -28,7 +28,8 @@ class Server(Group):
         60,
         ge=0,
         le=1_000_000,
-        description="Wrong keys accepted per minute from one address before it is refused; 0: unlimited.",
+        description="Wrong keys per minute from one address, above which only keys seen before are accepted; 0: "
+        "unlimited.",
     )
     trusted_proxies: tuple[str, ...] = Field(
         (),
