@@ -58,7 +58,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used: the domain needs neither an HTTP client nor Redis."""
+    """Import a public name on first use, so that importing the domain loads neither an HTTP client nor Redis."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_MODULES.get(name, "openbrain.domain.errors")), name)

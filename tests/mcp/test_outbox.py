@@ -105,7 +105,7 @@ async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: 
         whose = (await brain.store.api_keys.keys("w1", 1))[0]
         await brain.store.api_keys.revoke_key("w1", whose.id)
         brain.clock.advance(60 * MICROSECONDS)
-        with pytest.raises(Kept, match=r"the key is not taken any more: put its successor in its place"):
+        with pytest.raises(Kept, match=r"the key is no longer accepted: replace it with its successor"):
             await client.remember({"content": "while the key was no more", "type": "fact"})
         assert not await wire.deliver()
     kept, _ = counts(file)
@@ -160,7 +160,7 @@ def test_an_outbox_has_an_end_and_one_deliverer(tmp_path: Path) -> None:
         boxes = [stack.enter_context(contextlib.closing(Outbox(tmp_path / "o.sqlite3", most=2))) for _ in range(2)]
         for number in range(2):
             boxes[number].keep(Write("POST", "/v1/brain/remember", {"content": str(number)}))
-        with pytest.raises(TryLater, match="2 writes wait already"):
+        with pytest.raises(TryLater, match="2 unsent writes are already in"):
             boxes[0].keep(Write("POST", "/v1/brain/remember"))
         with boxes[0].delivering() as first, boxes[1].delivering() as second:
             assert (first, second) == (True, False)
@@ -176,5 +176,5 @@ async def test_a_tool_says_that_a_write_waits(brain: Brain, tmp_path: Path) -> N
 
     assert not kept.is_error
     assert kept.structured_content == {"success": True, "pending": True}
-    assert text(kept).startswith("Kept on this machine, and sent once")
+    assert text(kept).startswith("Stored on this machine and sent once")
     assert asking.is_error

@@ -1,4 +1,4 @@
-"""The typed client of the REST API: over HTTP, or in process over ASGI by handing it a transport."""
+"""The typed client of the REST API: over HTTP, or in process over ASGI if it is given a transport."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ __all__ = ["Changes", "Filters", "NewKey", "Offer", "OpenBrain", "SyncOpenBrain"
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used: parts of the client need neither models nor an HTTP library."""
+    """Import a public name on first use: parts of the client need neither models nor an HTTP library."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = {"Offer": "brain", "OpenBrain": "brain", "SyncOpenBrain": "blocking"}.get(name, "arguments")

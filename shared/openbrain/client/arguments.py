@@ -8,7 +8,7 @@ from openbrain.domain.memory import MemoryType, Scope
 
 
 class Filters(TypedDict):
-    """Filters of a recall or a list; a key left out is no limit."""
+    """Filters of a recall or a list. A key left out does not filter."""
 
     org: NotRequired[str]
     project: NotRequired[str]
@@ -20,16 +20,16 @@ class Filters(TypedDict):
     """The agents that wrote it."""
     session_id: NotRequired[str]
     metadata: NotRequired[Mapping[str, str | int | bool]]
-    """Members with these values."""
+    """Members that must have these values."""
     min_confidence: NotRequired[float]
-    """`forget_matching` has none: it would end the surest."""
+    """Not for `forget_matching`: the most confident memories would end."""
     max_confidence: NotRequired[float]
     since: NotRequired[datetime]
     until: NotRequired[datetime]
 
 
 class Asking(Filters):
-    """A question beside its words, as `OpenBrain.recall` tells; None says nothing."""
+    """Options of a question, described at `OpenBrain.recall`; None is the same as left out."""
 
     top_k: NotRequired[int | None]
     keywords: NotRequired[Sequence[str]]
@@ -46,15 +46,15 @@ class Asking(Filters):
 
 
 class SubjectFilters(Filters):
-    """The filters, and what is about one person."""
+    """The filters, and those that select what is about one person."""
 
     speaker: NotRequired[str | Sequence[str]]
     matching: NotRequired[str]
-    """A text of it, or of its history, holds this."""
+    """Only memories that contain this in one of their texts, or contained it earlier."""
 
 
 class Lifecycled(TypedDict):
-    """The memories that a lifecycle job goes through; a key left out is no limit."""
+    """The memories that a lifecycle job processes. A key left out does not filter."""
 
     org: NotRequired[str]
     project: NotRequired[str]
@@ -67,12 +67,12 @@ class Lifecycled(TypedDict):
 
 
 class Pruned(Lifecycled):
-    """Selection to archive: all that meets every limit given."""
+    """The memories to archive: those that meet every limit given."""
 
     max_confidence: NotRequired[float]
     max_effective_confidence: NotRequired[float]
     min_confidence: NotRequired[float]
-    """The lower bound of what stays."""
+    """Memories below it are archived."""
     min_effective_confidence: NotRequired[float]
     unrecalled_days: NotRequired[int]
 
@@ -83,7 +83,7 @@ class Consolidated(Lifecycled):
 
 
 class CleanedWhat(Lifecycled):
-    """Rules of a cleaning; at least one of them."""
+    """Rules of a cleaning; at least one is needed."""
 
     strip_pii: NotRequired[bool]
     strip_secrets: NotRequired[bool]
@@ -91,7 +91,8 @@ class CleanedWhat(Lifecycled):
 
 
 class Refiled(Lifecycled):
-    """The place to file memories at; at least one part of it, and one filter. '' is no org, or no project."""
+    """Where memories are moved to. At least one of the `to_` keys and one filter are needed; '' is no org or no
+    project."""
 
     to_org: NotRequired[str]
     to_project: NotRequired[str]
@@ -103,11 +104,11 @@ class Backfilled(Lifecycled):
     orgs: NotRequired[Mapping[str, str]]
     """By project."""
     to_org: NotRequired[str]
-    """Of those of which no one org is known."""
+    """The org for projects with no known org or several."""
 
 
 class Changes(TypedDict):
-    """Changes of a memory; a key left out stays. `expires_at` None takes an expiry away."""
+    """Changes of a memory. A key left out stays unchanged; `expires_at` None removes the expiry."""
 
     content: NotRequired[str]
     title: NotRequired[str]
@@ -127,18 +128,18 @@ class Changes(TypedDict):
 
 
 class WorkspaceSettings(TypedDict):
-    """Quotas of a workspace, None for any number; and the handling of personal data there."""
+    """Quotas of a workspace, None for unlimited, and its rule for personal data."""
 
     max_memories: NotRequired[int | None]
-    """Of living memories."""
+    """Living memories."""
     max_bytes: NotRequired[int | None]
-    """Of their contents in UTF-8."""
+    """Bytes of their contents in UTF-8."""
     personal_data: NotRequired[str]
     """off, mask, hash, refuse or label."""
 
 
 class NewKey(TypedDict):
-    """Rights of a new key; `orgs` left out is every org."""
+    """A new key and its rights; `orgs` left out: every org."""
 
     name: str
     permissions: Sequence[str]
@@ -148,14 +149,14 @@ class NewKey(TypedDict):
     act_as: NotRequired[Sequence[str]]
     expires_in: NotRequired[int]
     rate_limit: NotRequired[int]
-    """Requests a minute."""
+    """Requests per minute."""
     toolsets: NotRequired[Sequence[str]]
-    """MCP tools that are listed to it over HTTP beside the core."""
+    """MCP tools listed to this key over HTTP in addition to core."""
     workspace_id: NotRequired[str]
 
 
 class Again(TypedDict):
-    """Selection and way of a reindex; all left out: the whole index, anew."""
+    """Options of a reindex. Without any, the whole index is built anew."""
 
     in_place: NotRequired[bool]
     workspace_id: NotRequired[str]
@@ -163,19 +164,19 @@ class Again(TypedDict):
     project: NotRequired[str]
     since: NotRequired[datetime]
     stale: NotRequired[bool]
-    """Only what the index is not known to hold."""
+    """Only memories that the index is not known to contain."""
     re_embed: NotRequired[bool]
-    """Ask the model again for vectors that are known."""
+    """Compute known vectors again with the model."""
     rate: NotRequired[int]
-    """Memories a second at most."""
+    """Memories per second at most."""
     max_failures: NotRequired[int]
-    """Let it serve though so many could not be written."""
+    """Let the new index serve even if this many memories could not be written."""
 
 
 class NewModel(TypedDict):
     re_embed: NotRequired[bool]
-    """Ask it again for vectors that are known."""
+    """Compute known vectors again with it."""
     rate: NotRequired[int]
-    """Memories a second at most."""
+    """Memories per second at most."""
     max_failures: NotRequired[int]
-    """Let it serve though so many can not be embedded by it."""
+    """Let it serve even if this many memories can't be embedded by it."""

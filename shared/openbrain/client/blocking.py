@@ -1,4 +1,4 @@
-"""The client for code without an event loop: every method is that of `OpenBrain`, run to its end."""
+"""The client for code without an event loop: the methods of `OpenBrain`, blocking until they are done."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ def iterating(
 
 
 class SyncOpenBrain:
-    """One server, one key, as `OpenBrain`, whose arguments it takes. Threads may share it."""
+    """Blocking client of one server with one key. Takes the arguments of `OpenBrain`. Safe to share between threads."""
 
     def __init__(self, url: str, key: str = "", **options: Any) -> None:
         self.asynchronous = OpenBrain(url, key, **options)
@@ -46,7 +46,7 @@ class SyncOpenBrain:
         self._starting = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Wait for a coroutine of `asynchronous`; an interrupt ends it."""
+        """Run a coroutine of `asynchronous` and wait for it. An interrupt cancels it."""
         waiting = asyncio.run_coroutine_threadsafe(work, self._running_loop())
         try:
             return waiting.result()
@@ -61,7 +61,7 @@ class SyncOpenBrain:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.run(self.asynchronous.close())
         with self._starting:
             if self._loop is not None:

@@ -59,13 +59,14 @@ class OpenBrain(
     Agents,
     Thoughts,
 ):
-    """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
+    """Client of one server with one key. Raises the errors of `openbrain.domain.errors`, after retries while the server
+    is down or busy.
 
-    `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
-    unless `allow_http`. An answer above `response_bytes` is refused. After `breaker_failures` questions in a row that
-    were not answered the server is left alone for `breaker_s`. `org` is that of writes and questions that name none.
-    With an `outbox` a write that can't be sent raises `Kept`; `delivering` sends it later. `wire` makes what carries
-    the questions: HTTP, unless another is given.
+    `agent`: the agent to act as, if the key's `act_as` allows it. `allow_http`: without it, plain http is accepted for
+    loopback addresses only. `response_bytes`: a larger response is refused. `breaker_failures`: after this many failed
+    requests in a row no request is sent for `breaker_s`. `org`: used for writes and questions that name none. `outbox`:
+    a write that can't be sent is stored there and raises `Kept`; `delivering` sends it later. `wire`: the transport
+    class; HTTP by default.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class OpenBrain(
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], home: Path | None = None) -> Self:
-        """The server that OPENBRAIN_URL and its siblings name, or the original's CORE_BRAIN_URL: all of them stand in
-        `domain.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
+        """Create a client from OPENBRAIN_URL and related variables, or the original's CORE_BRAIN_URL;
+        `domain.access.credentials` has the list. Responses above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES sets
+        another limit."""
         credentials = from_environment(environment, home or Path.home())
         return cls(
             credentials.url,
@@ -122,21 +124,21 @@ class OpenBrain(
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._wire.close()
 
     async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> Remembered:
-        """Store one memory; `wait` seconds until it is indexed, or answer as it stands then."""
+        """Store one memory. `wait`: wait up to this many seconds until it is indexed."""
         body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
-            idempotency_key = uuid7(0)  # so that our own second attempt is not a second memory
+            idempotency_key = uuid7(0)  # so that a retry does not store a second memory
         headers = write_headers(idempotency_key, wait=wait)
         return await self._wire.ask(Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
 
     async def remember_batch(
         self, offers: Sequence[Offer], *, idempotency_key: str = "", wait: int = 0
     ) -> RememberedBatch:
-        """Store up to 500, each on its own: one refused item never fails its neighbours."""
+        """Store up to 500 memories. Each is stored or refused independently of the others."""
         bodies = [self._placed(_offer(offer)) for offer in offers]
         if any(body.get("allow_duplicate") for body in bodies) and not idempotency_key:
             idempotency_key = uuid7(0)
@@ -157,12 +159,14 @@ class OpenBrain(
         agent_id: str = "",
         **asking: Unpack[Asking],
     ) -> Recalled:
-        """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
-        `precision`: exact shows what is near alone, recall whatever was found; `min_similarity` sets the floor itself.
-        `match` "names" asks only for memories of which a name stands in it. `fold` False shows near-equal memories one
-        by one; `around` gives so many turns before and after each hit; `as_of` asks of an earlier time, and `order`
-        "time" tells what happened first. Times that it names are seen from `asked_at` (now), unless `time_words` is
-        False. `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
+        """Find memories relevant to `query`, best first.
+
+        `text_weight`: 1 keywords only, 0 vectors only. `precision`: "exact" only similar hits, "recall" whatever was
+        found; `min_similarity` sets the minimum directly. `match` "names": only memories that are named in the query.
+        `fold` False: return near-equal memories one by one. `around`: also return this many turns before and after each
+        hit. `as_of`: recall as of an earlier time. `order` "time": oldest first. `time_words` False: ignore times named
+        in the query; else they are relative to `asked_at` (now). `agent_id`: ask as that agent, if the key may.
+        `explain`: explain each score."""
         body = self._placed({"query": query, **_question(asking), **filled(agent_id=agent_id)})
         body |= given(boost_keywords=boost_keywords, text_weight=text_weight)
         return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
@@ -170,15 +174,16 @@ class OpenBrain(
     async def recall_batch(
         self, questions: Sequence[str | Mapping[str, object]], **asking: Unpack[Asking]
     ) -> RecalledBatch:
-        """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
-        its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
+        """Ask up to 50 questions at once, cheaper than one by one; a refused one does not affect the others. A question
+        is a text, or a body of `/v1/brain/recall` whose members win over the options given here for all."""
         common = _question(asking)
         normalised = ({"query": question} if isinstance(question, str) else question for question in questions)
         queries = [self._placed({**common, **item}) for item in normalised]
         return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def related(self, memory_id: str, *, limit: int | None = None, session_id: str = "") -> Related:
-        """Linked memories: the nearest, those of its session and of the same name, and its chain."""
+        """Return related memories: the most similar, those of its session, those that share a name, and its supersede
+        chain."""
         query = given(limit=limit, session_id=session_id or None)
         return await self._wire.ask(Related, "GET", f"/v1/brain/memories/{in_path(memory_id)}/related", query=query)
 
@@ -193,7 +198,7 @@ class OpenBrain(
         session_id: str = "",
         agent_id: str = "",
     ) -> FeedbackGiven:
-        """Say which results of a recall were used, ignored or wrong: each counts once for that recall."""
+        """Report which results of a recall were used, ignored or wrong. Each result can be judged once per recall."""
         body = filled(used=used, ignored=ignored, wrong=wrong, reason=reason, session_id=session_id, agent_id=agent_id)
         return await self._wire.ask(FeedbackGiven, "POST", f"/v1/brain/recall/{in_path(recall_id)}/feedback", body=body)
 
@@ -206,7 +211,7 @@ class OpenBrain(
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Review:
-        """List what is older than so many days (90) and was found by no recall since, oldest first."""
+        """List memories that are older than `days` (90) and that no recall has found for as long, oldest first."""
         query = self._placed({"days": days, "org": org, "project": project, "limit": limit, "cursor": cursor})
         return await self._wire.ask(Review, "GET", "/v1/brain/review", query=query)
 
@@ -218,7 +223,7 @@ class OpenBrain(
         include_archived: bool = False,
         **filters: Unpack[Filters],
     ) -> Listed:
-        """List the newest, or what follows the page whose `next_cursor` is given."""
+        """List memories, newest first. `cursor`: the `next_cursor` of the previous page."""
         author = filters.pop("author", None)
         archived = "1" if include_archived else None
         return await self._wire.ask(
@@ -233,13 +238,13 @@ class OpenBrain(
     async def memory(
         self, memory_id: str, *, history: bool = False, session_id: str = "", cursor: str | None = None
     ) -> MemoryDetail:
-        """Read one memory, dead or alive; with `history` its chain and its audit too, or the part of it that follows
-        the page whose `next_cursor` is given."""
+        """Read one memory, also one that has ended. With `history` also its supersede chain and a page of its audit;
+        `cursor`: the `next_cursor` of the previous page."""
         query = {"history": "1" if history else None, "session_id": session_id or None, "cursor": cursor}
         return await self._wire.ask(MemoryDetail, "GET", f"/v1/brain/memories/{in_path(memory_id)}", query=query)
 
     async def memory_whole(self, memory_id: str, *, session_id: str = "") -> MemoryDetail:
-        """Read one memory with its chain and all of its audit, page by page."""
+        """Read one memory with its supersede chain and its complete audit, fetched page by page."""
         listed = pages(lambda cursor: self.memory(memory_id, history=True, session_id=session_id, cursor=cursor))
         parts = [part async for part in listed]
         lines = tuple(line for part in parts for line in part.history or ())
@@ -248,7 +253,7 @@ class OpenBrain(
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]
     ) -> MemoryAnswer:
-        """Change one memory. `if_match`: only while it is as this entity tag says, else `Outdated`."""
+        """Change one memory. `if_match`: raise `Outdated` if its entity tag is no longer this one."""
         return await self._wire.ask(
             MemoryAnswer,
             "PATCH",
@@ -261,7 +266,7 @@ class OpenBrain(
     async def forget(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
     ) -> Forgotten:
-        """End one memory; its history stays."""
+        """Forget one memory; its history stays."""
         return await self._wire.ask(
             Forgotten,
             "DELETE",
@@ -274,8 +279,8 @@ class OpenBrain(
     async def restore(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
     ) -> MemoryAnswer:
-        """Bring back a memory that was forgotten, superseded, archived or has expired. `Conflict` names what stands in
-        its place."""
+        """Restore a memory that was forgotten, superseded or archived, or has expired. `Conflict` names the memory that
+        has replaced it."""
         return await self._wire.ask(
             MemoryAnswer,
             "POST",
@@ -286,7 +291,7 @@ class OpenBrain(
         )
 
     async def delivering(self) -> None:
-        """Send what the outbox keeps, as soon as the server answers; until cancelled."""
+        """Send the writes in the outbox as soon as the server answers; runs until cancelled."""
         if isinstance(self._wire, OutboxWire):
             await self._wire.identify()
         while isinstance(self._wire, OutboxWire):
@@ -297,11 +302,11 @@ class OpenBrain(
                 pause = min(2 * pause, DELIVERY_PAUSE_S)
 
     async def health(self) -> Health:
-        """The server's health; an answer also when it is not well."""
+        """Return the server's health; does not raise if it is degraded or down."""
         return await self._wire.ask(Health, "GET", "/v1/health", well=(200, 503))
 
     def _placed(self, body: dict[str, object]) -> dict[str, object]:
-        """In the client's own org, unless another is named."""
+        """Return the body with the client's org, unless it names one."""
         return body if body.get("org") or not self.org else {**body, "org": self.org}
 
 
@@ -312,6 +317,6 @@ def _offer(offer: Offer) -> dict[str, object]:
 
 
 def _question(asking: Asking) -> dict[str, object]:
-    """Parameters of recall beside the query, as far as they were given."""
+    """Return the given options of a recall, without the query."""
     author, top_k = asking.pop("author", None), asking.pop("top_k", None)
     return {**given(**asking), **filled(top_k=top_k, filter={"agent_id": author} if author else None)}

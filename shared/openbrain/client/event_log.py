@@ -1,7 +1,7 @@
-"""Events of the client by the standard library's logging: an event's name and keys, never content.
+"""The client's log events, written with the standard library's logging: an event's name and keys, never content.
 
-Without more, a line reads `subscriber.trouble way=api error=TryLater`; `openbrain.observability.logs` takes the keys
-from the record.
+By default a line reads `subscriber.trouble way=api error=TryLater`; `openbrain.observability.logs` reads the keys from
+the record.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Writes that could not be sent, in a file of this machine until they can: each is delivered once."""
+"""Outbox: stores writes that could not be sent in a local file until they can; each is delivered once."""
 
 import contextlib
 import fcntl
@@ -25,8 +25,7 @@ KEEPS = {
     "PATCH": ("/v1/brain/memories/",),
     "DELETE": ("/v1/brain/forget/",),
 }
-"""Requests worth sending later. All of them may come twice: under a key that is made once, or because twice is as
-once."""
+"""Requests worth sending later. All of them may be sent twice: they have an idempotency key or are idempotent."""
 _TABLE = """CREATE TABLE IF NOT EXISTS writes (
     number INTEGER PRIMARY KEY AUTOINCREMENT, request BLOB NOT NULL, failures INTEGER NOT NULL DEFAULT 0, refused TEXT
 )"""
@@ -36,7 +35,7 @@ _OWNER = "CREATE TABLE IF NOT EXISTS owner (key_hash TEXT NOT NULL, workspace_id
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One request, as it is sent."""
+    """One request to send."""
 
     method: str
     path: str
@@ -46,11 +45,11 @@ class Write:
 
     @property
     def kept(self) -> bool:
-        """Whether it is one of those that are worth sending later."""
+        """Whether it is worth sending later."""
         return any(self.path.startswith(prefix) for prefix in KEEPS.get(self.method, ()))
 
     def keyed(self) -> "Write":
-        """Under an idempotency key, so that it may be sent again."""
+        """Return the request with an idempotency key, so that it may be sent again."""
         if any(name.lower() == "idempotency-key" for name in self.headers):
             return self
         headers = {**self.headers, "idempotency-key": uuid7(0)}
@@ -59,16 +58,17 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of an outbox's writes: no other workspace or agent is sent them, whatever key comes."""
+    """The owner of an outbox's writes: they are never sent for another workspace or agent, whatever key is used
+    later."""
 
     key_hash: str
-    """Of the key that they were written with."""
+    """Hash of the key that they were written with."""
     workspace_id: str = ""
-    """'' where the server never said whose key it is."""
+    """'' if the server has never said whose key it is."""
     agent_id: str = ""
 
     def same_as(self, other: "Owner") -> bool:
-        """By the key, or by what the server said of two."""
+        """True if both have the same key, or the same workspace and agent."""
         owner = (self.workspace_id, self.agent_id)
         return self.key_hash == other.key_hash or (
             bool(self.workspace_id) and owner == (other.workspace_id, other.agent_id)
@@ -76,16 +76,16 @@ class Owner:
 
 
 class Kept(TryLater):
-    """Not sent yet, and not lost: nobody has to send it again."""
+    """The write was not sent yet but is stored in the outbox: do not send it again."""
 
     code = "kept"
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"Kept on this machine, and sent once when the brain answers again; do not repeat it ({why})")
+        super().__init__(f"Stored on this machine and sent once the brain answers again; do not repeat it ({why})")
 
 
 class Outbox:
-    """A file for one server and the place of one key. It is made when something has to be kept; several processes may
+    """A file of unsent writes for one server and one key. Created when the first write is stored; several processes may
     share it."""
 
     def __init__(self, path: Path, most: int = MOST) -> None:
@@ -94,67 +94,67 @@ class Outbox:
         self._opened: sqlite3.Connection | None = None
 
     def keep(self, write: Write) -> None:
-        """On disk when this returns. `TryLater` where there is no room."""
+        """Store a write; it is on disk when this returns. `TryLater` if the outbox is full."""
         database = self._database()
         if self.waiting() >= self._most:
-            raise TryLater(f"{self._most} writes wait already in {self._path}: bring the brain up, then go on")
+            raise TryLater(f"{self._most} unsent writes are already in {self._path}: start the brain, then continue")
         with database:
             database.execute(
                 "INSERT INTO writes (request) VALUES (?)", (json.dumps(asdict(write), default=list).encode(),)
             )
 
     def waiting(self) -> int:
-        """The number of requests to be sent."""
+        """Return the number of unsent requests."""
         return self._count("refused IS NULL")
 
     def refused(self) -> int:
-        """The number of requests that the server refused; they stay in the file, with the reason."""
+        """Return the number of requests that the server refused; they stay in the file, with the reason."""
         return self._count("refused IS NOT NULL")
 
     def first(self) -> tuple[int, Write] | None:
-        """The oldest that waits, under its number."""
+        """Return the oldest unsent request with its number."""
         ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"
         row = self._database().execute(ask).fetchone()
         return None if row is None else (row[0], Write(**json.loads(row[1])))
 
     def delivered(self, number: int) -> None:
-        """The server has it."""
+        """Remove a request that the server has accepted."""
         with self._database() as database:
             database.execute("DELETE FROM writes WHERE number = ?", (number,))
 
     def failed(self, number: int) -> int:
-        """The server failed at it; how often by now."""
+        """Note a server failure of a request; return the number of its failures so far."""
         with self._database() as database:
             database.execute("UPDATE writes SET failures = failures + 1 WHERE number = ?", (number,))
         (failures,) = database.execute("SELECT failures FROM writes WHERE number = ?", (number,)).fetchone()
         return int(failures)
 
     def refuse(self, number: int, reason: str) -> None:
-        """The server will never take it."""
+        """Set aside a request that the server will never accept."""
         with self._database() as database:
             database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
 
     def owner(self) -> Owner | None:
-        """None where nothing was ever kept."""
+        """Return the owner; None if nothing was ever stored."""
         if self._opened is None and not self._path.exists():
             return None
         row = self._database().execute("SELECT key_hash, workspace_id, agent_id FROM owner").fetchone()
         return None if row is None else Owner(*row)
 
     def give_to(self, owner: Owner) -> None:
-        """Set the owner. Writes of another workspace or agent that wait are set aside, and never sent."""
+        """Set the owner. Unsent writes of another workspace or agent are set aside and never sent."""
         before, database = self.owner(), self._database()
         with database:
             if before is not None and not before.same_as(owner):
                 whose = f"{before.agent_id or 'no agent'} of {before.workspace_id or 'an unknown workspace'}"
-                reason = f"written for {whose}: the key is another's"
+                reason = f"written for {whose}: the key belongs to another owner"
                 database.execute("UPDATE writes SET refused = ? WHERE refused IS NULL", (reason,))
             database.execute("DELETE FROM owner")
             database.execute("INSERT INTO owner VALUES (?, ?, ?)", astuple(owner))
 
     @contextlib.contextmanager
     def delivering(self) -> Iterator[bool]:
-        """Whether this process delivers now: one at a time does, so that the order stays."""
+        """Yield whether this process may deliver now: only one does at a time, so that the order is kept."""
         with self._path.with_suffix(".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -164,7 +164,7 @@ class Outbox:
             yield True
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -182,7 +182,7 @@ class Outbox:
             self._path.chmod(0o600)
             opened.execute("PRAGMA journal_mode = WAL")
             opened.execute("PRAGMA synchronous = FULL")
-            opened.execute("PRAGMA secure_delete = ON")  # nothing of what was delivered stays here
+            opened.execute("PRAGMA secure_delete = ON")  # delivered content must not stay on disk
             opened.execute(_TABLE)
             opened.execute(_OWNER)
             opened.commit()

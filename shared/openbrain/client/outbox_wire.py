@@ -1,4 +1,5 @@
-"""A client that loses no write while its server is away: what can't be sent is kept, and sent later, in order."""
+"""Connections that lose no write while the server is away: a write that can't be sent is stored and sent later, in
+order."""
 
 import asyncio
 import hashlib
@@ -15,7 +16,7 @@ from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerF
 
 A = TypeVar("A", bound=BaseModel)
 FAILURES = 10
-"""Of the server itself at one write, before that is set aside."""
+"""Server errors of one write before it is set aside."""
 
 
 class OutboxWire(Wire):
@@ -27,7 +28,7 @@ class OutboxWire(Wire):
         self._owner = Owner(hashlib.sha256(key.encode()).hexdigest())
         self._turn = asyncio.Lock()
         self.kept = asyncio.Event()
-        """Something waits."""
+        """Set while the outbox has unsent writes."""
         if outbox.waiting():
             self.kept.set()
 
@@ -46,28 +47,28 @@ class OutboxWire(Wire):
         headers: Mapping[str, str] | None = None,
         **rest: Any,
     ) -> A:
-        """Send a request; `Kept` where a write has to wait."""
+        """Send a request. Raises `Kept` if a write was stored for later."""
         write = Write(method, path, body, query or {}, headers or {})
         if rest.get("content") is not None or not write.kept:
             return await super().ask(model, method, path, body=body, query=query, headers=headers, **rest)
         write = write.keyed()
         if self._outbox.waiting():
-            raise self._keep(write, "others wait before it")
+            raise self._keep(write, "earlier writes are still unsent")
         try:
             return await super().ask(model, method, path, body=body, query=query, headers=write.headers, **rest)
         except (RateLimited, Halted):
-            raise  # the server said so: the agent is to know
+            raise  # the server's own answer: the agent must see it
         except Unauthorised as error:
             if not self._owner.workspace_id:
-                raise  # the server never knew it
+                raise  # the server has never accepted this key
             raise self._keep(
-                write, "the key is not taken any more: put its successor in its place, then start this anew"
+                write, "the key is no longer accepted: replace it with its successor, then restart"
             ) from error
         except TryLater as error:
             raise self._keep(write, str(error)) from error
 
     async def identify(self) -> bool:
-        """Let the server say whose key it is, once a key; False while it can't."""
+        """Ask the server once whose key this is; False while it can't be asked."""
         if self._owner.workspace_id:
             return True
         try:
@@ -78,7 +79,8 @@ class OutboxWire(Wire):
         return True
 
     async def deliver(self) -> bool:
-        """Send what waits, in order; whether nothing is left. What the server will never take is set aside."""
+        """Send the unsent writes, in order. Return True if none is left. A write that the server will never accept is
+        set aside."""
         async with self._turn:
             if not await self.identify():
                 return False
@@ -94,7 +96,7 @@ class OutboxWire(Wire):
                     except ServerFailed as error:
                         if self._outbox.failed(number) < FAILURES:
                             return False
-                        self._outbox.refuse(number, str(error))  # so that those behind it go on
+                        self._outbox.refuse(number, str(error))  # so that later writes are sent
                     except (TryLater, Unauthorised):
                         return False
                     except OpenBrainError as error:

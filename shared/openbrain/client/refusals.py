@@ -1,4 +1,4 @@
-"""A refused request as an error of ours."""
+"""Converts refused requests to errors of `openbrain.domain.errors`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from openbrain.domain.errors import (
 
 
 def refusal(status: int, raw: bytes) -> OpenBrainError:
-    """The error that a status and its body stand for."""
+    """Return the error for a status and a response body."""
     problem = _problem(raw)
     message = str(problem.get("message") or f"the server answered {status}")
     match status:
@@ -58,7 +58,7 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
 
 
 def nothing_stored(raw: bytes) -> bool:
-    """Whether the body of a 503 says so."""
+    """True if the body of a 503 says that nothing was stored."""
     problem = _problem(raw)
     return problem.get("error") == Backlogged.code or problem.get("stored") == "no"
 
@@ -72,7 +72,7 @@ def _problem(raw: bytes) -> Mapping[str, Any]:
 
 
 def unreachable(url: str, error: httpx.TransportError) -> TryLater:
-    """The server did not answer at all."""
+    """Return the error for a server that did not answer."""
     if isinstance(error, httpx.TimeoutException):
         return TryLater(f"{url} did not answer in time: try again, or look at its /v1/health")
     return TryLater(f"can't reach {url}: start it with `openbrain up`, or check the URL")

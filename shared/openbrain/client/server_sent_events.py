@@ -1,4 +1,4 @@
-"""Server-sent events, read as they come."""
+"""A parser of server-sent events."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ MOST_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One event. One without a name is a comment: the server lives."""
+    """One event. Without a name it is a comment: the server's heartbeat."""
 
     name: str = ""
     data: bytes = b""
 
 
 async def events(parts: AsyncIterator[bytes]) -> AsyncGenerator[Sent, None]:
-    """Each event once it is whole; of what the end cuts off nothing is told."""
+    """Yield each event when it is complete. An incomplete event at the end of the stream is dropped."""
     rest, name, data = b"", b"", b""
     async for part in parts:
         *lines, rest = (rest + part).split(b"\n")

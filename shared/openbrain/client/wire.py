@@ -1,4 +1,4 @@
-"""One question to the server: retries, caps, errors."""
+"""Requests to the server: retries, size limits, errors."""
 
 import asyncio
 import random
@@ -47,7 +47,7 @@ class Wire:
         self._breaker = breaker or Breaker(0, 0)
         headers = {"accept": "application/json"}
         if loopback:
-            headers["accept-encoding"] = "identity"  # packing costs more than this machine's own wire
+            headers["accept-encoding"] = "identity"  # compressing costs more than sending within this machine
         if key:
             headers["authorization"] = f"Bearer {key}"
         if agent:
@@ -62,7 +62,7 @@ class Wire:
         )
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def ask(
@@ -110,7 +110,7 @@ class Wire:
         well: tuple[int, ...],
         repeat: bool,
     ) -> tuple[int, bytes]:
-        """Status and body of the answer, after further attempts where they make sense."""
+        """Return status and body of the response, after retries where they make sense."""
         request = self._http.build_request(method, path, content=content, params=params, headers=headers)
         for attempt in range(1, self._attempts):
             try:
@@ -119,7 +119,7 @@ class Wire:
                 if not (repeat or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)):
                     raise
                 if self._loopback and attempt > 1 and isinstance(error, httpx.ConnectError):
-                    raise  # nothing listens on this machine's port: a person with a wrong URL is told at once
+                    raise  # nothing listens on this local port: report a wrong URL at once
                 await asyncio.sleep(_pause(attempt, None))
                 continue
             if response.status_code in well or not _worth_repeating(response, raw, repeat):
@@ -129,7 +129,7 @@ class Wire:
         return response.status_code, raw
 
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
-        """The bytes of an answer as they come. `TryLater` where they break off."""
+        """Yield the bytes of a response as they arrive. `TryLater` if the connection breaks off."""
         request = self._http.build_request("GET", path, params=_params(query), headers={"accept": accept})
         try:
             response = await self._http.send(request, stream=True)
@@ -159,13 +159,13 @@ class Wire:
 
 
 def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "") -> dict[str, str]:
-    """Headers of a write, as far as they were given."""
+    """Return the headers of a write that have a value."""
     headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
     return {name: value for name, value in headers.items() if value}
 
 
 class Page(Protocol):
-    """An answer with a part of a list."""
+    """A response with a page of a list."""
 
     @property
     def next_cursor(self) -> str | None: ...
@@ -175,7 +175,7 @@ P = TypeVar("P", bound=Page)
 
 
 async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, None]:
-    """Each page of a list. `ask` is given the cursor that it begins at; None: the first."""
+    """Yield each page of a list. `ask` returns the page at a cursor; None: the first page."""
     cursor: str | None = None
     while True:
         page = await ask(cursor)
@@ -186,23 +186,23 @@ async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, 
 
 
 def in_path(text: str) -> str:
-    """A part of a path, whatever stands in it."""
+    """Return the text quoted as one segment of a path."""
     return quote(text, safe="")
 
 
 def given(**named: object) -> dict[str, object]:
-    """Members that are not None."""
+    """Return the arguments that are not None."""
     return {name: value for name, value in named.items() if value is not None}
 
 
 def filled(**named: object) -> dict[str, object]:
-    """Members that are neither None nor empty."""
+    """Return the arguments that are neither None nor empty."""
     return {name: value for name, value in named.items() if value}
 
 
 def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:
     if response.status_code == 503:
-        # Nothing was stored: any request may come again.
+        # If nothing was stored, any request may be repeated.
         return repeat or nothing_stored(raw)
     return response.status_code in (408, 429)
 

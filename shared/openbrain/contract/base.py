@@ -1,4 +1,4 @@
-"""Bases and common parts of what the REST API takes and gives."""
+"""Base classes and common parts of the REST API's requests and responses."""
 
 from datetime import datetime
 from functools import cache
@@ -15,15 +15,15 @@ from openbrain.domain.times import to_datetime
 
 
 class Body(BaseModel):
-    """Base of bodies."""
+    """Base of request bodies."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class QueryString(Body):
-    """Base of query strings. Names in `many` may come several times; those in `lenient` may be empty, as clients of the
-    original send what they don't narrow by; those in `objects` name a member: `metadata.key=value`, or
-    `metadata[key]=value`."""
+    """Base of query strings. `many`: parameters that may be repeated. `lenient`: parameters that may be empty, because
+    clients of the original send unused filters that way. `objects`: parameters that select a member, as in
+    `metadata.key=value` or `metadata[key]=value`."""
 
     many: ClassVar[frozenset[str]] = frozenset()
     lenient: ClassVar[frozenset[str]] = frozenset()
@@ -38,7 +38,7 @@ WorkspaceName = Annotated[
 
 
 class WorkspaceQuery(QueryString):
-    """The workspace of the keys; another than one's own for admin keys of `system` only."""
+    """The workspace to query. Only admin keys of `system` may name a workspace other than their own."""
 
     workspace_id: WorkspaceName | None = None
 
@@ -48,27 +48,32 @@ TextLabels = Annotated[
     Field(description="`instruction`: the text tries to tell the model that reads it what to do."),
 ]
 PageSize = Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)]
-Asking = Annotated[Agent | None, Field(description="Who asks, where the key may speak for that agent.")]
+Asking = Annotated[Agent | None, Field(description="The agent to act as; ignored unless the key's `act_as` allows it.")]
 StreamSeconds = Annotated[
-    int | None, Field(ge=0, le=86_400, description="End after so long; 0: with what was missed; null: never.")
+    int | None,
+    Field(
+        ge=0,
+        le=86_400,
+        description="Seconds until the stream ends; 0: after the missed events; null: never.",
+    ),
 ]
 
 
 def judged_apart(model: str, most: int) -> WithJsonSchema:
-    """The schema of a list whose items are parsed one by one, so that each may be refused by itself."""
+    """The schema of a list whose items are parsed one by one, so that one can be refused without the others."""
     items = {"$ref": f"#/components/schemas/{model}"}
     return WithJsonSchema({"type": "array", "items": items, "minItems": 1, "maxItems": most})
 
 
 class Answer(BaseModel):
-    """Base of every answer. Clients ignore members that they don't know."""
+    """Base of every response. Clients ignore unknown members."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     @classmethod
     def of(cls, source: object, /, **others: object) -> Self:
-        """With the attributes that `source` has by the names of the members, and `others`. Microseconds become times,
-        and an empty text null where a member may be."""
+        """Build the response from the attributes of `source` that are named like its members, and from `others`.
+        Microseconds become datetimes; an empty string becomes null in a nullable member."""
         names = cls.model_fields.keys() - others
         given = {name: _converted(cls, name, getattr(source, name)) for name in names if hasattr(source, name)}
         return cls.model_validate(given | others)
@@ -88,7 +93,7 @@ def _kinds(model: type[BaseModel], name: str) -> frozenset[object]:
 
 
 class RateLimit(Answer):
-    """The limit of requests that a refused one exceeded."""
+    """The rate limit that the refused request exceeded."""
 
     limit: int = Field(description="Requests a minute.")
     remaining: int
@@ -96,7 +101,7 @@ class RateLimit(Answer):
 
 
 class Problem(Answer):
-    """An error: the members that clients of the original know, and those of RFC 9457."""
+    """An error, with the members of the original API and those of RFC 9457."""
 
     error: str
     message: str
@@ -105,10 +110,11 @@ class Problem(Answer):
     status: int
     detail: str
     field: str | None = None
-    limit: int | None = Field(default=None, description="Of the quota that `field` names.")
-    used: int | None = Field(default=None, description="Of that quota.")
+    limit: int | None = Field(default=None, description="The quota that `field` names.")
+    used: int | None = Field(default=None, description="The used part of that quota.")
     rate_limit: RateLimit | None = None
-    head: str | None = Field(default=None, description="The memory that now stands at the end of the chain.")
+    head: str | None = Field(default=None, description="The memory that is now at the end of the supersede chain.")
     stored: Literal["no", "unknown"] | None = Field(
-        default=None, description="Of a write that failed with 5xx: whether anything of it may have been stored."
+        default=None,
+        description="For a write that failed with 5xx: `no`: nothing was stored; `unknown`: some of it may have been.",
     )

@@ -32,30 +32,38 @@ ThoughtContent = Annotated[
     AfterValidator(not_blank),
     AfterValidator(escaped),
 ]
-"""Kept letter by letter, but for control characters, which are written as \\u001b."""
-InSession = Annotated[Session | None, Field(description="Opens the agent's thoughts that are kept for that session.")]
+"""Stored verbatim, except control characters, which are escaped as \\u001b."""
+InSession = Annotated[
+    Session | None, Field(description="Also include the agent's thoughts that are limited to this session.")
+]
 ByMetadataId = Annotated[MetadataValue | None, Field(description="The member `id` of the metadata.")]
-ByMetadata = Annotated[MetadataFilter | None, Field(description="Members of the metadata that have these values.")]
+ByMetadata = Annotated[MetadataFilter | None, Field(description="Members of the metadata that must have these values.")]
 
 
 class ThoughtBody(Body):
-    """One thought. What a session holds under a turn, or under an advancement key, is stored once."""
+    """One thought. A session's thought with a turn or an advancement key is stored once."""
 
     content: ThoughtContent
     source: Source = "manual"
     metadata: Annotated[
         Metadata,
         Field(
-            description="Free. `sessionId` with `turn` (a whole number) or with `advancementKey` (and `entry`, where "
-            "several thoughts have it) say which turn it is: the same again is a duplicate. `role` is who speaks."
+            description="Free-form. `sessionId` with `turn` (an integer) or with `advancementKey` (and `entry`, if "
+            "several thoughts share it) identifies the turn: sent again, it is a duplicate. `role` is the "
+            "speaker."
         ),
     ] = Field(default_factory=dict)
     memory_scope: Annotated[
-        Kept, Field(description="agent: of all its sessions. session: of the one in metadata.sessionId alone.")
+        Kept,
+        Field(
+            description="agent: visible in all sessions of the agent. session: only in the one in metadata.sessionId."
+        ),
     ] = Scope.AGENT
     org: Org | None = None
     project: Project | None = None
-    agent_id: Annotated[Agent | None, Field(description="Whose it is, where the key may act as that agent.")] = None
+    agent_id: Annotated[
+        Agent | None, Field(description="The agent to store it for; ignored unless the key's `act_as` allows it.")
+    ] = None
     occurred_at: Moment | None = None
 
     _nulls = model_validator(mode="before")(without_nulls)
@@ -68,7 +76,7 @@ class ThoughtBody(Body):
 
     @property
     def session_id(self) -> str:
-        """The session of its metadata; '' where there is none that could be one."""
+        """The session in the metadata; '' if there is no valid one."""
         given = self.metadata.get("sessionId")
         given = given.strip() if isinstance(given, str) else ""
         return given if len(given) <= limits.SESSION_CHARS and given.isprintable() else ""
@@ -89,13 +97,13 @@ class ThoughtBody(Body):
 
 
 class BatchThoughtBody(ThoughtBody):
-    """One thought of a batch, with an idempotency key of its own where it has one."""
+    """One thought of a batch, with an optional idempotency key of its own."""
 
     idempotency_key: IdempotencyKey | None = None
 
 
 class ThoughtBatchBody(Body):
-    """Up to 500, in order; each is judged on its own."""
+    """Up to 500 thoughts, in order; each is stored or refused independently of the others."""
 
     thoughts: Annotated[
         list[Any],
@@ -118,7 +126,7 @@ class ThoughtPatchBody(Body):
 
 
 class ThoughtSearchBody(Body):
-    """A question to the thoughts of an agent. The nearest are the answer, however far they are."""
+    """A search in the thoughts of an agent. Returns the nearest ones, however dissimilar they are."""
 
     query: Query
     limit: Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)] = limits.TOP_K_DEFAULT
@@ -126,8 +134,10 @@ class ThoughtSearchBody(Body):
     metadata: ByMetadata = None
     session_id: InSession = None
     project: Project | None = None
-    agent_id: Annotated[Agent | None, Field(description="Who asks, where the key may act as that agent.")] = None
-    min_similarity: Annotated[Confidence | None, Field(description="Nothing less similar is shown.")] = None
+    agent_id: Annotated[
+        Agent | None, Field(description="The agent to act as; ignored unless the key's `act_as` allows it.")
+    ] = None
+    min_similarity: Annotated[Confidence | None, Field(description="Minimum similarity of a hit.")] = None
 
     _empty = model_validator(mode="before")(without_empty)
 
@@ -144,24 +154,24 @@ class ThoughtsQuery(QueryString):
     metadata: ByMetadata = None
     session_id: InSession = None
     cursor: Annotated[
-        str | None, Field(pattern=CURSOR, description="Of the header X-Next-Cursor: list what follows it.")
+        str | None, Field(pattern=CURSOR, description="The header X-Next-Cursor of the previous page.")
     ] = None
 
 
 class ThoughtQuery(QueryString):
-    """In which session."""
+    """Names a session: the thoughts limited to it are visible too."""
 
     session_id: InSession = None
 
 
 class EndThoughtQuery(ThoughtQuery):
-    """The way in which a thought ends."""
+    """How a thought ends."""
 
-    erase: Annotated[bool, Field(description="Leave nothing of it but the proof that it was erased.")] = False
+    erase: Annotated[bool, Field(description="Erase it: only the proof of the erasure remains.")] = False
 
 
 class EndThoughtsQuery(QueryString):
-    """The filters of the thoughts to end; source, metadata_id or metadata is needed."""
+    """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
     lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
@@ -170,7 +180,7 @@ class EndThoughtsQuery(QueryString):
     metadata_id: ByMetadataId = None
     metadata: ByMetadata = None
     session_id: InSession = None
-    erase: Annotated[bool, Field(description="Leave nothing of them but the proof that they were erased.")] = False
+    erase: Annotated[bool, Field(description="Erase them: only the proof of the erasure remains.")] = False
 
     @model_validator(mode="after")
     def _narrowed(self) -> Self:
@@ -190,28 +200,28 @@ class ThoughtAnswer(Answer, serialize_by_alias=True, validate_by_name=True):
     updated_at: datetime
     created_at_camel: datetime = Field(alias="createdAt")
     updated_at_camel: datetime = Field(alias="updatedAt")
-    embedded: bool = Field(description="It is found by meaning.")
-    part: int | None = Field(default=None, description="Of a long turn, which part of it this is.")
-    parts: int | None = Field(default=None, description="In so many parts a long turn is kept.")
+    embedded: bool = Field(description="Whether it can be found by meaning.")
+    part: int | None = Field(default=None, description="If a long turn was split: the number of this part.")
+    parts: int | None = Field(default=None, description="If a long turn was split: the number of its parts.")
     labels: TextLabels = ()
     score: float | None = Field(default=None, description="In a search: relevance within this answer.")
     similarity: float | None = Field(
-        default=None, description="In a search: how near it is to the question, 0..1, comparable between questions."
+        default=None, description="In a search: similarity to the question, 0..1, comparable between questions."
     )
 
 
 class ThoughtStored(ThoughtAnswer):
-    """The thought that now stands for what was offered."""
+    """The stored thought, or the existing one if this turn was already stored."""
 
-    duplicate: bool = Field(description="This turn was stored before: this is what was stored.")
+    duplicate: bool = Field(description="Whether this turn was already stored: then this is the existing thought.")
 
 
 class ThoughtList(RootModel[tuple[ThoughtAnswer, ...]], defer_build=True):
-    """Thoughts; where more of a list follow, the header X-Next-Cursor says from where."""
+    """Thoughts. If there is a next page, the header X-Next-Cursor has its cursor."""
 
 
 class ThoughtBatchItem(Answer):
-    """The result for one thought; `error` and `message` where it was refused."""
+    """The result for one thought, with `error` and `message` if it was refused."""
 
     status: Literal["created", "duplicate", "refused"]
     id: str | None = None
@@ -221,10 +231,10 @@ class ThoughtBatchItem(Answer):
 
 
 class ThoughtBatchStored(Answer):
-    """One result a thought, in order."""
+    """One result per thought, in order."""
 
     results: tuple[ThoughtBatchItem, ...]
-    count: int = Field(description="How many of them are stored now.")
+    count: int = Field(description="Thoughts that are now stored.")
 
 
 class ThoughtEnded(Answer):
@@ -236,15 +246,17 @@ class ThoughtEnded(Answer):
 
 
 class ThoughtsEnded(Answer):
-    """The number of thoughts to end, and the operation that ends them; none where there are none."""
+    """The number of thoughts to end, and the operation that ends them; null if there are none."""
 
     deleted: int
     operation_id: str | None = None
 
 
 class ThoughtStats(Answer):
-    """Of all thoughts that the asker sees."""
+    """Counts over all thoughts that the caller can see."""
 
     total: int
-    embedded: int = Field(description="Of them found by meaning.")
-    by_source: dict[str, int] = Field(description="Of each source, as the index has them; the hundred largest.")
+    embedded: int = Field(description="Thoughts that can be found by meaning.")
+    by_source: dict[str, int] = Field(
+        description="Thoughts of each source, as counted by the index; the 100 largest sources."
+    )

@@ -1,7 +1,7 @@
-"""Every setting, once: the only reader of the environment and of the settings file.
+"""All settings. Only this package reads the environment and the settings file.
 
-`OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__URL; the original names are understood beside them. A file
-`openbrain.toml` says the same in tables (`settings.file`); the environment wins.
+A setting's name is `OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__URL; the original names are accepted too.
+A file `openbrain.toml` sets the same in tables (`settings.file`); the environment wins over it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,17 +38,17 @@ class Streams(Group):
     """Redis and the reading of streams."""
 
     url: str = Field("embedded", description="redis://, rediss://, unix://, redis+sentinel:// or `embedded`.")
-    prefix: str = Field("", description="Stands before every stream name, so that a server can be shared.")
+    prefix: str = Field("", description="Put before every stream name, so that a server can be shared.")
     batch: int = Field(256, ge=1, le=1000, description="Entries a consumer takes at once, at most.")
-    lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")
-    backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Waits before the attempts after a failed one.")
-    bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
-    retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
-    dead_retention_s: Seconds = Field(30 * 86_400, description="How long dead letters stay.")
-    maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
-    memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
+    lease_s: Seconds = Field(60, description="After this long without a renewed lease an entry counts as abandoned.")
+    backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Pauses between attempts after failures.")
+    bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a separate submission stream.")
+    retention_s: Seconds = Field(7 * 86_400, description="How long entries are kept at least; unread ones stay longer.")
+    dead_retention_s: Seconds = Field(30 * 86_400, description="How long dead letters are kept.")
+    maxmemory_mb: int = Field(512, ge=16, description="Memory limit of the embedded server.")
+    memory_mb: int = Field(2048, ge=1, description="Assumed memory limit of a server without maxmemory.")
     memory_share: float = Field(
-        0.85, gt=0, le=1, description="Of the server's memory: above it writes are refused until less is used."
+        0.85, gt=0, le=1, description="Share of the server's memory above which writes are refused until less is used."
     )
     tuning: StreamTuning = StreamTuning()
 
@@ -57,7 +57,7 @@ class Truth(Group):
     """The database."""
 
     url: str = Field("embedded", description="mysql+aiomysql://, sqlite+aiosqlite:/// or `embedded`.")
-    pool: int = Field(8, ge=1, le=200, description="Connections of a process at most.")
+    pool: int = Field(8, ge=1, le=200, description="Connections per process, at most.")
     tuning: TruthTuning = TruthTuning()
 
 
@@ -76,13 +76,13 @@ class Vectors(Group):
     url: str = Field(
         "embedded", description="qdrant+http(s)://, elasticsearch+http(s)://, http(s):// (Qdrant) or `embedded`."
     )
-    api_key: str = Field("", repr=False, description="Of the Qdrant server.")
+    api_key: str = Field("", repr=False, description="API key of the Qdrant server.")
     collection: str = Field("openbrain", description="First part of collection and alias names.")
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     collection_settings: dict[str, Any] = Field(
         default_factory=dict,
-        description="What Qdrant's collections are made with, in its own words: `on_disk`, `quantization_config`, "
-        "`shard_number`, `replication_factor` and others; see qdrant.md.",
+        description="Qdrant's parameters for new collections: `on_disk`, `quantization_config`, `shard_number`, "
+        "`replication_factor` and others; see qdrant.md.",
     )
     tuning: VectorsTuning = VectorsTuning()
 
@@ -93,17 +93,18 @@ class Embedding(Group):
     url: str = Field("embedded", description="http(s):// of Ollama, or `embedded` (on onnxruntime).")
     model: str = Field(
         "",
-        description="Of the first index: one of Ollama, or an embedded one (`openbrain models list`); afterwards "
-        "`openbrain models change` decides. '' takes the default: embeddinggemma, or the embedded all-minilm.",
+        description="Model of the first index: one of Ollama, or an embedded one (`openbrain models list`); change it "
+        "later with `openbrain models change`. '': the default, embeddinggemma or the embedded all-minilm.",
     )
-    threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
+    threads: int = Field(1, ge=1, le=64, description="Threads of the embedded model.")
     token_states: bool = Field(
         True,
-        description="Whether the embedded all-minilm keeps the words of a memory in their context beside its vector, "
-        "whichever model makes that: recall ranks by them. `openbrain reindex` makes those that are lacking.",
+        description="Whether the embedded all-minilm also stores token states (the words of a memory in their "
+        "context), whichever model computes the vectors: recall ranks by them. `openbrain reindex` adds missing "
+        "ones.",
     )
-    batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
-    timeout_s: Seconds = Field(60, description="Of one call of the model.")
+    batch: int = Field(32, ge=1, le=512, description="Texts per call of the model.")
+    timeout_s: Seconds = Field(60, description="Timeout of one call of the model.")
     tuning: EmbeddingTuning = EmbeddingTuning()
 
 
@@ -111,20 +112,20 @@ NO_REASONER = "none"
 
 
 class Reasoner(Group):
-    """The model that a tick asks, once, about the vault."""
+    """The model that each tick asks once about the vault."""
 
     url: str = Field(
         NO_REASONER,
-        description="http(s):// of a server with `chat/completions`, up to and with its version, as in "
-        "http://127.0.0.1:11434/v1 of Ollama; `none`: ticks are deterministic.",
+        description="http(s):// of a server with `chat/completions`, including the version, as in "
+        "http://127.0.0.1:11434/v1 for Ollama; `none`: ticks are deterministic.",
     )
-    model: str = Field("", description="One that the server has.")
+    model: str = Field("", description="Name of a model on that server.")
     api_key: str = Field("", repr=False, description="Sent as a bearer token.")
-    timeout_s: Seconds = Field(120, description="Of the one call.")
+    timeout_s: Seconds = Field(120, description="Timeout of the call.")
     prompt_chars: int = Field(100_000, ge=2000, le=400_000, description="The prompt is cut to this many characters.")
     answer_tokens: int = Field(4096, ge=64, description="The answer is cut to this many tokens.")
     answer: Literal["schema", "json", "text"] = Field(
-        "schema", description="How JSON is asked for: by a JSON Schema, as any object, or in words alone."
+        "schema", description="How JSON is requested: by a JSON Schema, as any object, or only in words."
     )
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
 
@@ -132,78 +133,79 @@ class Reasoner(Group):
 class Recall(Group):
     """Settings of recall."""
 
-    text_weight: float = Field(0.65, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    text_weight: float = Field(
+        0.65, ge=0, le=1, description="Weight of the keyword score in the fusion; vectors have the rest."
+    )
     late_weight: float = Field(
         0.4,
         ge=0,
         le=1,
-        description="Of late interaction (token states of a memory and of the question compared word by word) beside "
-        "the fusion of both indexes, where a memory has token states; 0 leaves it out.",
+        description="Weight of late interaction (token states of the memory and the question, compared word by word) "
+        "against the fused score, for memories with token states; 0 turns it off.",
     )
-    neighbours: bool = Field(True, description="Whether turns beside a turn in its session add to its score.")
-    name_lift: float = Field(
-        0.15, ge=0, le=1, description="What it adds to a score that a name of the memory stands in the question."
-    )
+    neighbours: bool = Field(True, description="Whether a turn's neighbours in its session add to its score.")
+    name_lift: float = Field(0.15, ge=0, le=1, description="Added to the score of a memory that the question names.")
     time_lift: float = Field(
         0.1,
         ge=0,
         le=1,
-        description="What it adds to a score that a memory happened at a time that the question names; 0 leaves times "
-        "unread.",
+        description="Added to the score of a memory of a time that the question names; 0: times are ignored.",
     )
     project_margin: float = Field(
-        0.08, ge=0, le=1, description="How far what is not of the asked project is put back behind what is."
+        0.08, ge=0, le=1, description="Subtracted from the score of memories that are not of the requested project."
     )
     spread: bool = Field(
-        True, description="Whether turns of few sessions make room for near ones of others among the hits of an answer."
+        True, description="Whether hits from few sessions give up places to similar turns of other sessions."
     )
     fold: bool = Field(True, description="Whether near-equal memories are folded into the first of them.")
     precision: Literal["exact", "balanced", "recall"] = Field(
         "balanced",
-        description="Of a request that names none: `exact` shows what is near, `balanced` nothing where even the best "
-        "is not, `recall` whatever was found.",
+        description="Default of requests: `exact` only similar hits, `balanced` no hits if even the best is not "
+        "similar, `recall` whatever was found.",
     )
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),
-        description="Days after which confidence counts half, by type; null never fades.",
+        description="Days after which confidence counts half, by type; null: never decays.",
     )
-    keep_queries: bool = Field(False, description="Whether the text of questions is kept and published.")
+    keep_queries: bool = Field(False, description="Whether the text of questions is stored and published.")
     tuning: RecallTuning = RecallTuning()
 
 
 class Housekeeping(Group):
-    """The housekeeper's pace."""
+    """Settings of the housekeeper."""
 
     outbox_limit: int = Field(
         1_000_000,
         ge=1,
-        description="Events that may wait to be published; at this number writes are refused until some are published.",
+        description="Unpublished events, at most: at this number writes are refused until some are published.",
     )
-    verify_every_s: Seconds = Field(3600, description="How often every index is held against the truth.")
+    verify_every_s: Seconds = Field(3600, description="How often every index is verified against the database.")
     tuning: HousekeepingTuning = HousekeepingTuning()
 
 
 class Vaults(Group):
-    """Folders of Markdown that the tick keeps and agents read."""
+    """Folders of Markdown that ticks maintain and agents read."""
 
     folders: dict[str, Path] = Field(
-        default_factory=dict, description="Workspace to the folder of its vault; one without has none (404)."
+        default_factory=dict,
+        description="Workspace to the folder of its vault; a workspace not listed has no vault (404).",
     )
     probes: dict[str, str] = Field(
         default_factory=dict,
-        description="What a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
+        description="Probes that a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
     )
     tuning: VaultTuning = VaultTuning()
 
     @field_validator("folders")
     @classmethod
     def _apart(cls, folders: dict[str, Path]) -> dict[str, Path]:
-        """A vault's pages become one workspace's memories, and its one writer is known by the workspace."""
+        """Refuse shared or nested folders: a vault's pages become one workspace's memories, with one writer per
+        workspace."""
         places = [folder.expanduser().absolute() for folder in folders.values()]
         if any(one != other and one.is_relative_to(other) for one in places for other in places):
-            raise ValueError("no vault lies in another")
+            raise ValueError("a vault must not be inside another one")
         if len(set(places)) < len(places):
-            raise ValueError("a vault belongs to one workspace")
+            raise ValueError("a vault must belong to one workspace only")
         return dict(zip(folders, places, strict=True))
 
 
@@ -212,7 +214,7 @@ class Secrets(Group):
 
     policy: Literal["mask", "refuse", "store"] = Field(
         "mask",
-        description="`mask` leaves their kind in their place, `refuse` refuses the write and names the field.",
+        description="`mask` replaces them by their kind, `refuse` refuses the write and names the field.",
     )
 
 
@@ -221,28 +223,30 @@ class Logs(Group):
 
     level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
     json_lines: bool | None = Field(
-        None, description="One JSON object a line, or lines for people; null: for people in a terminal, JSON elsewhere."
+        None, description="One JSON object per line, or readable lines; null: readable in a terminal, JSON elsewhere."
     )
 
 
 class Settings(BaseSettings):
-    """All groups."""
+    """All settings, by group."""
 
     model_config = SettingsConfigDict(
         env_prefix="OPENBRAIN_", env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
     )
 
     config: Path | None = Field(
-        None, description="The settings file, as `--config` names it; else `~/.openbrain/openbrain.toml`."
+        None, description="The settings file, like `--config`; by default `~/.openbrain/openbrain.toml`."
     )
-    data_dir: Path = Field(Path.home() / ".openbrain", description="Everything embedded lives here.")
+    data_dir: Path = Field(Path.home() / ".openbrain", description="Folder of the data of all embedded parts.")
     disk_reserve_mb: int = Field(
-        128, ge=0, description="Free space kept on its disk, an eighth of it at most: with less, writes are refused."
+        128,
+        ge=0,
+        description="Free space to keep on that disk, at most an eighth of it: with less, writes are refused.",
     )
     otlp_endpoint: str = Field(
         "",
         validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        description="Where traces go, by OTLP over HTTP, as in http://collector:4318; none: no spans are made.",
+        description="Where traces are sent, by OTLP over HTTP, as in http://collector:4318; empty: no tracing.",
     )
     streams: Streams = Streams()
     truth: Truth = Truth()
@@ -262,37 +266,41 @@ class Settings(BaseSettings):
     logs: Logs = Logs()
 
     ollama_url: str = Field(
-        "", validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"), description="Stands for `embedding.url`."
+        "",
+        validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"),
+        description="Original name of `embedding.url`.",
     )
     qdrant_url: str = Field(
-        "", validation_alias=AliasChoices("BRAIN_QDRANT_URL", "QDRANT_URL"), description="Stands for `vectors.url`."
+        "",
+        validation_alias=AliasChoices("BRAIN_QDRANT_URL", "QDRANT_URL"),
+        description="Original name of `vectors.url`.",
     )
     elasticsearch_url: str = Field(
-        "", validation_alias=AliasChoices("ELASTICSEARCH_URL"), description="Stands for `text.url`."
+        "", validation_alias=AliasChoices("ELASTICSEARCH_URL"), description="Original name of `text.url`."
     )
     collection: str = Field(
-        "", validation_alias=AliasChoices("BRAIN_COLLECTION"), description="Stands for `vectors.collection`."
+        "", validation_alias=AliasChoices("BRAIN_COLLECTION"), description="Original name of `vectors.collection`."
     )
     elastic_index: str = Field(
-        "", validation_alias=AliasChoices("BRAIN_ELASTIC_INDEX"), description="Stands for `text.index`."
+        "", validation_alias=AliasChoices("BRAIN_ELASTIC_INDEX"), description="Original name of `text.index`."
     )
     embedding_model: str = Field(
-        "", validation_alias=AliasChoices("BRAIN_EMBEDDING_MODEL"), description="Stands for `embedding.model`."
+        "", validation_alias=AliasChoices("BRAIN_EMBEDDING_MODEL"), description="Original name of `embedding.model`."
     )
     verify_ssl: bool = Field(
         True,
         validation_alias=AliasChoices("BRAIN_VERIFY_SSL"),
-        description="Stands for `verify_tls` of text and vectors.",
+        description="Original name of `verify_tls` of text and vectors.",
     )
 
     async_embed: bool = Field(
         True,
         validation_alias=AliasChoices("BRAIN_ASYNC_EMBED"),
-        description="false stands for the longest `server.wait_s`.",
+        description="false: same as the longest `server.wait_s`.",
     )
 
     def aliases(self) -> dict[str, dict[str, object]]:
-        """What the original names say, by group and name; '' where they say nothing."""
+        """Return the values of the original names, by group and name; '' if unset."""
         checked = "" if self.verify_ssl else False
         return {
             "text": {"url": self.elasticsearch_url, "index": self.elastic_index, "verify_tls": checked},
@@ -302,7 +310,7 @@ class Settings(BaseSettings):
         }
 
     def with_aliases(self) -> "Settings":
-        """The original names folded into their groups; a group's own setting wins."""
+        """Return the settings with the original names applied to their groups; a group's own setting wins."""
         aliases = self.aliases().items()
         return self.model_copy(update={name: _fold(getattr(self, name), given) for name, given in aliases})
 
@@ -313,7 +321,7 @@ def _fold(group: Group, aliases: Mapping[str, object]) -> Group:
 
 
 class _FromFile(Settings):
-    """Made with what stands in a file, over which the environment wins."""
+    """Settings from a file; the environment wins over it."""
 
     @classmethod
     def settings_customise_sources(
@@ -330,25 +338,25 @@ class _FromFile(Settings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The settings of a process, and where they come from."""
+    """The settings of a process, and their sources."""
 
     settings: Settings
     environment: Settings
-    """The settings of the environment alone."""
+    """The settings from the environment only."""
     file: Path | None
     in_file: frozenset[tuple[str, ...]]
-    """Members of `Settings` that the file names."""
+    """Paths of the members of `Settings` that the file sets."""
 
 
 def _over(from_file: Group, environment: Group, folded: Iterable[str]) -> Group:
-    """A group with what original names of the environment say in it, which wins over the file too."""
+    """Return a group with the original names from the environment applied; they win over the file too."""
     names_set = [name for name in folded if name in environment.model_fields_set]
     return from_file.model_copy(update={name: getattr(environment, name) for name in names_set})
 
 
 @cache
 def loaded() -> Loaded:
-    """Read once."""
+    """Load the settings; cached."""
     environment = Settings().with_aliases()
     file = settings_file(environment.config)
     if file is None:
@@ -362,5 +370,5 @@ def loaded() -> Loaded:
 
 
 def load() -> Settings:
-    """The process's settings, read once."""
+    """Return the process's settings; cached."""
     return loaded().settings

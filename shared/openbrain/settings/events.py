@@ -1,4 +1,4 @@
-"""Settings of streams of another system whose events become signals."""
+"""Settings for streams of another system whose events become signals."""
 
 from pydantic import Field
 
@@ -17,21 +17,24 @@ class Events(Group):
 
     streams: dict[str, str] = Field(
         default_factory=dict,
-        description="Full name of a stream (no prefix is put before it) to the workspace whose signals it raises.",
+        description="Full name of a stream (without the prefix of `streams.prefix`) to the workspace in which it "
+        "raises signals.",
     )
     severities: dict[str, dict[str, Severity]] = Field(
         default_factory=lambda: _SEVERITIES,
-        description="Field of an entry, then its value in lower case, to the severity that it means; the strongest "
-        "counts, and what has none is no signal.",
+        description="Field of an entry, then its value in lower case, to a severity; the highest counts. An entry "
+        "without one is ignored.",
     )
     words: dict[str, Severity] = Field(
         default_factory=dict,
-        description="Whole word, in lower case, of what an entry says to a severity: guessing, so there are none.",
+        description="Whole word, in lower case, in an entry's text to a severity. Guesswork, so empty by default.",
     )
-    source: tuple[str, ...] = Field(("source", "host", "domain"), description="Fields for the source: the first given.")
+    source: tuple[str, ...] = Field(
+        ("source", "host", "domain"), description="Fields for the source: the first one present."
+    )
     title: tuple[str, ...] = Field(("title", "event"), description="Fields for the title.")
     content: tuple[str, ...] = Field(("message",), description="Fields for the content.")
     dedup: tuple[str, ...] = Field(
-        (), description="Fields that together say that it is the same signal; none: its source and content say it."
+        (), description="Fields that together identify the same signal; none: its source and content."
     )
     tuning: EventsTuning = EventsTuning()

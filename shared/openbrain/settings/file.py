@@ -11,11 +11,11 @@ NAME = "openbrain.toml"
 
 
 def settings_file(named: Path | None) -> Path | None:
-    """The file in use: the one that is named, else that of the home folder.
+    """Return the settings file: the one named, else the one in the home folder, if it exists.
 
-    One in the working folder may have come with somebody else's files: it is read only where it is named.
+    A file in the working folder may come from somebody else: it is read only if it is named.
     """
-    if named is not None and named != Path():  # an empty name is none
+    if named is not None and named != Path():  # an empty name counts as none
         path = named.expanduser()
         if not path.is_file():
             raise SetupError(f"there is no settings file {path}: look at --config and OPENBRAIN_CONFIG")
@@ -25,20 +25,21 @@ def settings_file(named: Path | None) -> Path | None:
 
 
 def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:
-    """The settings in the file. `SetupError` names the line or the name that can't be used; `known`: names that there
-    are."""
+    """Return the settings in the file. `SetupError` names the invalid line or name. `known`: the valid names."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SetupError(f"the settings file {path} can't be read: {error}") from None
     for name in table:
         if name not in known:
-            raise SetupError(f"the settings file {path} names {name!r}, which is no setting: openbrain settings")
+            raise SetupError(
+                f"the settings file {path} names {name!r}, which is no setting: `openbrain settings` lists them"
+            )
     return table
 
 
 def names(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of every value in it, and of every table."""
+    """Yield the path of every value and table."""
     for name, value in table.items():
         yield (*at, name)
         if isinstance(value, dict):

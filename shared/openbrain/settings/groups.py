@@ -15,7 +15,7 @@ class Group(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_moved(cls, given: Any) -> Any:
-        """Names of the version before, with a word on what became of each."""
+        """Refuse names of the previous version, with a message on what replaced each."""
         inner = [name for name in ("tuning", "thresholds") if name in cls.model_fields]
         for name in given if isinstance(given, dict) else ():
             for group in inner:

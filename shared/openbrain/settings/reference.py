@@ -1,4 +1,4 @@
-"""Every setting as a line: what the reference page and `openbrain settings` are made from."""
+"""All settings as lines, for the reference page and `openbrain settings`."""
 
 import json
 import re
@@ -18,12 +18,12 @@ _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
 _IN_QUERY = re.compile(r"(password)=[^&\s\"]+")
 HIDDEN = "(hidden)"
 _INTRODUCTION = (
-    "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
-    "JSON. A file `openbrain.toml` says the same, a table a group: OPENBRAIN_STREAMS__URL is `url` in `[streams]`, "
-    "OPENBRAIN_DATA_DIR is `data_dir` before all tables. It is what `--config` or OPENBRAIN_CONFIG names, else "
-    "`~/.openbrain/openbrain.toml`, never one that merely lies in the working folder; the environment wins over it. "
-    "`openbrain settings` shows what a process would use, and from where. Numbers that need no operator stand in "
-    "`shared/openbrain/settings/tuning.py`."
+    "Read from the environment once, at start. Groups and names are joined by two underscores; lists and tables are "
+    "JSON. A file `openbrain.toml` can set the same, with a table for each group: OPENBRAIN_STREAMS__URL is `url` in "
+    "`[streams]`, OPENBRAIN_DATA_DIR is `data_dir` before all tables. The file is the one that `--config` or "
+    "OPENBRAIN_CONFIG names, else `~/.openbrain/openbrain.toml`; a file in the working folder is not read unless "
+    "named. The environment wins over the file. `openbrain settings` shows the values that a process would use, and "
+    "their sources. Numbers that operators need not change are in `shared/openbrain/settings/tuning.py`."
 )
 
 
@@ -38,11 +38,11 @@ class Line:
     about: str
     secret: bool
     path: tuple[str, ...]
-    """Members of `Settings` that lead to it."""
+    """Path of members of `Settings` to it."""
 
 
 def lines() -> Iterator[Line]:
-    """All of them, in the order of the class: the groups, then the original names."""
+    """Yield all settings, in the order of the class: the groups, then the original names."""
     schema = Settings.model_json_schema(by_alias=False)
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Group):
@@ -55,7 +55,7 @@ def lines() -> Iterator[Line]:
 
 
 def page() -> str:
-    """docs/reference/settings.md."""
+    """Return the text of docs/reference/settings.md."""
     text = ["# Settings", "", _INTRODUCTION]
     group: str | None = None
     for line in lines():
@@ -70,12 +70,12 @@ def page() -> str:
 
 
 def effective(settings: Settings) -> Mapping[str, str]:
-    """Name -> the value in use; secrets and passwords of URLs are hidden."""
+    """Return the values in use, by name; secrets and passwords in URLs are hidden."""
     return {line.name: _shown(attrgetter(".".join(line.path))(settings), secret=line.secret) for line in lines()}
 
 
 def origins(loaded: Loaded) -> Mapping[str, str]:
-    """Name -> where the value comes from: the environment, the file, or nowhere: the default."""
+    """Return the source of each value, by name: `environment`, the file's path, or `default`."""
     of_file = {path: str(loaded.file) for path in loaded.in_file}
     return {
         line.name: "environment" if _is_set(loaded.environment, line.path) else of_file.get(line.path, "default")

@@ -1,4 +1,4 @@
-"""HTTP: where it listens, how much it takes, whom it lets in."""
+"""Settings of the HTTP server: address, limits, access."""
 
 from pydantic import Field
 
@@ -8,49 +8,58 @@ from openbrain.settings.tuning import ServerTuning
 
 
 class Server(Group):
-    """HTTP."""
+    """The HTTP server."""
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8788, ge=0, le=65535, description="0 takes a free one.")
+    port: int = Field(8788, ge=0, le=65535, description="Port; 0: any free one.")
     wait_s: int = Field(
         0,
         ge=0,
         le=WAIT_SECONDS,
-        description="How long a write without `Prefer` waits until it is indexed; 0 answers at once.",
+        description="Seconds that a write without `Prefer` waits until it is indexed; 0: does not wait.",
     )
     rate_per_minute: int = Field(
-        12_000, ge=0, le=10_000_000, description="Requests a key may make a minute, unless it says otherwise; 0: any."
+        12_000,
+        ge=0,
+        le=10_000_000,
+        description="Requests per minute of a key without a limit of its own; 0: unlimited.",
     )
     wrong_keys_per_minute: int = Field(
-        60, ge=0, le=1_000_000, description="Wrong keys that may come from one address a minute; 0: any."
+        60,
+        ge=0,
+        le=1_000_000,
+        description="Wrong keys per minute from one address, above which only keys seen before are accepted; 0: "
+        "unlimited.",
     )
     trusted_proxies: tuple[str, ...] = Field(
         (),
-        description="Addresses and networks whose `X-Forwarded-For` says who asks; else it is whoever connects.",
+        description="Addresses and networks of proxies whose `X-Forwarded-For` is trusted; else the client is the peer "
+        "of the connection.",
     )
     metrics_token: str = Field(
         "",
         repr=False,
-        description="Opens `/metrics` beside the API as a bearer token; an admin key of `system` does so too.",
+        description="Bearer token for `/metrics` on the API's port; an admin key of `system` works too.",
     )
     metrics_open: bool = Field(
-        False, description="Whether `/metrics` beside the API is open: where only the scraper reaches the port."
+        False,
+        description="Whether `/metrics` on the API's port needs no token: only if nobody but the scraper can "
+        "reach the port.",
     )
     origins: tuple[str, ...] = Field(
-        (), description="Whose pages may use `/mcp` from a browser, beside those of this machine: https://host[:port]."
+        (), description="Origins that may use `/mcp` from a browser, in addition to this machine: https://host[:port]."
     )
     keep_imported_ids: bool = Field(
         False,
-        description="Whether a backup keeps its memories' ids also beside other workspaces; then who imports one can "
-        "learn which ids these hold.",
+        description="Whether an import of a backup keeps memory ids even if there are other workspaces; the importer "
+        "can then learn which ids those contain.",
     )
-    listeners: int = Field(
-        2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
-    )
+    listeners: int = Field(2000, ge=1, le=100_000, description="Concurrent listeners (streams, polls) per API process.")
     connections: int = Field(
         4096,
         ge=1,
         le=1_000_000,
-        description="Open at once, of each process: then those without a request give way, and where all have one 503.",
+        description="Open connections per process. At the limit idle ones are closed; if all are in use, new ones get "
+        "503.",
     )
     tuning: ServerTuning = ServerTuning()

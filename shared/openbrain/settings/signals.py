@@ -1,4 +1,4 @@
-"""Settings of signals: how long what takes, and how much a source may say."""
+"""Settings of signals: times, and limits of sources."""
 
 from pydantic import Field
 
@@ -13,18 +13,18 @@ class Signals(Group):
 
     quiet_s: Seconds = Field(
         900,
-        description="Without a raise for so long, a warning's or an acknowledged signal's broadcast severity falls by "
-        "one step.",
+        description="If not raised for this long, the broadcast severity of a warning or an acknowledged signal falls "
+        "by one step.",
     )
-    resolve_s: Seconds = Field(900, description="Without a raise for so long at the lowest step it is resolved.")
+    resolve_s: Seconds = Field(900, description="If not raised for this long at the lowest step, it is resolved.")
     escalate_s: Seconds = Field(
-        86_400, description="After so long a critical or nuclear signal that nobody acknowledged is escalated."
+        86_400, description="A critical or nuclear signal that nobody acknowledges for this long is escalated."
     )
     retention_days: int = Field(90, ge=1, description="How long signals that have ended are kept, with their audit.")
     tuning: SignalTuning = SignalTuning()
 
     def times(self) -> SignalTimes:
-        """In microseconds, as the rules take them."""
+        """Return the times in microseconds, for the rules."""
         return SignalTimes(
             quiet=round(self.quiet_s * MICROSECONDS),
             resolve=round(self.resolve_s * MICROSECONDS),

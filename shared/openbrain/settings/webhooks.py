@@ -8,18 +8,18 @@ from openbrain.settings.tuning import WebhookTuning
 
 
 class Webhooks(Group):
-    """Webhooks of signals and of standing queries: posts to addresses outside."""
+    """Webhooks of signals and of standing queries: posts to external addresses."""
 
-    enabled: bool = Field(False, description="Whether webhooks can be made and are posted to.")
+    enabled: bool = Field(False, description="Whether webhooks can be created and are posted to.")
     hosts: tuple[str, ...] = Field(
-        (), description="Hosts that may be posted to; `.example.org` allows every host below it. None: no host."
+        (), description="Hosts that may be posted to; `.example.org` allows every host below it. Empty: no host."
     )
     private_hosts: tuple[str, ...] = Field(
-        (), description="Of `hosts`, those that may have private addresses, and may be spoken to without TLS."
+        (), description="Those of `hosts` that may have private addresses and may be contacted without TLS."
     )
     tuning: WebhookTuning = WebhookTuning()
 
     def require_enabled(self) -> None:
-        """`Forbidden` where nothing is posted."""
+        """Raise `Forbidden` if webhooks are off."""
         if not self.enabled:
             raise Forbidden("webhooks are off here: an operator turns them on with OPENBRAIN_WEBHOOKS__ENABLED")

@@ -1,6 +1,6 @@
-"""The stream layer: reading Redis Streams so that nothing is lost, and writing to them.
+"""The stream layer: reads Redis Streams without losing entries, and writes to them.
 
-What services use (import from the modules named; this package imports nothing by itself):
+The API for services (import from the modules named; this package itself imports nothing):
 
 - `group.subscription`      `Subscription(spec=, handler=, on_dead=None, degraded_handler=None, ...)`.
 - `group.delivery`          `Delivery` (id, stream, workspace, event, failures, abandonments, raw), `Handler`, `OnDead`
@@ -13,9 +13,9 @@ What services use (import from the modules named; this package imports nothing b
 - `operating.trim`          `await trim(client, plan(settings.streams), settings.streams.retention_s)`.
 - `redis.connection`        `connect(settings.streams)`: a redis-py client, every wait bounded.
 
-A handler gets a batch of deliveries and answers None (all done) or one result for each. `TryLater` costs nothing: the
-batch stays in hand, the service pauses and tries it again; meanwhile a `degraded_handler` goes on with what needs no
-dependency, and a bounded number of others wait in hand. `NeverRetry` is a dead letter at once. Any other
-error is a failed attempt: the entry waits `backoff_s` and comes again, at most four attempts, then it is a dead letter.
-Handlers of one service never run at the same time. An entry may come twice: effects must be idempotent.
+A handler gets a batch of deliveries and returns None (all done) or one result for each. `TryLater` costs no attempt:
+the batch stays pending, the service pauses and tries it again; meanwhile a `degraded_handler` handles entries that need
+no dependency, and a bounded number of others is deferred. `NeverRetry` makes a dead letter at once. Any other error is
+a failed attempt: the entry is parked for `backoff_s` and delivered again, at most four attempts, then it is a dead
+letter. Handlers of one service never run at the same time. An entry may be delivered twice: effects must be idempotent.
 """

@@ -85,7 +85,7 @@ def test_nothing_that_may_be_left_out_has_a_default() -> None:
     assert [schema for schema in _schemas() if "default" in schema] == []
     assert SCHEMAS["RememberBody"]["required"] == ["content", "type"]
     assert SCHEMAS["RememberBody"]["properties"]["confidence"]["description"] == "Default: 1.0."
-    assert SCHEMAS["BulkBody"]["properties"]["dry_run"]["description"] == "Only tell what would end. Default: true."
+    assert SCHEMAS["BulkBody"]["properties"]["dry_run"]["description"] == "Only report what would end. Default: true."
 
 
 def test_schemas_have_words_of_json_schema_alone() -> None:

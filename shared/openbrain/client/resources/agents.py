@@ -1,4 +1,4 @@
-"""Messages, sessions and the context of agents."""
+"""Client methods for messages, sessions, subscriptions and the context of agents."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -36,10 +36,10 @@ SUBSCRIPTIONS = "/v1/brain/subscriptions"
 
 
 class NewSession(TypedDict):
-    """The place where the agent works, and the policy for the session's memories."""
+    """Where the agent works, and the policy for the session's memories."""
 
     session_id: NotRequired[str]
-    """The agent's own; else one is made."""
+    """Chosen by the agent; generated if left out."""
     org: NotRequired[str]
     project: NotRequired[str]
     policy: NotRequired[Policy | str]
@@ -56,12 +56,12 @@ class HandOver(TypedDict):
     next_steps: NotRequired[Sequence[str]]
     blockers: NotRequired[Sequence[str]]
     expires_in: NotRequired[int]
-    """Hours."""
+    """Hours until the hand-over expires."""
     agent_id: NotRequired[str]
 
 
 class Agents:
-    """Methods of the client. The agent is the key's; `agent_id` names another one, where the key may speak for it."""
+    """Client methods for agents. The agent is the key's; `agent_id` names another one, if the key may act as it."""
 
     _wire: Wire
     org: str
@@ -77,7 +77,7 @@ class Agents:
         max_memories: int | None = None,
         cursor: str | None = None,
     ) -> AgentContext:
-        """The context of an agent that begins to work; `text` is to be put before its model as it is."""
+        """Return the context of an agent that begins to work. Pass its `text` to the model unchanged."""
         query = {
             "org": org or self.org or None,
             "project": project,
@@ -89,7 +89,7 @@ class Agents:
         return await self._wire.ask(AgentContext, "GET", f"/v1/brain/agent/{in_path(agent_id)}/context", query=query)
 
     async def start_session(self, **session: Unpack[NewSession]) -> SessionStarted:
-        """Open a session, join one, or go on with one: `hand_over` is what the project's last one left."""
+        """Start, join or continue a session. `hand_over` is what the project's previous session left."""
         body = dict(session)
         if self.org and not body.get("org"):
             body["org"] = self.org
@@ -104,23 +104,24 @@ class Agents:
         cursor: str | None = None,
         agent_id: str | None = None,
     ) -> SessionList:
-        """A page of the agent's sessions, newest first."""
+        """Return a page of the agent's sessions, newest first."""
         query = {"project": project, "open": open_only or None, "limit": limit, "cursor": cursor, "agent_id": agent_id}
         return await self._wire.ask(SessionList, "GET", SESSIONS, query=query)
 
     async def session(self, session_id: str, *, agent_id: str | None = None) -> SessionDetail:
-        """One that the agent is of."""
+        """Return a session that the agent is a member of."""
         return await self._wire.ask(SessionDetail, "GET", _session(session_id), query={"agent_id": agent_id})
 
     async def append_turns(
         self, session_id: str, turns: Sequence[Mapping[str, object]], *, agent_id: str | None = None
     ) -> TurnsAppended:
-        """Store turns, each with `turn` and `content`, perhaps `speaker`, `type`, `occurred_at`; again, nothing new."""
+        """Store turns: each with `turn` and `content`, optionally `speaker`, `type` and `occurred_at`. May be repeated:
+        a stored turn is not stored again."""
         body = {"turns": list(turns), **filled(agent_id=agent_id)}
         return await self._wire.ask(TurnsAppended, "POST", f"{_session(session_id)}/append", body=body)
 
     async def end_session(self, session_id: str, **hand_over: Unpack[HandOver]) -> SessionEnded:
-        """End a session; with a summary, steps or blockers it leaves a hand-over to the next one."""
+        """End a session. With a summary, next steps or blockers it leaves a hand-over to the next session."""
         return await self._wire.ask(SessionEnded, "POST", f"{_session(session_id)}/end", body=dict(hand_over))
 
     async def send_message(
@@ -133,7 +134,7 @@ class Agents:
         agent_id: str | None = None,
         idempotency_key: str = "",
     ) -> MessageSent:
-        """Leave a message in an agent's inbox. What is asked again by itself is stored once."""
+        """Send a message to an agent's inbox. Retries of the client store it only once."""
         body = filled(to=to, content=content, subject=subject, org=org, agent_id=agent_id)
         headers = write_headers(idempotency_key or uuid7(0))
         return await self._wire.ask(MessageSent, "POST", f"{MESSAGES}/send", body=body, headers=headers)
@@ -141,16 +142,17 @@ class Agents:
     async def inbox(
         self, *, after: int = 0, unread: bool = False, limit: int | None = None, agent_id: str | None = None
     ) -> Inbox:
-        """Messages behind that number, in order. `next_after` is where to go on, also for what is yet to come."""
+        """Return messages after the number `after`, in order. Pass `next_after` as `after` for the next page, now or
+        later."""
         query = {"after": after, "unread": unread or None, "limit": limit, "agent_id": agent_id}
         return await self._wire.ask(Inbox, "GET", f"{MESSAGES}/inbox", query=query)
 
     async def hear_messages(
         self, after: int | None = None, *, seconds: int | None = None, agent_id: str | None = None
     ) -> AsyncGenerator[MessageAnswer | None, None]:
-        """One stream of the inbox: what stands behind `after`, then what comes; without it what comes from now on.
-        None: the server lives. It ends where the server does; `TryLater` where it breaks off: hear again, behind the
-        last `seq`."""
+        """Stream the inbox: messages after the number `after`, then new ones; without `after` only new ones. None is a
+        heartbeat. Ends when the server stops; raises `TryLater` if the connection breaks off: call again with the last
+        `seq`."""
         query = {"after": after, "seconds": seconds, "agent_id": agent_id}
         async with (
             aclosing(self._wire.stream(f"{MESSAGES}/stream", query=query, accept=MEDIA)) as parts,
@@ -162,14 +164,14 @@ class Agents:
     async def conversation(
         self, agent: str, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
     ) -> Conversation:
-        """Messages to and from another agent, newest first."""
+        """Return messages to and from another agent, newest first."""
         query = {"agent": agent, "limit": limit, "cursor": cursor, "agent_id": agent_id}
         return await self._wire.ask(Conversation, "GET", f"{MESSAGES}/conversation", query=query)
 
     async def mark_read(
         self, ids: Sequence[str] = (), *, up_to: int | None = None, agent_id: str | None = None
     ) -> MessagesRead:
-        """Mark messages of the inbox as read: these, and all up to that number."""
+        """Mark messages of the inbox as read: those in `ids`, and all up to the number `up_to`."""
         body = filled(ids=list(ids), up_to=up_to, agent_id=agent_id)
         return await self._wire.ask(MessagesRead, "POST", f"{MESSAGES}/read", body=body)
 
@@ -183,8 +185,8 @@ class Agents:
         webhook: str | None = None,
         agent_id: str | None = None,
     ) -> SubscriptionCreated:
-        """Have every new memory that matches put into the agent's inbox, and posted to the address `webhook`, where
-        one is given."""
+        """Subscribe to new memories: matches are delivered to the agent's inbox, and posted to the URL `webhook` if
+        given."""
         body = given(
             query=query,
             filter=None if filter is None else dict(filter),
@@ -199,25 +201,25 @@ class Agents:
     async def subscriptions(
         self, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
     ) -> SubscriptionList:
-        """The agent's, oldest first."""
+        """Return a page of the agent's subscriptions, oldest first."""
         query = {"limit": limit, "cursor": cursor, "agent_id": agent_id}
         return await self._wire.ask(SubscriptionList, "GET", SUBSCRIPTIONS, query=query)
 
     async def subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionAnswer:
-        """One of them."""
+        """Return one subscription."""
         path, query = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionAnswer, "GET", path, query=query)
 
     async def replay_subscription(
         self, subscription_id: str, since: datetime, until: datetime | None = None, *, agent_id: str | None = None
     ) -> SubscriptionAnswer:
-        """Deliver again, or for the first time, what matches among the memories of a time."""
+        """Match the memories of a time range again, and deliver the matches even if they were delivered before."""
         body = filled(since=since.isoformat(), until=until and until.isoformat(), agent_id=agent_id)
         path = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}:replay"
         return await self._wire.ask(SubscriptionAnswer, "POST", path, body=body)
 
     async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
-        """With what it found."""
+        """Remove a subscription and its matches in the inbox."""
         path, query = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}", {"agent_id": agent_id}
         return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query)
 

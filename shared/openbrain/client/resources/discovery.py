@@ -1,4 +1,4 @@
-"""The methods that search by words and tell what there is."""
+"""Client methods for full-text search and counts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from openbrain.contract.brain.discovery import ScopeCounts, Searched, TagCounts
 
 
 class Discovery:
-    """Part of the client."""
+    """Client methods for search, tags, scopes and briefs."""
 
     _wire: Wire
     org: str
@@ -28,10 +28,10 @@ class Discovery:
         cursor: str | None = None,
         **filters: Unpack[Filters],
     ) -> Searched:
-        """Find memories by their words, best first; `"quoted words"` must follow each other, unless `phrases` is False.
+        """Find memories by words, best first. `"quoted words"` must follow each other, unless `phrases` is False.
 
-        `fuzzy` forgives typos. `facets` counts values of type, tags, org, project, agent_id, source over all that
-        match. `cursor` is the `next_cursor` of the same query.
+        `fuzzy` tolerates typos. `facets` counts values of type, tags, org, project, agent_id or source over all
+        matches. `cursor` is the `next_cursor` of the same query.
         """
         query = {
             **_narrowed(filters, self.org),
@@ -51,7 +51,8 @@ class Discovery:
         return await self._wire.ask(TagCounts, "GET", "/v1/brain/tags", query=query)
 
     async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> ScopeCounts:
-        """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
+        """Count memories by org, and within each by project. `limit` applies to the orgs, and to the projects of
+        each."""
         query = {**_narrowed(filters, self.org), "limit": limit}
         return await self._wire.ask(ScopeCounts, "GET", "/v1/brain/scopes", query=query)
 
@@ -63,7 +64,8 @@ class Discovery:
         project: str | None = None,
         limit: int | None = None,
     ) -> Brief:
-        """Decisions, blockers and changes since then, or of the last 7 days; `limit` of each."""
+        """Return decisions, blockers and changes since a time, by default of the last 7 days; at most `limit` of
+        each."""
         query = {"since": since, "org": org or self.org or None, "project": project, "limit": limit}
         return await self._wire.ask(Brief, "GET", "/v1/brain/brief", query=query)
 

@@ -1,4 +1,4 @@
-"""Erasure, and the operations that follow."""
+"""Client methods for erasure, and for the operations that it starts."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
@@ -10,11 +10,11 @@ from openbrain.contract.admin.operations import OperationAnswer, OperationList
 from openbrain.contract.brain.memories import BulkEnded, Ended
 
 LOOK_S = 10
-"""The time that one request watches an operation."""
+"""Seconds that one request waits for an operation to change."""
 
 
 class Erasures:
-    """Methods of the client that erase, end many memories or a workspace, and watch operations."""
+    """Client methods that erase memories, end many of them or a workspace, and watch operations."""
 
     _wire: Wire
     org: str
@@ -22,8 +22,8 @@ class Erasures:
     async def erase(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
     ) -> Ended:
-        """Leave nothing of one memory but the proof; `wait` seconds until its traces are gone too. `if_match`: only
-        while it is as this entity tag says, else `Outdated`."""
+        """Erase one memory: only the proof of the erasure remains. `wait`: wait up to this many seconds until its
+        traces are gone. `if_match`: raise `Outdated` if its entity tag is no longer this one."""
         return await self._wire.ask(
             Ended,
             "DELETE",
@@ -42,10 +42,10 @@ class Erasures:
         whole: bool = False,
         **filters: Unpack[SubjectFilters],
     ) -> BulkEnded:
-        """End all memories that the filters match (at least one is needed); by default only tell what that would be.
-        `whole`: of every agent, and what has ended too (needs an admin's key, and `erase` or a dry run)."""
+        """End all memories that match the filters (at least one is needed). By default a dry run. `whole`: include
+        every agent's memories and those that have ended (needs an admin key, and `erase` or a dry run)."""
         if filters and self.org:
-            filters.setdefault("org", self.org)  # never the only filter: that would be all of the org
+            filters.setdefault("org", self.org)  # never the only filter, which would match the complete org
         author = filters.pop("author", None)
         body: dict[str, object] = {**filters, "dry_run": dry_run, "erase": erase}
         body |= filled(agent_id=author, reason=reason, whole=whole)
@@ -53,7 +53,7 @@ class Erasures:
         return await self._wire.ask(BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 
     async def delete_workspace(self, workspace_id: str, *, dry_run: bool = False) -> WorkspaceDeleted:
-        """End a tenant with everything in it (needs an admin key of the workspace `system`)."""
+        """Delete a workspace and everything in it (needs an admin key of the workspace `system`)."""
         return await self._wire.ask(
             WorkspaceDeleted,
             "DELETE",
@@ -72,19 +72,20 @@ class Erasures:
         cursor: str | None = None,
         workspace_id: str = "",
     ) -> OperationList:
-        """Newest first, or what follows the page whose `next_cursor` is given (needs an admin's key)."""
+        """Return a page of operations, newest first; `cursor`: the previous `next_cursor` (needs an admin key)."""
         query = {"kind": kind, "status": status, "limit": limit, "cursor": cursor, "workspace_id": workspace_id or None}
         return await self._wire.ask(OperationList, "GET", "/v1/admin/operations", query=query)
 
     async def operation(
         self, operation_id: str, *, wait: int = 0, seen: str | None = None, workspace_id: str = ""
     ) -> OperationAnswer:
-        """One; with `wait`, as soon as it differs from what had the mark `seen`, or after so many seconds."""
+        """Return one operation. With `wait`: when it differs from the state with the mark `seen`, or after this many
+        seconds."""
         query = {"wait": wait or None, "seen": seen, "workspace_id": workspace_id or None}
         return await self._wire.ask(OperationAnswer, "GET", _operation(operation_id), query=query)
 
     async def watch(self, operation_id: str, *, workspace_id: str = "") -> AsyncGenerator[OperationAnswer, None]:
-        """Each state of an operation, until it has ended."""
+        """Yield each state of an operation, until it has ended."""
         seen = await self.operation(operation_id, workspace_id=workspace_id)
         yield seen
         while not seen.status.ended:
@@ -94,7 +95,7 @@ class Erasures:
             seen = after
 
     async def cancel(self, operation_id: str, *, workspace_id: str = "") -> OperationAnswer:
-        """End one before it is done; what it has done by then stays done."""
+        """Cancel an operation; what it has done by then stays done."""
         query = {"workspace_id": workspace_id or None}
         return await self._wire.ask(OperationAnswer, "POST", f"{_operation(operation_id)}:cancel", query=query)
 

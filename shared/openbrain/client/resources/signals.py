@@ -1,4 +1,4 @@
-"""Signals and halts: raising, answering, hearing."""
+"""Client methods for signals and halts: raise, acknowledge, resolve, receive."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -32,11 +32,12 @@ from openbrain.domain.signals.values import HaltScope, HaltState, Severity, Sign
 AMYGDALA = "/v1/amygdala"
 
 News = AmygdalaState | BroadcastAnswer | Skipped | None
-"""The present state, a broadcast, numbers that are not for this key or kept no longer, or only a heartbeat."""
+"""The present state, a broadcast, a range of skipped numbers (not visible to this key or no longer stored), or a
+heartbeat."""
 
 
 class NewSignal(TypedDict):
-    """A signal to raise. `halt`: everyone stops; a nuclear one halts without it."""
+    """A signal to raise. `halt`: every agent in `halt_scope` must stop; a nuclear signal always halts."""
 
     source: str
     severity: Severity | str
@@ -64,7 +65,7 @@ class NewHalt(TypedDict):
 
 
 class SignalsWanted(TypedDict):
-    """The filters of signals; a key left out narrows nothing."""
+    """The filters of signals. A key left out does not filter."""
 
     state: NotRequired[Sequence[SignalState | str]]
     min_severity: NotRequired[Severity | str]
@@ -75,93 +76,95 @@ class SignalsWanted(TypedDict):
 
 
 class Place(TypedDict):
-    """The place where the listener works: a halt of another org or project does not concern it."""
+    """Where the listener works: halts of other orgs and projects are left out."""
 
     org: NotRequired[str]
     project: NotRequired[str]
 
 
 class Signals:
-    """Methods of the client for signals."""
+    """Client methods for signals."""
 
     _wire: Wire
 
     async def raise_signal(self, *, idempotency_key: str = "", **signal: Unpack[NewSignal]) -> SignalRaised:
-        """Every agent of the workspace hears it. Again: counted on the same signal, so that it may be repeated."""
+        """Raise a signal: every agent of the workspace receives it. May be repeated: a repeated raise is counted on the
+        same signal."""
         headers = write_headers(idempotency_key)
         return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/signals", body=dict(signal), headers=headers)
 
     async def signals(
         self, *, limit: int | None = None, cursor: str | None = None, **wanted: Unpack[SignalsWanted]
     ) -> SignalList:
-        """A page of signals, newest first."""
+        """Return a page of signals, newest first."""
         query = {"limit": limit, "cursor": cursor, **wanted}
         return await self._wire.ask(SignalList, "GET", f"{AMYGDALA}/signals", query=query)
 
     async def signal(self, signal_id: str) -> SignalDetail:
-        """One, who has seen it, and what happened to it."""
+        """Return one signal, the agents that acknowledged it, and its audit."""
         return await self._wire.ask(SignalDetail, "GET", _path("signals", signal_id))
 
     async def acknowledge_signal(self, signal_id: str, *, seq: int | None = None, note: str = "") -> SignalAnswer:
-        """Say that it was seen. `seq`: of the broadcast that was heard; what is stronger since is not meant."""
+        """Acknowledge a signal. `seq`: the broadcast that is acknowledged; a later raise of a higher severity is
+        not."""
         body = filled(seq=seq, note=note)
         return await self._wire.ask(SignalAnswer, "POST", f"{_path('signals', signal_id)}/ack", body=body)
 
     async def resolve_signal(self, signal_id: str, *, note: str = "") -> SignalAnswer:
-        """Say that it burns no more."""
+        """Resolve a signal: the problem is over."""
         path = f"{_path('signals', signal_id)}/resolve"
         return await self._wire.ask(SignalAnswer, "POST", path, body=filled(note=note))
 
     async def raise_halt(self, *, idempotency_key: str = "", **halt: Unpack[NewHalt]) -> SignalRaised:
-        """Everyone in its scope stops, until it is resumed or its `ttl_s` is over."""
+        """Raise a halt: every agent in its scope must stop until it is resumed or its `ttl_s` has passed."""
         headers = write_headers(idempotency_key)
         return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/halts", body=dict(halt), headers=headers)
 
     async def halts(
         self, *, state: Sequence[HaltState | str] = (), limit: int | None = None, cursor: str | None = None
     ) -> HaltList:
-        """A page of halts, newest first."""
+        """Return a page of halts, newest first."""
         query = {"state": state, "limit": limit, "cursor": cursor}
         return await self._wire.ask(HaltList, "GET", f"{AMYGDALA}/halts", query=query)
 
     async def halt(self, halt_id: str, *, within_s: int | None = None) -> HaltStatus:
-        """One: who has stopped, and who that was heard of within that time has not."""
+        """Return one halt, the agents that have stopped, and those seen within `within_s` that have not."""
         return await self._wire.ask(HaltStatus, "GET", _path("halts", halt_id), query={"within_s": within_s})
 
     async def acknowledge_halt(self, halt_id: str) -> HaltAnswer:
-        """Say that one has stopped."""
+        """Acknowledge a halt: this agent has stopped."""
         return await self._wire.ask(HaltAnswer, "POST", f"{_path('halts', halt_id)}/ack", body={})
 
     async def resume_halt(self, halt_id: str, *, note: str = "") -> HaltAnswer:
-        """Everyone goes on. Needs an admin key."""
+        """End a halt: agents may continue. Needs an admin key."""
         path = f"{_path('halts', halt_id)}/resume"
         return await self._wire.ask(HaltAnswer, "POST", path, body=filled(note=note))
 
     async def amygdala(self, *, cursor: int | None = None, via: str = "poll", **place: Unpack[Place]) -> AmygdalaState:
-        """Open signals and halts. With `cursor` (up to where all was handled) the agent counts as listening, by redis,
-        sse or poll."""
+        """Return the open signals and halts. With `cursor` (every broadcast up to it was handled) the agent counts as
+        listening; `via`: redis, sse or poll."""
         query = {"cursor": cursor, "via": None if cursor is None else via, **place}
         return await self._wire.ask(AmygdalaState, "GET", f"{AMYGDALA}/state", query=query)
 
     async def broadcasts(
         self, after: int, *, limit: int | None = None, wait: int = 0, **place: Unpack[Place]
     ) -> BroadcastList:
-        """Broadcasts behind a number; with `wait`, once there is something or after so many seconds."""
+        """Return broadcasts after a number; with `wait`, when there is one or after this many seconds."""
         query = {"after": after, "limit": limit, "wait": wait or None, **place}
         return await self._wire.ask(BroadcastList, "GET", f"{AMYGDALA}/broadcasts", query=query)
 
     async def subscribers(
         self, *, within_s: int | None = None, limit: int | None = None, cursor: str | None = None
     ) -> SubscriberList:
-        """A page of the agents that listen, by name."""
+        """Return a page of the agents that listen, by name."""
         query = {"within_s": within_s, "limit": limit, "cursor": cursor}
         return await self._wire.ask(SubscriberList, "GET", f"{AMYGDALA}/subscribers", query=query)
 
     async def hear(
         self, after: int | None = None, *, seconds: int | None = None, **place: Unpack[Place]
     ) -> AsyncGenerator[News, None]:
-        """One stream: how things stand, what was missed behind `after`, then what comes. It ends where the server does;
-        `TryLater` where it breaks off: hear again, behind the last number."""
+        """Stream broadcasts: first the present state, then those missed after the number `after`, then new ones. Ends
+        when the server stops; raises `TryLater` if the connection breaks off: call again with the last number."""
         query = {"after": after, "seconds": seconds, **place}
         async with (
             aclosing(self._wire.stream(f"{AMYGDALA}/stream", query=query, accept=MEDIA)) as parts,

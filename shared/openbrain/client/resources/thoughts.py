@@ -1,4 +1,4 @@
-"""Thoughts: turns of conversations, each stored once."""
+"""Client methods for thoughts: turns of conversations, each stored once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, Unpack
@@ -28,21 +28,21 @@ class ThoughtFilter(TypedDict):
 
 
 class Thoughts:
-    """Methods of the client. What names its session and turn in its metadata is stored once."""
+    """Client methods for thoughts. A thought that names its session and turn in its metadata is stored once."""
 
     _wire: Wire
 
     async def capture(
         self, /, content: str, *, source: str = "manual", metadata: Mapping[str, Any] | None = None, **more: Any
     ) -> ThoughtStored:
-        """Store one, letter by letter."""
+        """Store one thought, verbatim."""
         body = {"content": content, "source": source, "metadata": metadata or {}, **more}
         return await self._wire.ask(ThoughtStored, "POST", THOUGHTS, body=body, repeat=_has_identity(body))
 
     async def capture_all(
         self, thoughts: Sequence[Mapping[str, Any]], *, idempotency_key: str = ""
     ) -> ThoughtBatchStored:
-        """Store up to 500 in order."""
+        """Store up to 500 thoughts, in order."""
         return await self._wire.ask(
             ThoughtBatchStored,
             "POST",
@@ -55,19 +55,19 @@ class Thoughts:
     async def search_thoughts(
         self, /, query: str, *, limit: int | None = None, min_similarity: float | None = None, **filters: Any
     ) -> Sequence[ThoughtAnswer]:
-        """The nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
+        """Return the thoughts nearest to a question; `filters` as in `ThoughtFilter`, and `project`."""
         body = given(query=query, limit=limit, min_similarity=min_similarity, **filters)
         return (await self._wire.ask(ThoughtList, "POST", "/v1/search", body=body)).root
 
     async def recent_thoughts(
         self, *, limit: int | None = None, **filters: Unpack[ThoughtFilter]
     ) -> Sequence[ThoughtAnswer]:
-        """The newest first."""
+        """Return thoughts, newest first."""
         query = {"limit": limit, **filters}
         return (await self._wire.ask(ThoughtList, "GET", f"{THOUGHTS}/recent", query=query)).root
 
     async def thought(self, thought_id: str, *, session_id: str | None = None) -> ThoughtAnswer:
-        """One, whole."""
+        """Return one thought; a split turn is returned complete."""
         return await self._wire.ask(ThoughtAnswer, "GET", _path(thought_id), query={"session_id": session_id})
 
     async def change_thought(
@@ -85,21 +85,21 @@ class Thoughts:
     async def delete_thought(
         self, thought_id: str, *, erase: bool = False, session_id: str | None = None
     ) -> ThoughtEnded:
-        """One, with all of its parts."""
+        """End a thought with all of its parts. `erase`: only the proof of the erasure remains."""
         query = {"session_id": session_id, "erase": erase or None}
         return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query)
 
     async def delete_thoughts(
         self, *, erase: bool = False, wait: int = 0, **filters: Unpack[ThoughtFilter]
     ) -> ThoughtsEnded:
-        """All that the filters match; at least one of source, metadata_id and metadata is needed."""
+        """End all thoughts that match the filters; at least one of source, metadata_id and metadata is needed."""
         query, headers = {"erase": erase or None, **filters}, write_headers(wait=wait)
         return await self._wire.ask(
             ThoughtsEnded, "DELETE", THOUGHTS, query=query, headers=headers, repeat=False, well=(200, 202)
         )
 
     async def thought_stats(self) -> ThoughtStats:
-        """Numbers of thoughts, by source."""
+        """Return the number of thoughts, in total and by source."""
         return await self._wire.ask(ThoughtStats, "GET", "/v1/stats")
 
 

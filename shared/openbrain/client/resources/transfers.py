@@ -1,4 +1,4 @@
-"""Export and import of whole workspaces."""
+"""Client methods to export and import workspaces."""
 
 from collections.abc import AsyncGenerator
 from typing import Unpack
@@ -11,17 +11,18 @@ NDJSON = "application/x-ndjson"
 
 
 class Transfers:
-    """Methods of the client for export and import."""
+    """Client methods for export and import."""
 
     _wire: Wire
 
     async def export(
         self, *, cursor: str | None = None, **filters: Unpack[SubjectFilters]
     ) -> AsyncGenerator[bytes, None]:
-        """The file in parts of any size, never whole in memory (see `openbrain.usecases.transfer.lines` for its lines).
+        """Yield the export file in chunks of any size, never all of it in memory (`openbrain.usecases.transfer.lines`
+        describes its lines).
 
-        With an admin's key the whole workspace, else what may be seen. `cursor`, of the last mark that was read, goes
-        on from there. `TryLater` where it broke off.
+        With an admin key the complete workspace, else what the key may see. `cursor`: continue after the last mark that
+        was read. `TryLater` if the connection breaks off.
         """
         author = filters.pop("author", None)
         query = {"cursor": cursor, "agent_id": author, **filters}
@@ -29,7 +30,8 @@ class Transfers:
             yield part
 
     async def import_lines(self, file: bytes, *, dry_run: bool = False) -> Imported:
-        """Send a file of an export, or its header with some of its lines (`Header.part`). Again: does the rest."""
+        """Import a file of an export, or its header with some of its lines (`Header.part`). Repeat an interrupted
+        import to complete it."""
         return await self._wire.ask(
             Imported,
             "POST",

@@ -1,4 +1,4 @@
-"""Webhooks. All of it needs an admin key of the workspace."""
+"""Client methods for webhooks. All need an admin key of the workspace."""
 
 from collections.abc import Sequence
 
@@ -17,43 +17,44 @@ WEBHOOKS = "/v1/amygdala/webhooks"
 
 
 class Webhooks:
-    """Methods of the client for webhooks."""
+    """Client methods for webhooks."""
 
     _wire: Wire
 
     async def create_webhook(self, url: str, *, min_severity: Severity | str = Severity.WARNING) -> WebhookCreated:
-        """Create a webhook for broadcasts from now on. The secret is in this answer and nowhere else."""
+        """Create a webhook for broadcasts from now on. Its secret is only in this response."""
         body = {"url": url, "min_severity": str(min_severity)}
         return await self._wire.ask(WebhookCreated, "POST", WEBHOOKS, body=body, repeat=False)
 
     async def webhooks(self, *, limit: int | None = None, cursor: str | None = None) -> WebhookList:
-        """A page, oldest first."""
+        """Return a page of webhooks, oldest first."""
         return await self._wire.ask(WebhookList, "GET", WEBHOOKS, query={"limit": limit, "cursor": cursor})
 
     async def webhook(self, webhook_id: str) -> WebhookAnswer:
-        """One: how far it has come, and what its last attempt met."""
+        """Return one webhook: how far it has delivered, and the error of its last attempt."""
         return await self._wire.ask(WebhookAnswer, "GET", _path(webhook_id))
 
     async def enable_webhook(self, webhook_id: str, *, enabled: bool = True) -> WebhookAnswer:
-        """Post to it no more, or again from where it stopped."""
+        """Enable or disable a webhook. When enabled again it continues where it stopped."""
         return await self._wire.ask(WebhookAnswer, "PATCH", _path(webhook_id), body={"enabled": enabled})
 
     async def remove_webhook(self, webhook_id: str, *, dry_run: bool = False) -> WebhookRemoved:
-        """End it, with its dead letters. `dry_run`: only tell what would go."""
+        """Remove a webhook and its dead letters. `dry_run`: only report what would be removed."""
         query = {"dry_run": "true" if dry_run else None}
         return await self._wire.ask(WebhookRemoved, "DELETE", _path(webhook_id), query=query)
 
     async def webhook_dead_letters(
         self, webhook_id: str, *, limit: int | None = None, after: int = 0
     ) -> WebhookLetters:
-        """A page of what it could not be given."""
+        """Return a page of a webhook's dead letters."""
         query = {"limit": limit, "after": after}
         return await self._wire.ask(WebhookLetters, "GET", f"{_path(webhook_id)}/dead", query=query)
 
     async def replay_webhook_dead_letters(
         self, webhook_id: str, seqs: Sequence[int] = (), *, dry_run: bool = False
     ) -> WebhookReplayed:
-        """Post them again, all or these, once each: what is not taken is a dead letter again."""
+        """Post dead letters again, all or those in `seqs`, once each. One that is not accepted becomes a dead letter
+        again."""
         body = {**filled(seqs=list(seqs)), "dry_run": dry_run}
         return await self._wire.ask(WebhookReplayed, "POST", f"{_path(webhook_id)}/dead:replay", body=body)
 

@@ -1,4 +1,4 @@
-"""For agents: hear the signals of a workspace and their own inbox, and stand still when it is halted."""
+"""For agents: receive the signals of a workspace and the agent's own inbox, and stop when a halt is raised."""
 
 from openbrain.client.subscriber.connect import subscribe
 from openbrain.client.subscriber.cursors import Cursor, FileCursor, MemoryCursor

@@ -1,4 +1,4 @@
-"""The API, and a stream beside it, as a subscriber needs them."""
+"""Ports of a subscriber: the API, and optionally a stream of broadcasts."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from openbrain.domain.signals.values import Halt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The state when broadcast `seq` was the last."""
+    """The state as of broadcast `seq`."""
 
     seq: int
     signals: tuple[Broadcast, ...]
-    """The active ones, each as its newest broadcast would say it."""
+    """The active signals, each in the form of its newest broadcast."""
     halts: tuple[Halt, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """Broadcasts in order, and up to which number there are no others."""
+    """Broadcasts in order. Up to `through` there are no others."""
 
     broadcasts: tuple[Broadcast, ...]
     through: int
@@ -31,36 +31,37 @@ News = Present | Missed | None
 
 
 Entry = tuple[int, Broadcast | None]
-"""The number of an entry and what it says; None for what is no broadcast: its number stays missing."""
+"""The number and broadcast of an entry; None if the entry is not a broadcast: its number then counts as missing."""
 
 
 class Api(Protocol):
     """Every method raises `TryLater` while the API can't be reached."""
 
     async def present(self, cursor: int | None) -> Present:
-        """The present state, by the truth itself. Counts as being seen, with everything up to `cursor` handled. None:
-        nothing was ever heard, so all that is open is told; else only the strongest may be."""
+        """Return the present state from the database. The agent then counts as listening, with everything up to
+        `cursor` handled. `cursor` None: nothing was received yet, so all open signals are returned; else perhaps only
+        the most severe."""
 
     async def missed(self, after: int) -> Missed:
-        """The next page of broadcasts behind `after`, from the truth."""
+        """Return the next page of broadcasts after `after`, from the database."""
 
     def stream(self, after: int) -> AsyncIterator[News]:
-        """First how things stand, perhaps as it was a moment ago, then what comes behind `after`. Ends when the server
-        does."""
+        """Yield first the present state, perhaps slightly outdated, then broadcasts after `after`. Ends when the server
+        stops."""
 
     async def acknowledge(self, halt_id: str) -> None:
-        """Say that this agent stands still. `NotFound` and `Conflict` where the halt is over."""
+        """Acknowledge a halt: this agent has stopped. `NotFound` or `Conflict` if the halt is over."""
 
     async def close(self) -> None: ...
 
 
 class Stream(Protocol):
-    """The workspace's broadcasts by themselves. Reading raises `TryLater` while the server can't be reached."""
+    """The workspace's broadcasts, without the API. Reading raises `TryLater` while the server can't be reached."""
 
     async def after(self, seq: int) -> Sequence[Entry]:
-        """Broadcasts behind `seq`, waiting for one a moment; may be empty."""
+        """Return entries after `seq`; waits briefly for one, and may return none."""
 
     async def last(self) -> int:
-        """The number of the last entry that ever was; 0 where the stream is gone."""
+        """Return the highest number that the stream has ever had; 0 if the stream is missing."""
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""A subscriber from what a person knows: an address, a key, where Redis is."""
+"""Creates a subscriber from a URL, a key and optionally the address of Redis."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,9 +12,9 @@ from openbrain.client.subscriber.subscriber import Handler, Subscriber
 from openbrain.domain.errors import SetupError
 
 SILENCE_S = 30.0
-"""After which a stream without even a heartbeat counts as broken."""
+"""Seconds without even a heartbeat after which a stream counts as broken."""
 _REDIS = "openbrain.adapters.redis.broadcasts"
-"""Part of the whole package: the client alone has no driver of Redis."""
+"""Part of the full package: the client package has no Redis driver."""
 
 
 def subscribe(
@@ -35,17 +35,17 @@ def subscribe(
     beat_s: float = 30.0,
     allow_http: bool = False,
 ) -> Subscriber:
-    """Hear the signals of the key's workspace: `async with subscribe(...) as ear`.
+    """Receive the signals of the key's workspace: `async with subscribe(...) as ear`.
 
-    `url`, `key`, `agent`, `allow_http`: as of `openbrain.client.OpenBrain`; each agent needs a name of its own, or one
-    acknowledges for all. `redis_url` and `workspace` (and `prefix`, where the server is shared): hear by Redis; the API
-    is asked for what is missing there. `cursor`: a file of this agent alone; without one it begins anew with every
-    start. `on_message`: is given what comes to the agent's inbox too, messages and what its subscriptions found;
-    `message_cursor`: a file for those, without which it begins with what comes. `org`, `project`: where it works; halts
-    of others are none of its own. The rest is told at `Subscriber`.
+    `url`, `key`, `agent`, `allow_http`: as for `openbrain.client.OpenBrain`. Each agent needs a unique name, or one
+    acknowledges for all. `redis_url` and `workspace` (and `prefix`, if the server is shared): receive by Redis; what is
+    missing there is requested from the API. `cursor`: a file used by this agent only; without it each start begins with
+    the present state. `on_message`: called with the messages and subscription matches in the agent's inbox.
+    `message_cursor`: a file for their position; without it only new ones are received. `org`, `project`: where the
+    agent works; halts of others are ignored. `Subscriber` describes the other arguments.
     """
     if redis_url and not workspace:
-        raise SetupError("which workspace's stream? Give `workspace` beside `redis_url`")
+        raise SetupError("which workspace's stream? Give `workspace` together with `redis_url`")
     brain = OpenBrain(url, key, agent=agent, timeout_s=SILENCE_S, attempts=1, breaker_failures=0, allow_http=allow_http)
     stream = _by_redis(redis_url, prefix, workspace) if redis_url else None
     api = HttpApi(brain, via="redis" if stream else "sse", org=org, project=project)
@@ -70,6 +70,8 @@ def _by_redis(url: str, prefix: str, workspace: str) -> Stream:
     try:
         adapter = import_module(_REDIS)
     except ModuleNotFoundError:
-        raise SetupError("hearing by Redis needs `pip install openbrain-memory`: leave out `redis_url`") from None
+        raise SetupError(
+            "receiving by Redis needs `pip install openbrain-memory`: install it, or leave out `redis_url`"
+        ) from None
     stream: Stream = adapter.broadcast_stream(url, prefix, workspace)
     return stream

@@ -1,4 +1,4 @@
-"""The stores in which a subscriber keeps how far it has read."""
+"""Stores for a subscriber's cursor: how far it has read."""
 
 import asyncio
 import contextlib
@@ -11,17 +11,17 @@ from openbrain.domain.errors import SetupError
 
 
 class Cursor(Protocol):
-    """Everything up to the kept number was handled."""
+    """Stores a number up to which everything was handled."""
 
     async def load(self) -> int | None:
-        """The kept number; None where nothing was kept yet."""
+        """Return the stored number; None if nothing was stored yet."""
 
     async def save(self, seq: int) -> None:
-        """Keep it in the place of the one before."""
+        """Store the number, replacing the previous one."""
 
 
 class MemoryCursor:
-    """For as long as the process lives."""
+    """Keeps the cursor in memory."""
 
     def __init__(self, seq: int | None = None) -> None:
         self.seq = seq
@@ -34,14 +34,14 @@ class MemoryCursor:
 
 
 class FileCursor:
-    """One small file, whole at every moment. One subscriber a file."""
+    """Keeps the cursor in a file, replaced atomically. Each subscriber needs its own file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._writing = threading.Lock()
 
     async def load(self) -> int | None:
-        """Read the cursor. An unreadable one, after a crash, counts as none: the present state is read instead."""
+        """Read the cursor. Invalid content, as after a crash, counts as none: the present state is read instead."""
         return await asyncio.to_thread(self._load)
 
     async def save(self, seq: int) -> None:
@@ -58,7 +58,7 @@ class FileCursor:
 
     def _save(self, seq: int) -> None:
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with self._writing:  # a save that was given up still runs in its thread
+        with self._writing:  # a cancelled save still runs in its thread
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with beside.open("w", encoding="ascii") as file:

@@ -7,7 +7,7 @@ from openbrain.domain.signals.values import Halt, HaltScope, HaltState
 
 
 class Halts:
-    """In whatever order they are heard: of what is said of one halt, the highest number counts."""
+    """Open halts, from broadcasts in any order: for each halt the broadcast with the highest number counts."""
 
     def __init__(self, org: str = "", project: str = "") -> None:
         self._org, self._project = org, project
@@ -20,7 +20,7 @@ class Halts:
         return tuple(sorted((halt for _, halt in self._known.values() if halt), key=lambda halt: halt.id))
 
     def apply(self, broadcast: Broadcast) -> None:
-        """Take in the broadcast's halt, if there is one."""
+        """Apply the broadcast's halt, if it has one."""
         if broadcast.halt_id is None:
             return
         halt = halt_of(broadcast)
@@ -30,7 +30,8 @@ class Halts:
             self._known[halt.id] = (broadcast.seq, halt if stands else None)
 
     def present(self, seq: int, halts: Iterable[Halt], *, rewound: bool = False) -> None:
-        """All that is open at `seq`. `rewound`: what was heard after it never was, for the truth was put back."""
+        """Set the halts open at `seq`. `rewound`: the database was restored, so what was received after `seq` no longer
+        counts."""
         later = {} if rewound else {name: known for name, known in self._known.items() if known[0] > seq}
         here = [halt for halt in halts if halt.concerns(self._org, self._project)]
         self._known = {**{halt.id: (seq, halt) for halt in here}, **later}
@@ -38,7 +39,7 @@ class Halts:
 
 
 def halt_of(broadcast: Broadcast) -> Halt:
-    """The halt as far as a broadcast describes it; times are left out."""
+    """Return the halt as far as a broadcast describes it; times are left out."""
     return Halt(
         id=broadcast.halt_id or "",
         workspace_id="",

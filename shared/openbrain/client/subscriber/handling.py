@@ -1,4 +1,4 @@
-"""One item given to the agent's own code: again where that raises, and not for ever."""
+"""Calls the agent's handler for one item, with a limited number of retries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,12 +12,12 @@ Item = TypeVar("Item")
 
 
 async def handle(handler: Callable[[Item], Awaitable[None]], item: Item, *, seq: int, attempts: int) -> None:
-    """Returns when it was handled, or given up, which is logged."""
+    """Return when the item was handled, or after `attempts` failures, which is logged."""
     backoff = Backoff(0.5, 30)
     for attempt in range(1, attempts + 1):
         try:
             await handler(item)
-        except Exception as error:  # noqa: BLE001 - what it is the handler's author knows; the alarms must go on
+        except Exception as error:  # noqa: BLE001 - the handler may raise anything; later signals must still be handled
             if attempt == attempts:
                 _log.error("subscriber.signal_given_up", seq=seq, error=type(error).__name__)
             else:

@@ -1,4 +1,4 @@
-"""The API over HTTP, as a subscriber asks it."""
+"""The subscriber's API port over HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
@@ -22,7 +22,7 @@ _log = event_log.get_logger(__name__)
 
 
 class HttpApi:
-    """One agent's. `via`: how it hears, for who looks at the fleet."""
+    """The API for one agent. `via`: how it receives broadcasts, shown to those who look at the fleet."""
 
     def __init__(self, brain: OpenBrain, *, via: str, org: str = "", project: str = "") -> None:
         self._brain, self._via = brain, via
@@ -30,12 +30,12 @@ class HttpApi:
 
     async def present(self, cursor: int | None) -> Present:
         state = await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place)
-        # The state tells the strongest; who knows nothing yet is to know all.
+        # The state has only the most severe; an agent that starts from nothing needs all.
         rest = await self._others(state) if state.more and cursor is None else []
         return _present(state, [*state.signals, *rest])
 
     async def _others(self, state: AmygdalaState) -> list[SignalAnswer]:
-        """Open signals beside those in the state."""
+        """Return open signals that are not in the state."""
         present = {signal.id for signal in state.signals}
         listed = pages(lambda cursor: self._brain.signals(state=sorted(OPEN_STATES), cursor=cursor))
         return [signal async for page in listed for signal in page.signals if signal.id not in present]
@@ -44,7 +44,7 @@ class HttpApi:
         page = await self._brain.broadcasts(after, **self._place)
         through = page.through
         if through == after < page.last:
-            # Either it came in between, or what was broadcast up to `last` is kept no longer.
+            # Either a broadcast was added in between, or those up to `last` are no longer stored.
             last, page = page.last, await self._brain.broadcasts(after, **self._place)
             through = page.through if page.through > after else last
         return Missed(broadcasts=tuple(_broadcasts(broadcast.event for broadcast in page.broadcasts)), through=through)
@@ -76,7 +76,7 @@ class HttpApi:
 
 
 def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
-    """Broadcasts that this version knows; the number of another counts as heard."""
+    """Yield the broadcasts that this version can parse; others are skipped and count as received."""
     for event in events:
         data = event.get("data") or {}
         try:
@@ -112,7 +112,7 @@ def _halt(answer: HaltAnswer) -> Halt:
 
 
 def _newest(signal: SignalAnswer, halt: Halt | None) -> Broadcast:
-    """Open signals, as their last broadcasts would say them."""
+    """Return an open signal in the form of its last broadcast."""
     return Broadcast(
         seq=max(1, signal.seq),
         signal_id=signal.id,

@@ -1,4 +1,4 @@
-"""An agent's inbox as it fills: messages, and what its subscriptions found, each at least once and in order."""
+"""Follows an agent's inbox: messages and subscription matches, each at least once and in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -21,14 +21,15 @@ class InboxApi(Protocol):
     """Every method raises `TryLater` while the API can't be reached."""
 
     async def last_message(self) -> int:
-        """The highest number of the inbox."""
+        """Return the highest number of the inbox."""
 
     def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
-        """Messages behind a number, then new ones; None: a heartbeat. Ends when the server does."""
+        """Yield messages after a number, then new ones; None is a heartbeat. Ends when the server stops."""
 
 
 class Inbox:
-    """`handler` is given one message at a time, in order of `seq`. Without a number kept it begins with what comes."""
+    """Calls `handler` with one message at a time, in order of `seq`. Without a stored cursor it begins with new
+    messages."""
 
     def __init__(self, api: InboxApi, handler: MessageHandler, cursor: Cursor) -> None:
         self._api, self._handler, self._cursor = api, handler, cursor
@@ -36,7 +37,7 @@ class Inbox:
         """Everything up to here was handled."""
 
     async def follow(self, attempts: int) -> NoReturn:
-        """Across broken connections. `attempts`: how often the handler is called where it raises."""
+        """Follow the inbox, across broken connections. `attempts`: how often the handler is called if it raises."""
         backoff = Backoff(_PAUSE_S, _PAUSE_MAX_S)
         while True:
             try:
@@ -51,7 +52,8 @@ class Inbox:
             await asyncio.sleep(backoff.next())
 
     async def _place(self) -> int:
-        """Find the number to go on at. After the database was restored its numbers are lower than what was handled."""
+        """Return the number to continue after. After a restore of the database its numbers can be lower than the
+        cursor."""
         if self.seq is None:
             self.seq = await self._cursor.load()
         last = await self._api.last_message()

@@ -1,22 +1,22 @@
-"""The numbers of a sequence without gaps that were received."""
+"""Tracks which numbers of a gapless sequence were received."""
 
 
 class Progress:
-    """All up to `done`, and some above it. Any order, any repetition."""
+    """All numbers up to `done` were received, and some above it. Accepts any order and repetition."""
 
     def __init__(self, done: int) -> None:
         self.done = done
         self.top = done
-        """The highest that was heard."""
+        """The highest number received."""
         self._above: set[int] = set()
 
     @property
     def gap(self) -> bool:
-        """Whether something is missing below the highest."""
+        """Whether a number below the highest is missing."""
         return bool(self._above)
 
     def note(self, seq: int) -> bool:
-        """Whether it is new."""
+        """Note a received number; return whether it is new."""
         if seq <= self.done or seq in self._above:
             return False
         self._above.add(seq)
@@ -25,7 +25,7 @@ class Progress:
         return True
 
     def complete(self, through: int) -> None:
-        """Count all numbers up to here as heard."""
+        """Count all numbers up to here as received."""
         if through > self.done:
             self.done = through
             self.top = max(self.top, through)

@@ -12,65 +12,65 @@ from openbrain.domain.events.data import Broadcast
 
 _log = event_log.get_logger(__name__)
 WAITING = 10_000
-"""Signals in hand before reading waits for the handler."""
+"""Queued signals before reading waits for the handler."""
 Item = tuple[Broadcast | None, int | None]
-"""A signal to handle, and up to which number everything is handled once it is; None where that is not known."""
+"""A signal to handle, and the number up to which everything is handled once it is; None if unknown."""
 
 
 class ReceivedSignals:
-    """Filled by the readers, emptied by the handler. Halts count at once, signals in the order in which they came."""
+    """Filled by the readers, emptied by the handler. Halts apply at once, signals in the order in which they arrive."""
 
     def __init__(self, org: str, project: str, *, cut_off_s: float | None, clock: Callable[[], float]) -> None:
         self.halts = Halts(org, project)
         self.progress = Progress(0)
         self.placed = asyncio.Event()
-        """Whether it is known where to begin."""
+        """Set when the starting position is known."""
         self.queue: asyncio.Queue[Item] = asyncio.Queue(WAITING)
         self.position = 0
-        """Of the reader of the stream: behind it nothing was read yet."""
+        """Position of the stream's reader: nothing after it was read yet."""
         self.handled: int | None = None
-        """Everything up to here was heard, and handled."""
+        """Everything up to here was received and handled."""
         self._lacking: dict[int, Broadcast] = {}
-        """Signals of the present state whose newest broadcast was not heard, and may be kept no longer."""
+        """Signals of the present state whose newest broadcast was not received and may no longer be stored."""
         self._moved = asyncio.Event()
         self._cut_off_s = cut_off_s
         self._clock = clock
-        self._heard_at = clock()
+        self._contact_at = clock()
 
     def place(self, seq: int) -> None:
-        """Everything up to here is known."""
+        """Set the starting position: everything up to `seq` is known."""
         self.progress, self.position = Progress(seq), seq
         self.placed.set()
 
     @property
     def cut_off(self) -> bool:
-        """Whether nothing was heard for longer than allowed."""
-        return self._cut_off_s is not None and self._clock() - self._heard_at > self._cut_off_s
+        """Whether no server has answered for longer than allowed."""
+        return self._cut_off_s is not None and self._clock() - self._contact_at > self._cut_off_s
 
     @property
     def halted(self) -> bool:
         return bool(self.halts.standing) or self.cut_off
 
     def contact(self) -> None:
-        """A server answered."""
+        """Note that a server answered."""
         was_cut_off = self.cut_off
-        self._heard_at = self._clock()
+        self._contact_at = self._clock()
         if was_cut_off:
             _log.info("subscriber.connected_again")
-            self._tell()
+            self._notify()
 
     def moved(self) -> Coroutine[Any, Any, object]:
-        """Wait until what `halted` says may have changed since this was called: not only since it was awaited."""
+        """Return an awaitable that waits for a possible change of `halted` since this call, not since the await."""
         return self._moved.wait()
 
     def halts_of(self, broadcast: Broadcast) -> None:
-        """Take in the broadcast's halt, before anything else."""
+        """Apply the broadcast's halt, before anything else."""
         if broadcast.halt_id is not None:
             self.halts.apply(broadcast)
-            self._tell()
+            self._notify()
 
     async def take(self, broadcast: Broadcast) -> None:
-        """One broadcast; again does no harm."""
+        """Take in one broadcast; repetition is harmless."""
         self.contact()
         self.halts_of(broadcast)
         if self.progress.note(broadcast.seq):
@@ -78,37 +78,37 @@ class ReceivedSignals:
             await self.queue.put((broadcast, self.progress.done))
 
     async def complete(self, through: int) -> None:
-        """The truth has nothing else up to here."""
+        """Note that the database has no other broadcasts up to `through`."""
         if through > self.progress.done:
             self.progress.complete(through)
-            await self._tell_lacking(through)
+            await self._queue_lacking(through)
 
     async def missed(self, page: Missed) -> None:
-        """A page of the truth's."""
+        """Take in a page of broadcasts from the database."""
         for broadcast in page.broadcasts:
             await self.take(broadcast)
         await self.complete(page.through)
 
     async def present(self, state: Present, known: int | None) -> None:
-        """Take in the present state. `known`: the number heard when it was asked for; None: nothing yet."""
+        """Take in the present state. `known`: the number received when it was requested; None: nothing yet."""
         self.contact()
         rewound = known is not None and state.seq < known
         self.halts.present(state.seq, state.halts, rewound=rewound)
-        self._tell()
+        self._notify()
         begins = 0 if rewound or known is None else self.progress.done
         self._lacking = {signal.seq: signal for signal in state.signals if signal.seq > begins}
         if rewound:
             _log.warning("subscriber.truth_put_back", known=known, seq=state.seq)
         if rewound or known is None:
             self.place(state.seq)
-            await self._tell_lacking(state.seq)
+            await self._queue_lacking(state.seq)
 
-    async def _tell_lacking(self, through: int) -> None:
-        """Pass on what only the state holds, then count all up to here as heard."""
+    async def _queue_lacking(self, through: int) -> None:
+        """Pass on the signals that only the state has, then count all up to `through` as received."""
         for seq in sorted(seq for seq in self._lacking if seq <= through):
             await self.queue.put((self._lacking.pop(seq), None))
         await self.queue.put((None, self.progress.done))
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()

@@ -1,4 +1,5 @@
-"""The ways by which a subscriber hears: the stream, the API where it does not answer, and a look now and then."""
+"""The sources of a subscriber: the stream, the API while the stream does not answer, and periodic reads of the
+state."""
 
 import asyncio
 import random
@@ -15,40 +16,40 @@ from openbrain.domain.tasks import Backoff, cancel
 _log = event_log.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ACKNOWLEDGE_MAX_S = 10.0
-"""A whole fleet acknowledges at once: who was not answered gives the API time."""
+"""Longest pause before acknowledging again: the whole fleet acknowledges at once, and the API needs time."""
 _SPREAD_S = 0.5
-"""Within which it begins: hearing goes before answering, on both sides."""
+"""Acknowledging begins within this time: broadcasts go first, on both sides."""
 _GAP_S = 1.0
-"""The wait of a received broadcast for missing ones before it."""
+"""How long a received broadcast waits for missing ones before it."""
 Loop = Callable[[], Coroutine[Any, Any, NoReturn]]
 
 
 class Listening:
-    """Loops over one `ReceivedSignals`; each goes on for ever, whatever fails."""
+    """The loops that fill one `ReceivedSignals`; each runs forever, whatever fails."""
 
     def __init__(self, hearing: ReceivedSignals, api: Api, stream: Stream | None, beat_s: float) -> None:
         self._hearing, self._api, self._stream, self._beat_s = hearing, api, stream, beat_s
         self._one_look = asyncio.Lock()
         self._called = asyncio.Event()
         self._alone = asyncio.Event()
-        """Set while the API is the only way."""
+        """Set while the API is the only source."""
         if stream is None:
             self._alone.set()
         self._acknowledged: set[str] = set()
         self._filling: asyncio.Task[None] | None = None
 
     def loops(self) -> list[Loop]:
-        """The loops to run beside each other."""
+        """Return the loops to run concurrently."""
         reading = [] if self._stream is None else [partial(self._read, self._stream)]
         return [self._look_now_and_then, self._follow_api, self._acknowledge, *reading]
 
     @property
     def by_stream(self) -> bool:
-        """Whether the stream is read now."""
+        """Whether the stream is being read now."""
         return not self._alone.is_set()
 
     async def look(self) -> None:
-        """Read the present state, and what is missing before it."""
+        """Read the present state, and the broadcasts missing before it."""
         async with self._one_look:
             hearing = self._hearing
             known = hearing.progress.done if hearing.placed.is_set() else None
@@ -103,7 +104,7 @@ class Listening:
     async def _hear(self, news: News, known: int) -> None:
         match news:
             case Present() if news.seq < known:
-                # A replica may be behind; whether the truth was put back a look at it will tell.
+                # A replica may lag; reading the state from the database shows whether it was restored.
                 self._called.set()
             case Present():
                 await self._hearing.present(news, known)
@@ -122,11 +123,11 @@ class Listening:
                 if not entries:
                     was_missing, is_missing = is_missing, await stream.last() < hearing.position
                     if is_missing and not was_missing:
-                        self._called.set()  # what stood in it may not have been heard
+                        self._called.set()  # its entries may not have been received
             except TryLater as error:
                 trouble.met(error)
-                # The API's stream begins with the present state and what was missed: a look beside it is asked for
-                # only where there is no stream. A whole fleet loses its stream server at once.
+                # The API's stream begins with the present state and what was missed, so the state is not read in
+                # addition: a whole fleet loses its stream server at once.
                 self._alone.set()
                 await asyncio.sleep(backoff.next())
                 continue
@@ -153,8 +154,8 @@ class Listening:
             self._called.set()
 
     async def _fill_before(self, seq: int) -> None:
-        """Fetch missing broadcasts first, where they come soon."""
-        # Not given up where it takes longer: HTTP clients don't take it well.
+        """Fetch missing broadcasts first, if they arrive soon."""
+        # Not cancelled if it takes longer: HTTP clients handle cancellation badly.
         if self._filling is None or self._filling.done():
             self._filling = asyncio.create_task(self._refill(seq - 1))
             self._filling.add_done_callback(heeded)
@@ -163,7 +164,7 @@ class Listening:
             self._called.set()
 
     async def close(self) -> None:
-        """End what was begun beside the loops."""
+        """Cancel the task that was started in addition to the loops."""
         await cancel(self._filling)
 
     async def _acknowledge(self) -> NoReturn:
@@ -172,7 +173,7 @@ class Listening:
             moved = asyncio.ensure_future(self._hearing.moved())
             try:
                 if self._not_acknowledged():
-                    # Others are still to hear of it.
+                    # Others are still to receive it.
                     await asyncio.sleep(random.uniform(0, _SPREAD_S))  # noqa: S311 - spreads the fleet
                 for halt_id in self._not_acknowledged():
                     await self._acknowledge_one(halt_id)
@@ -192,25 +193,25 @@ class Listening:
         try:
             await self._api.acknowledge(halt_id)
         except (NotFound, Conflict):
-            self._called.set()  # it is over, and that was not heard yet
+            self._called.set()  # it is over, but that was not received yet
         self._acknowledged.add(halt_id)
 
 
 def heeded(task: asyncio.Task[None]) -> None:
-    """Ended when its waiter has gone on; it is tried again by others."""
+    """Done callback: mark the error of a task that nobody awaits as retrieved; other loops try again."""
     if not task.cancelled():
         task.exception()
 
 
 class _Trouble:
-    """Says when one way fails, and when it is well again."""
+    """Logs when one source fails, and when it works again."""
 
     def __init__(self, way: str) -> None:
         self._way = way
         self._error = ""
 
     def met(self, error: Exception) -> None:
-        """Once for each kind."""
+        """Log an error, if it is of another kind than the last one."""
         name = type(error.__cause__ or error).__name__
         if self._error != name:
             self._error = name

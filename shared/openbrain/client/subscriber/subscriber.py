@@ -1,4 +1,4 @@
-"""An agent's ear: every signal of its workspace at least once, and whether it must stand still."""
+"""The subscriber of an agent: receives every signal of its workspace at least once, and knows whether it must stop."""
 
 import asyncio
 import time
@@ -29,27 +29,27 @@ class Standing:
     """The state of a subscriber."""
 
     cursor: int
-    """Every signal up to this number was heard."""
+    """Every signal up to this number was received."""
     halted: bool
     halts: tuple[Halt, ...]
     cut_off: bool
     by_stream: bool
-    """Whether it hears by Redis now; else by the API."""
+    """Whether it receives by Redis now; else by the API."""
     messages: int | None = None
-    """Every message of the inbox up to this number was handled; None where none are heard, or not yet."""
+    """Every message of the inbox up to this number was handled; None if the inbox is not followed, or not yet."""
 
 
 class Subscriber:
-    """Hears from `async with` on, until its end.
+    """Receives signals while its `async with` block runs.
 
-    `handler` is given one signal at a time, in order of `seq`; again after a crash (at least once), and up to
-    `attempts` times where it raises. Where something is missing and the API is away too, what came is
-    told first, and what was missing when it is had. Without a cursor kept, the signals that are active now come first.
-    `inbox`: hears its messages too, and what its subscriptions found.
-    `stream`: hears by Redis; the API serves where that does not answer, and without it always.
-    `halted_when_cut_off_s`: after so long without any server the agent counts as halted; None: never.
-    `beat_s`: how often the present state is looked at, which also says that this agent is there.
-    `start_s`: how long `async with` waits for the present state before it goes on without.
+    `handler`: called with one signal at a time, in order of `seq`; again after a crash (at least once), and up to
+    `attempts` times if it raises. If signals are missing and the API is unavailable, later ones are handled first and
+    the missing ones when they arrive. Without a stored cursor, the signals that are active now are handled first.
+    `inbox`: also follows the agent's messages and subscription matches.
+    `stream`: receives by Redis; the API is used while Redis does not answer, and always without `stream`.
+    `halted_when_cut_off_s`: after this long without an answer of any server the agent counts as halted; None: never.
+    `beat_s`: how often the present state is read, which also reports that this agent is listening.
+    `start_s`: how long `async with` waits for the present state before it continues without it.
     """
 
     def __init__(
@@ -91,18 +91,18 @@ class Subscriber:
         )
 
     async def guard(self, *, wait: bool = True) -> None:
-        """Return when no halt stands: at once, or when it was resumed. Without `wait` raise `Halted` instead."""
+        """Return when no halt is in force: at once, or after it was resumed. Without `wait` raise `Halted` instead."""
         while self._hearing.halted:
             if not wait:
                 self.check()
             await self._hearing.moved()
 
     def check(self) -> None:
-        """Raise `Halted` while a halt stands; for code that can't wait."""
+        """Raise `Halted` while a halt is in force; for code that can't wait."""
         if halts := self._hearing.halts.standing:
             raise Halted(f"halted by {', '.join(halt.id for halt in halts)}: wait until it is resumed")
         if self._hearing.cut_off:
-            raise Halted(f"nothing was heard for {self._halted_when_cut_off_s:.0f} s: wait for the connection")
+            raise Halted(f"no server has answered for {self._halted_when_cut_off_s:.0f} s: wait for the connection")
 
     async def __aenter__(self) -> Self:
         try:
@@ -167,11 +167,11 @@ class Subscriber:
 
 
 async def _for_ever(loop: Loop) -> NoReturn:
-    """An agent must not become deaf by a mistake of ours."""
+    """Restart a loop that failed: a bug here must not stop the agent from receiving signals."""
     backoff = Backoff(0.5, 30)
     while True:
         try:
             await loop()
-        except Exception as error:  # noqa: BLE001 - that is the point
+        except Exception as error:  # noqa: BLE001 - no error may end the loop
             _log.error("subscriber.loop_failed", error=type(error).__name__, where=error_places(error))
             await asyncio.sleep(backoff.next())

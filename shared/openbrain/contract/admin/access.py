@@ -17,17 +17,28 @@ from openbrain.ports.content import Action
 KEY_ORGS = 100
 OVERLAP_S = 24 * 3600
 MOST_OVERLAP_S = 90 * 24 * 3600
-MaxMemories = Annotated[int, Field(strict=True, ge=0, le=MOST, description="Of living memories; null for any number.")]
-MaxBytes = Annotated[int, Field(strict=True, ge=0, le=MOST, description="Of their contents in UTF-8; null for any.")]
+MaxMemories = Annotated[
+    int, Field(strict=True, ge=0, le=MOST, description="Quota of living memories; null: unlimited.")
+]
+MaxBytes = Annotated[
+    int,
+    Field(
+        strict=True,
+        ge=0,
+        le=MOST,
+        description="Quota of the contents of living memories, in bytes of UTF-8; null: unlimited.",
+    ),
+]
 PersonalData = Annotated[
-    Action, Field(description="What becomes of e-mail addresses, telephone numbers and the like in what is stored.")
+    Action,
+    Field(description="What happens to e-mail addresses, telephone numbers and other personal data in what is stored."),
 ]
 RequestRate = Annotated[
-    int, Field(strict=True, ge=1, le=10_000_000, description="Requests a minute; null takes the setting.")
+    int, Field(strict=True, ge=1, le=10_000_000, description="Requests per minute; null: the server's setting.")
 ]
 
 
-LISTED = "MCP tools that are listed to it over HTTP beside core, where a request has no OpenBrain-Toolsets."
+LISTED = "MCP tools listed to this key over HTTP in addition to core, if a request has no OpenBrain-Toolsets header."
 Toolsets = Annotated[tuple[Toolset, ...], Field(max_length=len(Toolset), description=LISTED)]
 
 
@@ -42,7 +53,7 @@ class WorkspaceBody(Body):
 
 
 class WorkspaceChangeBody(Body):
-    """The members to change. A member left out stays; null takes a quota away."""
+    """The members to change. A member left out stays unchanged; null removes a quota."""
 
     name: Name | None = None
     max_memories: MaxMemories | None = None
@@ -51,17 +62,22 @@ class WorkspaceChangeBody(Body):
 
 
 class KeyBody(Body):
-    """A new key. Only admin keys of the workspace `system` may name another workspace than their own."""
+    """A new key. Only admin keys of the workspace `system` may name a workspace other than their own."""
 
     name: Name
     permissions: Annotated[tuple[Permission, ...], Field(min_length=1, max_length=len(Permission))]
     agent_id: Agent | None = None
-    orgs: Annotated[tuple[Org, ...] | None, Field(min_length=1, max_length=KEY_ORGS, description="null: all.")] = None
+    orgs: Annotated[
+        tuple[Org, ...] | None,
+        Field(min_length=1, max_length=KEY_ORGS, description="Orgs that the key has access to; null: all."),
+    ] = None
     without_org: Annotated[
         bool,
-        Field(strict=True, description="Whether a key limited to orgs may also have what belongs to none."),
+        Field(strict=True, description="Whether a key limited to orgs also has access to what belongs to no org."),
     ] = True
-    act_as: Annotated[tuple[Agent, ...], Field(max_length=KEY_ORGS, description="Agents; '*' for any.")] = ()
+    act_as: Annotated[
+        tuple[Agent, ...], Field(max_length=KEY_ORGS, description="Agents that the key may act as; '*': any.")
+    ] = ()
     expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
     expires_at: Moment | None = None
     rate_limit: RequestRate | None = None
@@ -70,10 +86,13 @@ class KeyBody(Body):
 
 
 class RotateBody(Body):
-    """The time at which the old key ends."""
+    """When the old key ends."""
 
     overlap_s: Annotated[
-        int, Field(strict=True, ge=0, le=MOST_OVERLAP_S, description="For how long both open; 0 ends the old at once.")
+        int,
+        Field(
+            strict=True, ge=0, le=MOST_OVERLAP_S, description="How long both keys work; 0: the old key ends at once."
+        ),
     ] = OVERLAP_S
 
 
@@ -81,20 +100,20 @@ class KeysQuery(WorkspaceQuery):
     """The filters and the page of a list of keys."""
 
     limit: PageSize = limits.LIST_LIMIT
-    cursor: Annotated[str | None, Field(pattern=CURSOR, description="The next_cursor of an answer.")] = None
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="The `next_cursor` of the previous page.")] = None
 
 
 class WorkspacesQuery(QueryString):
     """The filters and the page of a list of workspaces."""
 
     limit: PageSize = limits.LIST_LIMIT
-    cursor: Annotated[WorkspaceName | None, Field(description="The next_cursor of an answer.")] = None
+    cursor: Annotated[WorkspaceName | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
 class DeleteWorkspaceQuery(QueryString):
-    """Look first, then name it twice."""
+    """Confirms the deletion of a workspace: first a dry run, then its id once more."""
 
-    dry_run: Annotated[bool, Field(description="Only tell what it holds.")] = False
+    dry_run: Annotated[bool, Field(description="Only report what it contains.")] = False
     confirm: Annotated[WorkspaceName | None, Field(description="The workspace's id once more.")] = None
 
 
@@ -104,19 +123,21 @@ class WorkspaceAnswer(Answer):
     id: str
     name: str
     created_at: datetime
-    max_memories: int | None = Field(default=None, description="Quota; null for none.")
-    max_bytes: int | None = Field(default=None, description="Quota; null for none.")
-    memories: int | None = Field(default=None, description="That live; counted where there is a quota.")
-    bytes: int | None = Field(default=None, description="Of their contents; counted where there is a quota.")
-    personal_data: Action = Field(default=Action.OFF, description="What becomes of personal data in what is stored.")
+    max_memories: int | None = Field(default=None, description="Quota; null: unlimited.")
+    max_bytes: int | None = Field(default=None, description="Quota; null: unlimited.")
+    memories: int | None = Field(
+        default=None, description="Number of living memories; counted only if there is a quota."
+    )
+    bytes: int | None = Field(default=None, description="Bytes of their contents; counted only if there is a quota.")
+    personal_data: Action = Field(default=Action.OFF, description="What happens to personal data in what is stored.")
 
 
 class WorkspaceList(Answer):
-    """By id."""
+    """A page of workspaces, by id."""
 
     workspaces: tuple[WorkspaceAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class KeyAnswer(Answer):
@@ -133,29 +154,29 @@ class KeyAnswer(Answer):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
-    rate_limit: int | None = Field(default=None, description="Requests a minute; null takes the setting.")
-    replaces_id: str | None = Field(default=None, description="The key that it was made to replace.")
+    rate_limit: int | None = Field(default=None, description="Requests per minute; null: the server's setting.")
+    replaces_id: str | None = Field(default=None, description="The key that it replaces.")
     toolsets: tuple[Toolset, ...] = Field(default=(), description=LISTED)
 
 
 class KeyCreated(KeyAnswer):
-    """A new key; `key` is the secret, shown this once."""
+    """A new key; `key` is the secret, only returned here."""
 
     key: str
 
 
 class KeyRotated(KeyCreated):
-    """The successor; `key` is its secret, shown this once."""
+    """The key that replaces another one; `key` is its secret, only returned here."""
 
     replaced_expires_at: datetime = Field(description="When the old key ends.")
 
 
 class KeyList(Answer):
-    """Newest first."""
+    """A page of keys, newest first."""
 
     keys: tuple[KeyAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class Whoami(Answer):
@@ -164,7 +185,7 @@ class Whoami(Answer):
     key_id: str
     name: str
     workspace_id: str
-    agent_id: str | None = Field(description="null: it writes and reads as nobody.")
+    agent_id: str | None = Field(description="null: it reads and writes as no agent.")
     permissions: tuple[str, ...]
     orgs: tuple[str, ...] | None = Field(description="null: every org.")
     without_org: bool
@@ -180,7 +201,7 @@ class KeyRevoked(Answer):
 
 
 class WorkspaceDeleted(Answer):
-    """The rows of a workspace, by table, and the operation that deletes it; none for a dry run."""
+    """The number of rows of a workspace, by table, and the operation that deletes it; null for a dry run."""
 
     id: str
     dry_run: bool

@@ -24,30 +24,32 @@ class _Filtered(Body):
     stream: StreamName | None = None
     group: GroupName | None = None
     error: Annotated[ErrorName | None, Field(description="The error's class.")] = None
-    since: Annotated[Moment | None, Field(description="Died then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Died before.")] = None
+    since: Annotated[Moment | None, Field(description="Became a dead letter at or after this time.")] = None
+    until: Annotated[Moment | None, Field(description="Became a dead letter before this time.")] = None
 
 
 class DeadQuery(_Filtered, QueryString):
     """The filters of a list of dead letters."""
 
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
-    cursor: Annotated[LetterId | None, Field(description="The next_cursor of an answer: list what follows it.")] = None
+    cursor: Annotated[LetterId | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
 class LetterQuery(QueryString):
-    """The detail in which a dead letter is shown."""
+    """How much of a dead letter is returned."""
 
-    body: Annotated[bool, Field(description="Also the entry itself, which may hold what somebody remembered.")] = False
+    body: Annotated[
+        bool, Field(description="Also return the entry itself, which may contain the text of a memory.")
+    ] = False
 
 
 class DeadReplayBody(_Filtered, extra="forbid"):
     """The dead letters to replay: those named, those that a filter matches, or all."""
 
     letters: Annotated[tuple[LetterId, ...], Field(max_length=LETTERS, description="Their ids.")] = ()
-    all: Annotated[bool, Field(strict=True, description="Every one there is.")] = False
+    all: Annotated[bool, Field(strict=True, description="All dead letters.")] = False
     rate: Rate | None = None
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell which.")] = True
+    dry_run: Annotated[bool, Field(strict=True, description="Only report which ones.")] = True
 
     @model_validator(mode="after")
     def _chosen(self) -> Self:
@@ -64,37 +66,36 @@ class DeadDiscardBody(DeadReplayBody):
 
 
 class DeadLetterAnswer(Answer):
-    """An entry that a group could not take."""
+    """An entry that a consumer group could not process."""
 
     id: str
     stream: str
     group: str
-    entry: str = Field(description="Its id in the stream that it died in.")
+    entry: str = Field(description="The entry's id in the stream where it failed.")
     error: str
     message: str
     attempts: int
-    abandonments: int = Field(description="How often a process ended while it held the entry.")
-    first_at: datetime | None = Field(description="Of its first failure.")
+    abandonments: int = Field(description="How often a consumer ended while the entry was pending for it.")
+    first_at: datetime | None = Field(description="Time of its first failure.")
     died_at: datetime
     bytes: int
     fields: dict[str, str] | None = Field(
-        default=None, description="The entry itself, where it was asked for: it may hold what somebody remembered."
+        default=None, description="The entry itself, which may contain the text of a memory; null unless requested."
     )
 
 
 class DeadLetterList(Answer):
-    """By stream and group, the oldest first."""
+    """A page of dead letters, by stream and group, oldest first."""
 
     dead_letters: tuple[DeadLetterAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class DeadLettersChanged(Answer):
-    """The dead letters concerned, and the operation that works on them; none for a dry run, and where there are
-    none."""
+    """The dead letters concerned, and the operation that processes them; null for a dry run, or if there are none."""
 
     dry_run: bool
     count: int
-    sample: tuple[str, ...] = Field(description="Ids of the first of them.")
+    sample: tuple[str, ...] = Field(description="Ids of the first ones.")
     operation: OperationAnswer | None

@@ -18,14 +18,14 @@ Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
 
 
 class MemoryFilter(Body, extra="forbid"):
-    """The memories concerned: of the whole workspace, of any agent. An unknown member is refused."""
+    """Filters of the memories of the whole workspace, of any agent. Unknown members are refused."""
 
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
     type: Types = ()
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+    agent_id: Annotated[Agents, Field(description="The author.")] = ()
     source: Sources = ()
-    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    tags: Annotated[AnyTags, Field(description="Memories with at least one of these.")] = ()
 
     def criteria(self) -> Criteria:
         return Criteria(
@@ -40,40 +40,42 @@ class MemoryFilter(Body, extra="forbid"):
 
 
 class LifecycleBody(MemoryFilter):
-    """The arguments that every job has."""
+    """The members that every job has."""
 
     older_than_days: Annotated[
-        Days, Field(description="Only what was made, and last confirmed, so many days ago or before.")
+        Days, Field(description="Only memories that were both created and last confirmed at least this many days ago.")
     ] = 0
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell what would be done.")] = True
+    dry_run: Annotated[bool, Field(strict=True, description="Only report what would be done.")] = True
 
     def selection(self, workspace_id: str, at: int) -> Selection:
-        """Of this workspace, as of that time."""
+        """Return the selection in this workspace, as of this time."""
         made_by = at - self.older_than_days * DAY
         return Selection(workspace_id=workspace_id, criteria=self.criteria(), at=at, made_by=made_by)
 
     def request(self, workspace_id: str, at: int) -> dict[str, Any]:
-        """Of the operation, as JSON values."""
+        """Return the request of the operation, as JSON values."""
         return {**kept(self.selection(workspace_id, at)), "rule": self.rule(), "dry_run": self.dry_run}
 
     def rule(self) -> dict[str, Any]:
-        """Members of the job itself, without filters, as JSON values."""
+        """Return the members of the job itself, without the filters, as JSON values."""
         return self.model_dump(mode="json", exclude=set(LifecycleBody.model_fields), exclude_none=True)
 
 
 class PruneBody(LifecycleBody):
-    """The memories to archive: those that meet every limit given. At least one limit, or an age, is needed."""
+    """The memories to archive: those that meet every limit given. At least one limit or `older_than_days` is needed."""
 
-    max_confidence: Annotated[Confidence | None, Field(description="At most this.")] = None
-    max_effective_confidence: Annotated[Confidence | None, Field(description="The same, as it has faded by now.")] = (
-        None
-    )
-    min_confidence: Annotated[Confidence | None, Field(description="What is below goes, as in the original.")] = None
-    min_effective_confidence: Annotated[Confidence | None, Field(description="The same, as it has faded by now.")] = (
+    max_confidence: Annotated[Confidence | None, Field(description="Stored confidence of at most this.")] = None
+    max_effective_confidence: Annotated[
+        Confidence | None, Field(description="Confidence after decay of at most this.")
+    ] = None
+    min_confidence: Annotated[
+        Confidence | None, Field(description="Stored confidence below this, as in the original.")
+    ] = None
+    min_effective_confidence: Annotated[Confidence | None, Field(description="Confidence after decay below this.")] = (
         None
     )
     unrecalled_days: Annotated[
-        Days | None, Field(description="No recall has found it for so many days, and it is as old.")
+        Days | None, Field(description="At least this many days old, and not found by a recall for as long.")
     ] = None
 
     @model_validator(mode="after")
@@ -85,33 +87,35 @@ class PruneBody(LifecycleBody):
 
 
 class DedupeBody(LifecycleBody):
-    """Of memories that say the same in one place the best stays; the others are archived behind it."""
+    """Archives duplicates: of memories that say the same, with the same org, project, type and audience, all but the
+    best."""
 
 
 class ConsolidateBody(LifecycleBody):
-    """Memories about the same become one that says all that they say; the others are archived behind it."""
+    """Merges memories about the same thing into one that says all that they say, and archives the others."""
 
     threshold: Annotated[
-        float, Field(strict=True, ge=0.8, le=1, description="How near two must be, by the cosine of their vectors.")
+        float, Field(strict=True, ge=0.8, le=1, description="Minimum cosine of the vectors of two memories.")
     ] = 0.95
     reasoned: Annotated[
         bool,
         Field(
             strict=True,
-            description="Let the model that is set word the merged text, where it adds no number, name or date.",
+            description="Let the configured model write the merged text; its text is used only if it adds no number, "
+            "name or date.",
         ),
     ] = False
 
 
 class CleanBody(LifecycleBody):
-    """The rules by which stored memories are corrected, in every state but erased. At least one is needed."""
+    """The rules by which stored memories are corrected, in every state but erased. At least one rule is needed."""
 
     strip_pii: Annotated[
-        bool, Field(strict=True, description="Mask personal data, or hash it where the workspace's rule is `hash`.")
+        bool, Field(strict=True, description="Mask personal data, or hash it if the workspace's rule is `hash`.")
     ] = False
     strip_secrets: Annotated[bool, Field(strict=True, description="Mask keys, tokens, passwords.")] = False
     normalise: Annotated[
-        bool, Field(strict=True, description="One form of texts, one spelling of tags and projects.")
+        bool, Field(strict=True, description="Normalise the form of texts and the spelling of tags and projects.")
     ] = False
 
     @model_validator(mode="after")
@@ -122,15 +126,17 @@ class CleanBody(LifecycleBody):
 
 
 class RefileBody(LifecycleBody):
-    """The place where memories are filed. At least one part of it is needed, and one filter."""
+    """Where memories are moved to. At least one of the `to_` members and one filter are needed."""
 
-    to_org: Annotated[NewOrg | None, Field(description='"" for no org.')] = None
-    to_project: Annotated[NewProject | None, Field(description='"" for no project.')] = None
+    to_org: Annotated[NewOrg | None, Field(description='The new value; "" for no org.')] = None
+    to_project: Annotated[NewProject | None, Field(description='The new value; "" for no project.')] = None
     to_memory_scope: Annotated[
         Literal[Scope.AGENT, Scope.PROJECT, Scope.SHARED] | None,
-        Field(description="Who sees them. What no agent wrote can't become one agent's, and stays as it is."),
+        Field(
+            description="Who can read them. A memory without an agent can't get the scope `agent`, and stays as it is."
+        ),
     ] = None
-    to_agent_id: Annotated[Agent | None, Field(description="Whose they are.")] = None
+    to_agent_id: Annotated[Agent | None, Field(description="Their new agent.")] = None
 
     @model_validator(mode="after")
     def _from_and_to(self) -> Self:
@@ -144,17 +150,17 @@ class RefileBody(LifecycleBody):
 
 
 class BackfillOrgBody(LifecycleBody):
-    """Memories of a project and of no org get an org: the one named here, or the one that all others of the project
-    have."""
+    """Gives an org to memories that have a project and no org: the one named here for the project, or the one that all
+    other memories of the project have."""
 
-    orgs: Annotated[dict[Project, Org] | None, Field(max_length=MOST_ORGS, description="By project.")] = None
-    to_org: Annotated[Org | None, Field(description="Of projects with no org, or with several.")] = None
+    orgs: Annotated[dict[Project, Org] | None, Field(max_length=MOST_ORGS, description="Orgs by project.")] = None
+    to_org: Annotated[Org | None, Field(description="The org for projects with no known org or several.")] = None
 
 
 class LifecycleStarted(Answer):
-    """The operation that does it, or that looks what would be done: watch it. Its result has counts by action, how many
-    a legal hold or the tag `pinned` keeps (`held`), how many meet a memory that says the same (`conflicts`), and the
-    first 20 `examples`, each with why."""
+    """The operation that does the job, or its dry run: watch it. Its result has counts by action, the number kept by a
+    legal hold or the tag `pinned` (`held`), the number that collide with a memory that says the same (`conflicts`), and
+    the first 20 `examples`, each with its reason."""
 
     dry_run: bool
     operation: OperationAnswer

@@ -15,15 +15,22 @@ ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/
 class ModelChangeBody(Body, extra="forbid"):
     """The model to change to, and the way it is introduced."""
 
-    model: Annotated[ModelName, Field(description="As the embedding server, or `openbrain models list`, names it.")]
-    re_embed: Annotated[bool, Field(strict=True, description="Ask it again for vectors that are known.")] = False
+    model: Annotated[ModelName, Field(description="Its name on the embedding server or in `openbrain models list`.")]
+    re_embed: Annotated[bool, Field(strict=True, description="Compute known vectors again with it.")] = False
     rate: Annotated[
-        int | None, Field(strict=True, ge=1, le=MOST_A_SECOND, description="Memories a second at most; null: no limit.")
+        int | None,
+        Field(strict=True, ge=1, le=MOST_A_SECOND, description="Memories per second at most; null: no limit."),
     ] = None
     max_failures: Annotated[
-        int, Field(strict=True, ge=0, le=MOST_A_SECOND, description="Let it serve though so many can not be embedded.")
+        int,
+        Field(
+            strict=True,
+            ge=0,
+            le=MOST_A_SECOND,
+            description="Let it serve even if this many memories can't be embedded.",
+        ),
     ] = 0
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell what it takes.")] = False
+    dry_run: Annotated[bool, Field(strict=True, description="Only report the work that it takes.")] = False
 
 
 class HowChanged(StrEnum):
@@ -35,32 +42,36 @@ class HowChanged(StrEnum):
 
 
 class ModelAnswer(Answer):
-    """A model, as its vectors are told apart."""
+    """A model, with all that distinguishes its vectors from others."""
 
     model: str = Field(description="Its name.")
-    model_identity: str = Field(description="With digest, dimensions, and versions of prompts and of cutting.")
+    model_identity: str = Field(
+        description="Its name with digest, dimensions, and versions of its prompts and of text splitting."
+    )
     dimensions: int
 
 
 class ModelInUse(Answer):
-    """The model that serves: that of the stored vectors, whatever the settings name."""
+    """The model that serves: the one of the stored vectors, which may differ from the settings."""
 
-    serving: ModelAnswer | None = Field(description="null while there is no vector index yet.")
-    written: tuple[ModelAnswer, ...] = Field(description="All that vectors are made by now, the serving one first.")
-    setting: str = Field(description="The model that the settings name: it made the first index.")
-    problem: str | None = Field(description="Why questions can't be embedded by it now.")
+    serving: ModelAnswer | None = Field(description="null if there is no vector index yet.")
+    written: tuple[ModelAnswer, ...] = Field(
+        description="All models that vectors are computed with now, the serving one first."
+    )
+    setting: str = Field(description="The model in the settings: it was used for the first index.")
+    problem: str | None = Field(description="Why the serving model can't embed questions now.")
 
 
 class ModelChange(Answer):
-    """The work that a change of the model needs, and its operation; none for a dry run, or where it is done."""
+    """The work that a change of the model needs, and its operation; null for a dry run, or if nothing is left to do."""
 
     dry_run: bool
     how: HowChanged = Field(
-        description="nothing: it serves already; switch: its index was kept and serves at once; embed: all memories "
-        "are embedded into an index beside the one that serves."
+        description="nothing: it already serves; switch: its index was kept and serves at once; embed: all memories "
+        "are embedded into a new index while the current one serves."
     )
     to: ModelAnswer
-    serving: ModelAnswer = Field(description="The one that answers now.")
-    total: int = Field(description="Memories that have vectors, or wait for them.")
-    cached: int = Field(description="Model inputs whose vectors by this model are known.")
+    serving: ModelAnswer = Field(description="The model that serves now.")
+    total: int = Field(description="Number of memories that have vectors or wait for them.")
+    cached: int = Field(description="Number of model inputs whose vectors by this model are already stored.")
     operation: OperationAnswer | None

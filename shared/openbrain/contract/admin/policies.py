@@ -1,4 +1,4 @@
-"""A workspace's lifecycle policies: the jobs that run by themselves, and legal holds."""
+"""A workspace's lifecycle policies: scheduled jobs, legal holds and retention."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -25,7 +25,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", 
 Schedule = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9A-Za-z*,/#L-]+( [0-9A-Za-z*,/#L-]+){4}$", max_length=100),
-    Field(description="When, as cron says it, in UTC: `30 3 * * *` is each night."),
+    Field(description="Cron expression, in UTC: `30 3 * * *` is every night at 3:30."),
 ]
 
 
@@ -36,48 +36,48 @@ class _Policy(Body, extra="forbid"):
     body: LifecycleBody
 
     def run(self, workspace_id: str, at: int) -> Run:
-        """Request of an operation that the housekeeper starts."""
+        """Return the run from which the housekeeper starts operations."""
         request = self.body.request(workspace_id, at)
         return Run(name=self.name, kind=self.job, schedule=self.schedule, request=request)
 
 
 class PrunePolicy(_Policy):
-    """Prune by itself."""
+    """A scheduled prune."""
 
     job: Literal["prune"]
     body: PruneBody
 
 
 class DedupePolicy(_Policy):
-    """Deduplicate by itself."""
+    """A scheduled dedupe."""
 
     job: Literal["dedupe"]
     body: DedupeBody
 
 
 class ConsolidatePolicy(_Policy):
-    """Consolidate by itself."""
+    """A scheduled consolidation."""
 
     job: Literal["consolidate"]
     body: ConsolidateBody
 
 
 class CleanPolicy(_Policy):
-    """Clean by itself."""
+    """A scheduled clean."""
 
     job: Literal["clean"]
     body: CleanBody
 
 
 class RefilePolicy(_Policy):
-    """Refile by itself."""
+    """A scheduled refile."""
 
     job: Literal["refile"]
     body: RefileBody
 
 
 class BackfillOrgPolicy(_Policy):
-    """Give orgs by itself."""
+    """A scheduled org backfill."""
 
     job: Literal["backfill-org"]
     body: BackfillOrgBody
@@ -87,43 +87,56 @@ Policy = Annotated[
     PrunePolicy | DedupePolicy | ConsolidatePolicy | CleanPolicy | RefilePolicy | BackfillOrgPolicy,
     Field(
         discriminator="job",
-        json_schema_extra=lambda schema: schema.pop("discriminator") and None,  # no word of JSON Schema
-        description="`body` is what `POST /v1/admin/lifecycle:JOB` takes: it only tells unless dry_run is false.",
+        json_schema_extra=lambda schema: schema.pop("discriminator") and None,  # not part of JSON Schema
+        description="`body` is the body of `POST /v1/admin/lifecycle:JOB`: a dry run unless dry_run is false.",
     ),
 ]
 Days = Annotated[int | None, Field(strict=True, ge=1, le=MOST_DAYS)]
 
 
 class RetentionBody(Body, extra="forbid"):
-    """Days after which something leaves; null: never, or where the settings say so."""
+    """Days after which data is removed; null: never, or as the server's settings say."""
 
-    forgotten_days: Annotated[Days, Field(description="Memories that were forgotten are erased: a proof stays.")] = None
-    superseded_days: Annotated[Days, Field(description="The same of those that others took the place of.")] = None
-    expired_days: Annotated[Days, Field(description="The same of those whose time had come.")] = None
+    forgotten_days: Annotated[Days, Field(description="Forgotten memories are erased; a proof remains.")] = None
+    superseded_days: Annotated[Days, Field(description="Superseded memories are erased.")] = None
+    expired_days: Annotated[Days, Field(description="Expired memories are erased.")] = None
     archived_days: Annotated[
-        int | None, Field(strict=True, ge=30, le=MOST_DAYS, description="The same of archived ones; an undo needs 30.")
+        int | None,
+        Field(
+            strict=True,
+            ge=30,
+            le=MOST_DAYS,
+            description="Archived memories are erased; at least 30, so that an undo stays possible.",
+        ),
     ] = None
     history_days: Annotated[
-        Days, Field(description="Lines of the audit say no more what a memory said; who did what when stays.")
+        Days, Field(description="Audit entries lose the texts of memories; who did what and when is kept.")
     ] = None
-    recall_days: Annotated[Days, Field(description="What recalls found, where the settings keep it for longer.")] = None
-    operation_days: Annotated[Days, Field(description="Operations that ended, the same.")] = None
+    recall_days: Annotated[
+        Days, Field(description="Results of recalls are removed, if the settings keep them for longer.")
+    ] = None
+    operation_days: Annotated[
+        Days, Field(description="Finished operations are removed, if the settings keep them for longer.")
+    ] = None
 
 
 class PoliciesBody(Body, extra="forbid"):
-    """The whole document: what stood there before is gone."""
+    """The complete document: it replaces the previous one."""
 
-    policies: Annotated[tuple[Policy, ...], Field(max_length=MOST, description="Jobs that run by themselves.")] = ()
+    policies: Annotated[tuple[Policy, ...], Field(max_length=MOST, description="Scheduled jobs.")] = ()
     legal_hold: Annotated[
         tuple[MemoryFilter, ...],
-        Field(max_length=MOST, description="No job, policy or retention takes what one of these matches; {} is all."),
+        Field(
+            max_length=MOST,
+            description="No job, policy or retention touches memories that match one of these; {} matches all.",
+        ),
     ] = ()
-    retention: Annotated[RetentionBody, Field(description="What leaves after how many days.")] = RetentionBody()
+    retention: Annotated[RetentionBody, Field(description="How long data is kept.")] = RetentionBody()
 
     @model_validator(mode="after")
     def _named_apart(self) -> Self:
         if len({policy.name for policy in self.policies}) != len(self.policies):
-            raise ValueError("policies must have names of their own: operations tell them by it")
+            raise ValueError("policies must have unique names: operations are identified by them")
         return self
 
     def document(self, workspace_id: str, actor: str, at: int) -> PolicyDocument:
@@ -138,7 +151,7 @@ class PoliciesBody(Body, extra="forbid"):
 
 
 class PoliciesAnswer(Answer):
-    """The document as it was given, who gave it and when; empty where nobody did."""
+    """The document as it was stored, and by whom and when; empty if there is none."""
 
     policies: tuple[dict[str, Any], ...] = ()
     legal_hold: tuple[dict[str, Any], ...] = ()
@@ -148,7 +161,7 @@ class PoliciesAnswer(Answer):
 
     @classmethod
     def standing(cls, document: PolicyDocument | None) -> Self:
-        """Answer from the stored document."""
+        """Return the response for the stored document."""
         given = {} if document is None else document.given
         return cls(
             policies=tuple(given.get("policies", ())),
@@ -163,12 +176,12 @@ class Kept(Answer):
     """The retention of one kind of data."""
 
     what: str
-    days: int | None = Field(description="Null: for ever.")
-    by: Literal["workspace", "settings"] = Field(description="Who said so.")
+    days: int | None = Field(description="null: kept forever.")
+    by: Literal["workspace", "settings"] = Field(description="Where the retention is set.")
 
 
 class RetentionAnswer(Answer):
-    """The retention of a workspace in days, by kind."""
+    """The retention of a workspace in days, by kind of data."""
 
     kept: tuple[Kept, ...]
-    held: bool = Field(description="A legal hold stands: nothing of it leaves that the hold bears on.")
+    held: bool = Field(description="Whether there is a legal hold: nothing that it covers is removed.")

@@ -15,14 +15,14 @@ _ID = re.compile(r"[0-9]{1,15}(-[0-9]{1,20})?")
 
 
 def numbered(text: str) -> str:
-    """An id whose sequence number a stream can hold."""
+    """Return an entry id unchanged. `ValueError` if its sequence number does not fit into 64 bits."""
     if int(text.rpartition("-")[2]) >= 2**64:
         raise ValueError("must be an entry's id: its last number is at most 18446744073709551615")
     return text
 
 
 def _place(text: str) -> str:
-    """An entry's id, or a time as the first id of its millisecond."""
+    """Return an entry id unchanged, or for a time the first id of its millisecond."""
     if _ID.fullmatch(text):
         return numbered(text)
     try:
@@ -38,11 +38,11 @@ StreamName = Annotated[str, StringConstraints(pattern=r"^[a-z_]+\.[a-z_]+(\.[A-Z
 GroupName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=100)]
 EntryId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}-[0-9]{1,20}$"), AfterValidator(numbered)]
 Place = Annotated[str, StringConstraints(max_length=40), AfterValidator(_place)]
-Rate = Annotated[int, Field(strict=True, ge=1, le=1_000_000, description="Entries a second; null: as many as can be.")]
+Rate = Annotated[int, Field(strict=True, ge=1, le=1_000_000, description="Entries per second at most; null: no limit.")]
 
 
 class StreamsQuery(QueryString):
-    """One stream, or all."""
+    """Selects one stream, or all."""
 
     stream: StreamName | None = None
 
@@ -51,13 +51,22 @@ class ReplayBody(Body, extra="forbid"):
     """The entries to replay, and the groups that receive them."""
 
     stream: StreamName
-    group: Annotated[GroupName | None, Field(description="One of the stream's services; null: each of them.")] = None
-    begin: Annotated[
-        Place | None, Field(alias="from", description="An entry's id or a time; null: where the stream begins.")
+    group: Annotated[
+        GroupName | None, Field(description="The group of one of the stream's services; null: all of them.")
     ] = None
-    end: Annotated[Place | None, Field(alias="to", description="The same, included; null: what is last now.")] = None
+    begin: Annotated[
+        Place | None,
+        Field(alias="from", description="First entry: an entry's id or a time; null: the first entry of the stream."),
+    ] = None
+    end: Annotated[
+        Place | None,
+        Field(
+            alias="to",
+            description="Last entry (inclusive): an entry's id or a time; null: the entry that is now the last.",
+        ),
+    ] = None
     rate: Rate | None = None
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell how many that would be.")] = False
+    dry_run: Annotated[bool, Field(strict=True, description="Only report how many entries.")] = False
 
 
 class BuryBody(Body):
@@ -83,13 +92,14 @@ class ResumeBody(Body):
 
 
 class OutsideBody(Body):
-    """A reader from outside."""
+    """The external reader to register."""
 
     stream: StreamName
     group: GroupName
     reason: Note | None = None
     at_end: Annotated[
-        bool, Field(strict=True, description="A new group begins behind what the stream holds now, not before it.")
+        bool,
+        Field(strict=True, description="A new group begins after the present entries of the stream, not before them."),
     ] = False
 
 
@@ -98,7 +108,9 @@ class OutsideQuery(QueryString):
 
     stream: StreamName
     group: GroupName
-    destroy: Annotated[bool, Field(description="Take the group off the server too, with what it has in hand.")] = False
+    destroy: Annotated[bool, Field(description="Also remove the group from the server, with its pending entries.")] = (
+        False
+    )
 
 
 class ParkedEntry(Answer):
@@ -113,25 +125,27 @@ class ConsumerAnswer(Answer):
 
     name: str
     pending: int
-    idle_s: float = Field(description="Since it last asked for anything.")
+    idle_s: float = Field(description="Seconds since it last read.")
 
 
 class GroupAnswer(Answer):
     """One group of a stream. Ages are seconds by the stream server's clock."""
 
     name: str
-    readers: Readers = Field(description="Whose it is: a service's, a registered reader's, or nobody's that we know.")
-    exists: bool = Field(description="Whether the server knows it; a service makes its group when it starts.")
+    readers: Readers = Field(description="The owner: a service, a registered external reader, or unknown.")
+    exists: bool = Field(
+        description="Whether the group exists on the server; a service creates its group when it starts."
+    )
     paused: bool
-    lag: int = Field(description="Entries that it was not given yet: exact, counted where the server can't tell.")
-    pending: int = Field(description="In hand or parked.")
+    lag: int = Field(description="Entries not yet delivered to it. Exact: counted if the server does not know.")
+    pending: int = Field(description="Delivered and not acknowledged, including parked entries.")
     parked: int
-    due: tuple[ParkedEntry, ...] = Field(description="Of those that are parked the ones due first.")
+    due: tuple[ParkedEntry, ...] = Field(description="The parked entries that are due first.")
     oldest_undelivered_s: float | None
     oldest_pending_s: float | None
     consumers: tuple[ConsumerAnswer, ...]
     dead_letters: int
-    replaying: int = Field(description="Entries of a replay that it has not settled yet.")
+    replaying: int = Field(description="Entries of a replay that it has not processed yet.")
 
 
 class StreamAnswer(Answer):
@@ -139,7 +153,7 @@ class StreamAnswer(Answer):
 
     name: str
     length: int
-    begins_at: datetime | None = Field(description="When its first entry came: what came before was trimmed.")
+    begins_at: datetime | None = Field(description="When its first entry was added: older ones were trimmed.")
     first_id: str | None
     last_id: str | None
     groups: tuple[GroupAnswer, ...]
@@ -153,7 +167,7 @@ class StreamList(Answer):
 
 
 class GroupPaused(Answer):
-    """Whether a group rests, and who said so first."""
+    """Whether a group is paused, and who paused it first."""
 
     group: str
     paused: bool
@@ -163,24 +177,24 @@ class GroupPaused(Answer):
 
 
 class GroupRegistered(Answer):
-    """A reader from outside."""
+    """The result of registering or removing an external reader."""
 
     stream: str
     group: str
     registered: bool
-    made: bool = Field(default=False, description="Whether the group is new on the server.")
-    destroyed: bool = Field(default=False, description="Whether it was taken off the server.")
-    lost: int = Field(default=0, description="Entries that it had in hand when it was taken off.")
+    made: bool = Field(default=False, description="Whether the group was created on the server.")
+    destroyed: bool = Field(default=False, description="Whether the group was removed from the server.")
+    lost: int = Field(default=0, description="Entries that were pending when the group was removed.")
 
 
 class Replayed(Answer):
-    """The entries to replay, and the operation that replays them; none for a dry run, and where there is nothing."""
+    """The entries to replay, and the operation that replays them; null for a dry run, or if there are none."""
 
     stream: str
     groups: tuple[str, ...]
     dry_run: bool
-    begins_id: str | None = Field(description="Of the first entry that the stream keeps.")
-    begins_at: datetime | None = Field(description="When that came: what came before can't be given again.")
+    begins_id: str | None = Field(description="Id of the first entry in the stream.")
+    begins_at: datetime | None = Field(description="When that entry was added: older ones can't be replayed.")
     from_id: str
     to_id: str
     count: int = Field(description="Entries between the two, for each group.")
@@ -188,7 +202,7 @@ class Replayed(Answer):
 
 
 class Buried(Answer):
-    """The operation that takes an entry out of a group's hands."""
+    """The operation that moves an entry from a group to its dead letters."""
 
     stream: str
     group: str

@@ -1,4 +1,4 @@
-"""The state, the stream of broadcasts, and its subscribers."""
+"""The state of signals, the stream of broadcasts, and its subscribers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +15,7 @@ from openbrain.domain.signals.values import Severity
 
 
 class Via(StrEnum):
-    """The way in which an agent listens."""
+    """How an agent receives broadcasts."""
 
     REDIS = "redis"
     SSE = "sse"
@@ -27,59 +27,64 @@ class SubscribersQuery(QueryString):
 
     within_s: Within | None = None
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
-    cursor: Annotated[Agent | None, Field(description="The next_cursor of an answer: list what follows it.")] = None
+    cursor: Annotated[Agent | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
 class PlaceQuery(QueryString):
-    """The place where the listener works: a halt of another org or project does not concern it."""
+    """Where the listener works: halts of other orgs and projects are left out."""
 
     org: Org | None = None
     project: Project | None = None
 
 
 class StateQuery(PlaceQuery):
-    """The agent that asks, and whether it listens."""
+    """Where the agent works and, if it listens, how far it has read."""
 
     cursor: Annotated[
         Seq | None,
-        Field(description="Up to where the asking agent has handled everything: it counts as heard of; null: a look."),
+        Field(
+            description="The agent has handled every broadcast up to this number; it then counts as listening. null: "
+            "only read the state."
+        ),
     ] = None
-    via: Annotated[Via, Field(description="How it hears what comes.")] = Via.POLL
+    via: Annotated[Via, Field(description="How the agent receives broadcasts.")] = Via.POLL
 
 
 class StreamQuery(PlaceQuery):
-    """From where, and for how long."""
+    """Where the stream begins and when it ends."""
 
     after: Annotated[
-        Seq | None, Field(description="The last number that was heard; the header Last-Event-ID says the same.")
+        Seq | None, Field(description="The last number received; the header Last-Event-ID wins over it.")
     ] = None
     seconds: StreamSeconds = None
 
 
 class BroadcastsQuery(PlaceQuery):
-    """From where, and how long to wait."""
+    """Where the page begins, and how long to wait for it."""
 
-    after: Annotated[Seq, Field(description="Tell what stands behind this number.")] = 0
+    after: Annotated[Seq, Field(description="Return broadcasts after this number.")] = 0
     limit: PageSize = limits.LIST_LIMIT
     wait: Annotated[
         int,
-        Field(ge=0, le=limits.WAIT_SECONDS, description="Answer when there is something, or after this many seconds."),
+        Field(
+            ge=0, le=limits.WAIT_SECONDS, description="Respond when there is a broadcast, or after this many seconds."
+        ),
     ] = 0
 
 
 class AmygdalaState(Answer):
     """The open alarms and the halts in force."""
 
-    seq: int = Field(description="The broadcasts behind this number are news.")
-    severity: Severity | None = Field(description="The worst that is broadcast; null where nothing burns.")
+    seq: int = Field(description="Number of the last broadcast that this state includes.")
+    severity: Severity | None = Field(description="The highest broadcast severity; null if no signal is open.")
     halted: bool
-    signals: tuple[SignalAnswer, ...] = Field(description="Those that are open, the strongest first.")
-    halts: tuple[HaltAnswer, ...] = Field(description="Those that are open.")
-    more: bool = Field(description="Whether more signals are open than are told here: weaker or older ones.")
+    signals: tuple[SignalAnswer, ...] = Field(description="The open signals, most severe first.")
+    halts: tuple[HaltAnswer, ...] = Field(description="The open halts.")
+    more: bool = Field(description="Whether more signals are open than are listed here: less severe or older ones.")
 
 
 class BroadcastAnswer(Answer):
-    """One broadcast, as it stands in the stream."""
+    """One broadcast of the stream."""
 
     seq: int
     event: dict[str, Any] = Field(description="The CloudEvent.")
@@ -91,14 +96,16 @@ class BroadcastList(Answer):
     broadcasts: tuple[BroadcastAnswer, ...]
     count: int
     begins: int = Field(
-        description="What stands between `after` and this number is kept no longer: the state stands for it."
+        description="Broadcasts after `after` and up to this number are no longer stored: read the state instead."
     )
-    through: int = Field(description="All up to here is told: give it as `after` to go on.")
-    last: int = Field(description="The newest number that there is.")
+    through: int = Field(
+        description="Everything up to this number has been returned: pass it as `after` for the next page."
+    )
+    last: int = Field(description="Number of the newest broadcast.")
 
 
 class Skipped(Answer):
-    """Numbers, both included, that a stream does not tell: not for this key, or kept no longer."""
+    """A range of numbers, inclusive, that a stream skips: not visible to this key, or no longer stored."""
 
     first: int
     last: int
@@ -108,7 +115,7 @@ class SubscriberAnswer(Answer):
     """An agent that listens."""
 
     agent_id: str
-    cursor: int = Field(description="Up to where it has handled everything.")
+    cursor: int = Field(description="It has handled every broadcast up to this number.")
     via: str | None
     org: str | None
     project: str | None
@@ -116,8 +123,8 @@ class SubscriberAnswer(Answer):
 
 
 class SubscriberList(Answer):
-    """By agent."""
+    """A page of subscribers, by agent."""
 
     subscribers: tuple[SubscriberAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")

@@ -16,45 +16,53 @@ from openbrain.ports.store.signals import RaiseStatus, SignalFilter
 
 TTL_S = 365 * 86_400
 WITHIN_S = 30 * 86_400
-Title = Annotated[Keyword, Field(description="One line: what burns.")]
+Title = Annotated[Keyword, Field(description="One line: what is wrong.")]
 Text = Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
-Ttl = Annotated[int, Field(strict=True, ge=1, le=TTL_S, description="Seconds, after which it expires by itself.")]
-Cursor = Annotated[str, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")]
-Within = Annotated[int, Field(ge=1, le=WITHIN_S, description="Seconds; null takes the setting.")]
+Ttl = Annotated[int, Field(strict=True, ge=1, le=TTL_S, description="Seconds until it expires by itself.")]
+Cursor = Annotated[str, Field(pattern=CURSOR, description="The `next_cursor` of the previous page.")]
+Within = Annotated[int, Field(ge=1, le=WITHIN_S, description="Seconds; by default the server's setting.")]
 
 
 class SignalBody(Body):
-    """Something burns."""
+    """A signal to raise: something is wrong."""
 
-    source: Annotated[Source, Field(description="What says so: a service, a host, a check.")]
+    source: Annotated[Source, Field(description="What reports it: a service, a host, a check.")]
     severity: Severity
     title: Title
     content: Annotated[Text, Field(description="What is known, and what to do.")] = ""
     dedup_key: Annotated[
-        Keyword | None, Field(description="Raises of one source with the same key are one signal; else what it says.")
+        Keyword | None,
+        Field(description="Raises of one source with the same key are one signal. By default its text is the key."),
     ] = None
     ttl_s: Ttl | None = None
-    halt: Annotated[bool, Field(strict=True, description="Everyone stops; a nuclear one halts without it.")] = False
-    halt_scope: Annotated[HaltScope | None, Field(description="Whom the halt stops; null: the workspace.")] = None
+    halt: Annotated[
+        bool,
+        Field(strict=True, description="Whether every agent in `halt_scope` must stop; a nuclear signal always halts."),
+    ] = False
+    halt_scope: Annotated[
+        HaltScope | None, Field(description="The agents that the halt stops; null: the whole workspace.")
+    ] = None
     org: Org | None = None
     project: Project | None = None
 
 
 class HaltBody(Body):
-    """Everyone stops."""
+    """A halt to raise: every agent in its scope must stop."""
 
     title: Title
-    content: Annotated[Text, Field(description="Why, and what must be done before anyone goes on.")] = ""
-    scope: Annotated[HaltScope | None, Field(description="null: the workspace.")] = None
-    org: Annotated[Org | None, Field(description="Of a halt of an org or a project.")] = None
-    project: Annotated[Project | None, Field(description="Of a halt of a project.")] = None
+    content: Annotated[Text, Field(description="Why, and what must be done before work may continue.")] = ""
+    scope: Annotated[HaltScope | None, Field(description="The agents that it stops; null: the whole workspace.")] = None
+    org: Annotated[Org | None, Field(description="Required for a halt of an org or a project.")] = None
+    project: Annotated[Project | None, Field(description="Required for a halt of a project.")] = None
     ttl_s: Ttl | None = None
-    source: Annotated[Source | None, Field(description="null: who asks.")] = None
-    dedup_key: Annotated[Keyword | None, Field(description="Raises of one source with the same key are one.")] = None
+    source: Annotated[Source | None, Field(description="null: the caller.")] = None
+    dedup_key: Annotated[Keyword | None, Field(description="Raises of one source with the same key are one halt.")] = (
+        None
+    )
 
 
 class NoteBody(Body):
-    """Why."""
+    """The reason."""
 
     note: Note | None = None
 
@@ -65,7 +73,10 @@ class AckBody(NoteBody):
     seq: Annotated[
         int | None,
         Field(
-            strict=True, ge=1, le=MOST, description="Of the broadcast that was heard: what is stronger is not meant."
+            strict=True,
+            ge=1,
+            le=MOST,
+            description="The broadcast that is acknowledged; a later raise of a higher severity is not.",
         ),
     ] = None
 
@@ -76,11 +87,11 @@ class SignalsQuery(QueryString):
     many = frozenset({"state"})
 
     state: Annotated[tuple[SignalState, ...], Field(max_length=len(SignalState))] = ()
-    min_severity: Annotated[Severity | None, Field(description="That one or worse.")] = None
+    min_severity: Annotated[Severity | None, Field(description="This severity or a higher one.")] = None
     source: Source | None = None
     org: Org | None = None
     project: Project | None = None
-    since: Annotated[Moment | None, Field(description="First raised then or later.")] = None
+    since: Annotated[Moment | None, Field(description="First raised at or after this time.")] = None
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     cursor: Cursor | None = None
 
@@ -106,7 +117,7 @@ class HaltsQuery(QueryString):
 
 
 class HaltQuery(QueryString):
-    """The agents whose acknowledgement counts as missing."""
+    """Which agents are expected to acknowledge the halt."""
 
     within_s: Within | None = None
 
@@ -118,14 +129,16 @@ class SignalAnswer(Answer):
     source: str
     title: str
     content: str
-    severity: Severity = Field(description="The strongest that it was raised with.")
-    broadcast_severity: Severity = Field(description="What agents hear: it falls with quiet.")
+    severity: Severity = Field(description="The highest severity that it was raised with.")
+    broadcast_severity: Severity = Field(
+        description="The severity that is broadcast; it falls when the signal is not raised again."
+    )
     state: SignalState
     org: str | None
     project: str | None
     dedup_key: str | None
-    count: int = Field(description="Raises so far.")
-    storm: bool = Field(description="Whether it stands for many signals of one source, which came too fast.")
+    count: int = Field(description="Number of raises so far.")
+    storm: bool = Field(description="Whether it replaces many signals that one source raised too fast.")
     first_raised_at: datetime
     last_raised_at: datetime
     expires_at: datetime | None
@@ -134,18 +147,18 @@ class SignalAnswer(Answer):
     ended_at: datetime | None
     ended_by: str | None
     note: str | None = Field(description="Why it was resolved.")
-    seq: int = Field(description="Of its last broadcast.")
+    seq: int = Field(description="Number of its last broadcast.")
 
 
 class Acknowledged(Answer):
-    """The agents that have seen a signal, or stopped for a halt, and when first."""
+    """An agent that has acknowledged a signal or stopped for a halt, and when it first did."""
 
     agent_id: str
     at: datetime
 
 
 class SignalLine(Answer):
-    """One line of the audit of a signal and its halt."""
+    """One entry of the audit of a signal and its halt."""
 
     seq: int
     step: str
@@ -160,14 +173,14 @@ class SignalLine(Answer):
 
 
 class SignalDetail(SignalAnswer):
-    """One signal, who has seen it, and what happened to it."""
+    """One signal, the agents that acknowledged it, and its audit."""
 
     acks: tuple[Acknowledged, ...]
     history: tuple[SignalLine, ...]
 
 
 class HaltAnswer(Answer):
-    """One halt: everyone in its scope stops until it ends."""
+    """One halt: every agent in its scope must stop until it ends."""
 
     id: str
     signal_id: str
@@ -182,17 +195,17 @@ class HaltAnswer(Answer):
     ended_at: datetime | None
     ended_by: str | None
     note: str | None
-    seq: int = Field(description="Of its last broadcast.")
+    seq: int = Field(description="Number of its last broadcast.")
 
 
 class HaltStatus(HaltAnswer):
-    """One halt, who has stopped, and who has not."""
+    """One halt, the agents that have stopped, and those that have not."""
 
     acks: tuple[Acknowledged, ...]
     missing: tuple[str, ...] = Field(
-        description="Agents in its scope that were heard of within `within_s` and have not acknowledged it."
+        description="Agents in its scope that were seen within `within_s` and have not acknowledged it."
     )
-    listening: int = Field(description="Agents in its scope that were heard of within `within_s`.")
+    listening: int = Field(description="Number of agents in its scope that were seen within `within_s`.")
     within_s: int
 
 
@@ -200,21 +213,21 @@ class SignalRaised(Answer):
     """The result of a raise."""
 
     status: RaiseStatus
-    signal: SignalAnswer | None = Field(description="As it stands now.")
-    halt: HaltAnswer | None = Field(description="The halt that it opened, or widened.")
+    signal: SignalAnswer | None = Field(description="The signal after the raise.")
+    halt: HaltAnswer | None = Field(description="The halt that it opened or widened.")
 
 
 class SignalList(Answer):
-    """Newest first."""
+    """A page of signals, newest first."""
 
     signals: tuple[SignalAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class HaltList(Answer):
-    """Newest first."""
+    """A page of halts, newest first."""
 
     halts: tuple[HaltAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")

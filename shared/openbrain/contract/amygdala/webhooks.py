@@ -17,7 +17,7 @@ SEQS = 500
 Url = Annotated[
     str,
     Line(max_length=URL_CHARS),
-    Field(description="https:// of a host on the operator's list."),
+    Field(description="An https:// URL of a host that the operator has allowed."),
 ]
 
 
@@ -29,69 +29,71 @@ class WebhookBody(Body):
 
 
 class WebhookChangeBody(Body):
-    """Whether it is posted to. One that was disabled goes on where it stopped."""
+    """Enables or disables a webhook. When enabled again it continues where it stopped."""
 
     enabled: Annotated[bool, Field(strict=True)]
 
 
 class WebhookReplayBody(Body):
-    """The dead letters to post again; all without `seqs`."""
+    """The dead letters to post again; all if `seqs` is left out."""
 
     seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=MOST)], ...], Field(max_length=SEQS)] | None = None
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell how many.")] = False
+    dry_run: Annotated[bool, Field(strict=True, description="Only report how many.")] = False
 
 
 class WebhookRemoveQuery(QueryString):
-    """Whether it really goes."""
+    """Whether the webhook is really removed."""
 
-    dry_run: Annotated[bool, Field(description="Only tell what would go.")] = False
+    dry_run: Annotated[bool, Field(description="Only report what would be removed.")] = False
 
 
 class WebhooksQuery(QueryString):
-    """A page."""
+    """Selects a page of webhooks."""
 
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     cursor: Cursor | None = None
 
 
 class WebhookLettersQuery(QueryString):
-    """A page."""
+    """Selects a page of dead letters."""
 
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
-    after: Annotated[Seq, Field(description="Those behind this number.")] = 0
+    after: Annotated[Seq, Field(description="Only dead letters after this number.")] = 0
 
 
 class WebhookAnswer(Answer):
-    """One webhook. Its secret was shown when it was made."""
+    """One webhook. Its secret was returned only when it was created."""
 
     id: str
-    workspace_id: str = Field(default="", description="The workspace that it hears: that of the key that made it.")
+    workspace_id: str = Field(
+        default="", description="The workspace whose signals it receives: that of the key that created it."
+    )
     url: str
-    min_severity: Severity = Field(description="The weakest that is posted.")
-    orgs: tuple[str, ...] | None = Field(description="What it may hear of; null for all.")
+    min_severity: Severity = Field(description="The lowest severity that is posted.")
+    orgs: tuple[str, ...] | None = Field(description="The orgs whose signals it receives; null: all.")
     without_org: bool
     enabled: bool
     created_by: str
     created_at: datetime
-    cursor: int = Field(description="Everything up to this number is delivered, or given up.")
-    attempts: int = Field(description="Failed ones, for what stands behind the cursor.")
+    cursor: int = Field(description="Everything up to this number was delivered or given up.")
+    attempts: int = Field(description="Failed attempts for the broadcast after the cursor.")
     next_attempt_at: datetime | None
     delivered_at: datetime | None
-    error: str | None = Field(description="Of the last attempt.")
+    error: str | None = Field(description="Error of the last attempt.")
 
 
 class WebhookCreated(WebhookAnswer):
-    """A new webhook; the secret is in this answer only."""
+    """A new webhook; its secret is only returned here."""
 
     secret: str
 
 
 class WebhookList(Answer):
-    """Oldest first."""
+    """A page of webhooks, oldest first."""
 
     webhooks: tuple[WebhookAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class WebhookRemoved(Answer):
@@ -100,7 +102,7 @@ class WebhookRemoved(Answer):
     id: str
     removed: bool
     dry_run: bool = False
-    dead_letters: int = Field(default=0, description="That go with it.")
+    dead_letters: int = Field(default=0, description="Dead letters that are removed with it.")
 
 
 class WebhookReplayed(Answer):
@@ -117,12 +119,14 @@ class WebhookLetter(Answer):
     seq: int
     attempts: int
     error: str
-    at: datetime | None = Field(description="When it died; null while it waits to be posted again.")
+    at: datetime | None = Field(description="When it became a dead letter; null while it waits to be posted again.")
 
 
 class WebhookLetters(Answer):
-    """In order of `seq`."""
+    """A page of dead letters, in order of `seq`."""
 
     dead_letters: tuple[WebhookLetter, ...]
     count: int
-    next_after: int | None = Field(default=None, description="Give it as `after` to go on; null at the end.")
+    next_after: int | None = Field(
+        default=None, description="Pass it as `after` for the next page; null on the last one."
+    )

@@ -18,24 +18,24 @@ SCOPES = 200
 
 
 class SearchQuery(BrowseQuery):
-    """Words to look for, as they are written: any text is a query."""
+    """A full-text search. Any text is a valid query."""
 
     many = BrowseQuery.many | {"facets"}
 
-    q: Annotated[Query, Field(description='Any of the words; "quoted words" must follow each other.')]
+    q: Annotated[Query, Field(description='Matches any of the words; "quoted words" must follow each other.')]
     fuzzy: Annotated[
-        bool, Field(description="Words also match with a typo: one from 3 letters on, two from 6 on; not in quotes.")
+        bool, Field(description="Also match words with typos: one from 3 letters on, two from 6 on; not inside quotes.")
     ] = False
-    phrases: Annotated[bool, Field(description="false takes quotes like any other sign.")] = True
-    highlights: Annotated[bool, Field(description="Show where the words stand in the content.")] = False
+    phrases: Annotated[bool, Field(description="false: quotes have no special meaning.")] = True
+    highlights: Annotated[bool, Field(description="Return where the words occur in the content.")] = False
     facets: Annotated[
         tuple[Facet, ...],
-        Field(max_length=limits.KEYWORDS, description="Count the values of these over all that match."),
+        Field(max_length=limits.KEYWORDS, description="Count the values of these fields over all matches."),
     ] = ()
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[
         str | None,
-        Field(max_length=CURSOR_CHARS, description="The next_cursor of the same query: what follows that page."),
+        Field(max_length=CURSOR_CHARS, description="The `next_cursor` of the same query: returns the next page."),
     ] = None
 
 
@@ -48,64 +48,69 @@ class TagsQuery(BrowseQuery):
 class ScopesQuery(BrowseQuery):
     """The filters and the limit of a list of orgs and projects."""
 
-    limit: Annotated[int, Field(ge=1, le=SCOPES, description="Of the orgs, and of the projects of each.")] = (
+    limit: Annotated[int, Field(ge=1, le=SCOPES, description="Orgs at most, and projects of each org at most.")] = (
         COUNTS_DEFAULT
     )
 
 
 Degraded = tuple[Literal["text"], ...]
-DegradedField = Field(description="Whether the text index did not answer: the newest of the database were looked at.")
+DegradedField = Field(
+    description="Contains `text` if the text index did not answer; then only the newest memories in the database were "
+    "searched."
+)
 
 
 class Highlight(Answer):
-    """A piece of a memory's content, unchanged and unmarked: escape it as you escape the content."""
+    """An excerpt of a memory's content, verbatim and without markup: escape it like the content itself."""
 
-    text: str = Field(description="The content from `start` on, about 200 characters.")
-    start: int = Field(description="Where it begins in the content, in code points.")
+    text: str = Field(description="About 200 characters of the content, from `start` on.")
+    start: int = Field(description="Offset of the excerpt in the content, in code points.")
     matches: tuple[tuple[int, int], ...] = Field(
-        description="Where the words stand in `text`: first code point, and the one after the last."
+        description="Positions of the matched words in `text`, in code points: start, and end (exclusive)."
     )
 
 
 class SearchHit(MemoryAnswer):
-    """A memory; its score is 1 for the best of the whole search."""
+    """A memory; the best hit of the whole search has the score 1."""
 
     highlights: tuple[Highlight, ...] | None = Field(
-        default=None, description="At most 3; null where none were asked for, empty where tags matched."
+        default=None, description="At most 3; null if not requested, empty if only tags matched."
     )
 
 
 class ValueCount(Answer):
-    """The number of memories that have a value; null stands for those that have none."""
+    """The number of memories that have a value; a null `name` counts those without one."""
 
     name: str | None
     count: int
 
 
 class Searched(Answer):
-    """Best first."""
+    """A page of search hits, best first."""
 
     hits: tuple[SearchHit, ...]
-    count: int = Field(description="Of this page.")
-    total: int = Field(description="All that match as the index counts them, which may be a moment behind.")
-    facets: dict[str, tuple[ValueCount, ...]] = Field(description="Over all that match; at most 50 values each.")
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    count: int = Field(description="Hits on this page.")
+    total: int = Field(description="All matches, as counted by the index, which may lag slightly.")
+    facets: dict[str, tuple[ValueCount, ...]] = Field(
+        description="Counts over all matches; at most 50 values for each facet."
+    )
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
     degraded: Degraded = DegradedField
     took_ms: float
 
 
 class TagCounts(Answer):
-    """Most used first."""
+    """Tags with their counts, most used first."""
 
     tags: tuple[ValueCount, ...]
     count: int
-    more: bool = Field(description="Whether there are more than were asked for.")
+    more: bool = Field(description="Whether more tags exist than `limit`.")
     degraded: Degraded = DegradedField
     took_ms: float
 
 
 class ScopeCount(Answer):
-    """An org (null: of none) and its projects."""
+    """An org and its projects; a null `org` counts memories without one."""
 
     org: str | None
     count: int
@@ -113,10 +118,10 @@ class ScopeCount(Answer):
 
 
 class ScopeCounts(Answer):
-    """Largest first."""
+    """Orgs and their projects, largest first."""
 
     scopes: tuple[ScopeCount, ...]
     count: int
-    more: bool = Field(description="Whether there are more orgs, or projects of one, than were asked for.")
+    more: bool = Field(description="Whether more orgs, or more projects of one org, exist than `limit`.")
     degraded: Degraded = DegradedField
     took_ms: float

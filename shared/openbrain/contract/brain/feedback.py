@@ -1,4 +1,4 @@
-"""Verdicts on recalls."""
+"""Feedback on recalls."""
 
 from typing import Annotated, Literal, Self
 
@@ -15,14 +15,17 @@ Ids = Annotated[tuple[MemoryId, ...], Field(max_length=limits.TOP_K)]
 
 
 class FeedbackBody(Body):
-    """Ids of a recall's results. Each counts once for a recall."""
+    """Verdicts on the results of a recall, by memory id. Each result can be judged once per recall."""
 
-    used: Annotated[Ids, Field(description="The agent acted on them.")] = ()
-    ignored: Annotated[Ids, Field(description="It saw them and had no use for them.")] = ()
-    wrong: Annotated[Ids, Field(description="What they say is not so.")] = ()
+    used: Annotated[Ids, Field(description="The agent acted on these.")] = ()
+    ignored: Annotated[Ids, Field(description="The agent saw these and had no use for them.")] = ()
+    wrong: Annotated[Ids, Field(description="What these say is not true.")] = ()
     reason: Note | None = None
-    session_id: Annotated[Session | None, Field(description="The session that the recall named.")] = None
-    agent_id: Annotated[Agent | None, Field(description="Who asked, where the key may speak for that agent.")] = None
+    session_id: Annotated[Session | None, Field(description="The session that was named in the recall.")] = None
+    agent_id: Annotated[
+        Agent | None,
+        Field(description="The agent that made the recall; ignored unless the key's `act_as` allows it."),
+    ] = None
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:
@@ -35,7 +38,7 @@ class FeedbackBody(Body):
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """By memory id."""
+        """The verdicts by memory id."""
         named = {Verdict.USED: self.used, Verdict.IGNORED: self.ignored, Verdict.WRONG: self.wrong}
         return {memory_id: verdict for verdict, ids in named.items() for memory_id in ids}
 
@@ -46,10 +49,11 @@ class FeedbackResult(Answer):
     memory_id: str
     verdict: Verdict
     status: Literal["counted", "repeated", "limited", "gone"] = Field(
-        description="repeated: judged before for this recall, as `verdict` says; limited: noted, but confidence stays, "
-        "because a bound of the day or of the scale is reached; gone: it is not there any more."
+        description="repeated: already judged for this recall, with the `verdict` returned here; limited: stored, but "
+        "the confidence did not change because a daily limit or the end of the scale was reached; gone: the "
+        "memory has ended or is no longer visible."
     )
-    confidence: float | None = Field(description="As it is now, before it fades.")
+    confidence: float | None = Field(description="The stored confidence now, before decay.")
 
 
 class FeedbackGiven(Answer):
@@ -57,15 +61,20 @@ class FeedbackGiven(Answer):
 
     recall_id: str
     results: tuple[FeedbackResult, ...]
-    count: int = Field(description="How many moved a confidence.")
+    count: int = Field(description="Verdicts that changed a confidence.")
 
 
 class ReviewQuery(QueryString):
     """The filters of a review."""
 
-    days: Annotated[int, Field(ge=1, le=3650, description="Older than so many days, and found by no recall since.")] = (
-        90
-    )
+    days: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=3650,
+            description="Only memories older than this and not found by a recall for as long.",
+        ),
+    ] = 90
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
@@ -73,8 +82,9 @@ class ReviewQuery(QueryString):
 
 
 class Review(Answer):
-    """Oldest first. Nothing is done to them: archive, forget or confirm what should be."""
+    """Memories to review, oldest first. Nothing happens to them by itself: archive, forget or confirm them as
+    needed."""
 
     memories: tuple[MemoryAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")

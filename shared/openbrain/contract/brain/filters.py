@@ -28,7 +28,7 @@ from openbrain.domain.times import from_datetime
 
 SCOPES = 16
 LEAST_MATCHING = 3
-"""Characters: fewer are in nearly everything."""
+"""In characters: a shorter text occurs in nearly every memory."""
 
 
 def listed(value: object) -> object:
@@ -68,7 +68,7 @@ MetadataValue = Annotated[str, StringConstraints(max_length=limits.METADATA_VALU
 MetadataFilter = Annotated[
     dict[MetadataKey, StrictBool | StrictInt | MetadataValue], Field(min_length=1, max_length=limits.METADATA_FILTERS)
 ]
-# The same, where one alone may stand for a list of one.
+# The same, but a single value is accepted as a list of one.
 Types = Annotated[TypeList, BeforeValidator(listed, json_schema_input_type=MemoryType | TypeList)]
 Scopes = Annotated[ScopeList, BeforeValidator(listed, json_schema_input_type=Scope | ScopeList)]
 Agents = Annotated[AgentList, BeforeValidator(listed, json_schema_input_type=Agent | AgentList)]
@@ -79,22 +79,26 @@ Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type
 
 
 class CommonFilters(Body):
-    """The filters that every request for memories has."""
+    """The filters that every request for memories accepts."""
 
     org: Org | None = None
     project: Project | None = None
     type: Types = ()
     source: Sources = ()
-    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    tags: Annotated[AnyTags, Field(description="Memories with at least one of these.")] = ()
     metadata: Annotated[
         MetadataFilter | None,
-        Field(description="Members of the metadata that have these plain values: texts, whole numbers, true, false."),
+        Field(description="Members of the metadata that must have these values: strings, integers, true or false."),
     ] = None
-    min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
-    max_confidence: Annotated[Confidence | None, Field(description="At most this, before it fades.")] = None
+    min_confidence: Annotated[
+        Confidence | None, Field(description="At least this stored confidence, before decay.")
+    ] = None
+    max_confidence: Annotated[Confidence | None, Field(description="At most this stored confidence, before decay.")] = (
+        None
+    )
 
     def common_criteria(self) -> Criteria:
-        """Of these filters alone."""
+        """Return the criteria of these filters only."""
         return Criteria(
             org=self.org or "",
             project=self.project or "",
@@ -108,23 +112,25 @@ class CommonFilters(Body):
 
 
 class FilterBody(CommonFilters):
-    """Upstream's nested form; members of the same name beside it win."""
+    """The nested filter of the original API. Top-level members of the same name win over it."""
 
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+    agent_id: Annotated[Agents, Field(description="The author.")] = ()
 
     _empty = model_validator(mode="before")(without_empty)
 
 
 class Filters(CommonFilters):
-    """The filters of memories, in bodies and in queries; the viewer is not part of them."""
+    """The filters of memories, in bodies and in queries, without the viewer."""
 
     include_scopes: Scopes = ()
-    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
-    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Happened before.")] = None
+    session_id: Annotated[
+        Session | None, Field(description="Also include the agent's session memories of this session.")
+    ] = None
+    since: Annotated[Moment | None, Field(description="Happened at or after this time.")] = None
+    until: Annotated[Moment | None, Field(description="Happened before this time.")] = None
 
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
-        """`authors`: the agents that wrote them."""
+        """Return the criteria of all filters. `authors`: the agents that wrote the memories."""
         return replace(
             self.common_criteria(),
             only_project=only_project,
@@ -136,27 +142,30 @@ class Filters(CommonFilters):
 
 
 class BrowseFilters(Filters):
-    """Browsing: what is of no such org, project, … is left out."""
+    """Filters for browsing: memories without the requested org, project, … are left out."""
 
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+    agent_id: Annotated[Agents, Field(description="The author.")] = ()
 
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
-        """Of these authors and those of `agent_id`."""
+        """Return the criteria, with the authors given and those of `agent_id`."""
         return super().criteria((*authors, *self.agent_id), only_project=only_project)
 
 
 class SubjectFilters(BrowseFilters):
     """Selection of the memories about one person or thing, in any state."""
 
-    speaker: Annotated[Speakers, Field(description="Who said it.")] = ()
+    speaker: Annotated[Speakers, Field(description="The speaker.")] = ()
     matching: Annotated[
         Matching | None,
-        Field(description="A text of it, or of its history, holds this, in whatever case of letters."),
+        Field(
+            description="Only memories that contain this in one of their texts, or contained it earlier; "
+            "case-insensitive."
+        ),
     ] = None
 
     def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
-        """With what the database alone is asked for."""
+        """Return the criteria, with the filters that only the database supports."""
         criteria = super().criteria(authors, only_project=only_project)
         return replace(criteria, speakers=self.speaker, says=self.matching or "")
 
@@ -169,14 +178,16 @@ class BrowseQuery(BrowseFilters, QueryString):
     objects = frozenset({"metadata"})
 
     min_confidence: Annotated[
-        float | None, Field(ge=0, le=1, allow_inf_nan=False, description="Of the stored value, before it fades.")
+        float | None,
+        Field(ge=0, le=1, allow_inf_nan=False, description="At least this stored confidence, before decay."),
     ] = None
     max_confidence: Annotated[
-        float | None, Field(ge=0, le=1, allow_inf_nan=False, description="At most this, before it fades.")
+        float | None,
+        Field(ge=0, le=1, allow_inf_nan=False, description="At most this stored confidence, before decay."),
     ] = None
 
 
 class SessionQuery(QueryString):
-    """Opens the agent's memories of that session."""
+    """Names a session: the agent's session memories of it are included."""
 
     session_id: Session | None = None

@@ -30,19 +30,19 @@ from openbrain.domain.memory import MemoryType, Reason, Scope, State
 
 
 class RememberBody(Submission, defer_build=True):
-    """One memory. The agent is the key's; `agent_id` counts where the key may act as that agent."""
+    """One memory. Its agent is the key's, or `agent_id` if the key's `act_as` allows it."""
 
     _nulls = model_validator(mode="before")(without_nulls)
 
 
 class BatchItemBody(RememberBody):
-    """One memory of a batch, with an idempotency key of its own where it has one."""
+    """One memory of a batch, with an optional idempotency key of its own."""
 
     idempotency_key: IdempotencyKey | None = None
 
 
 class BatchBody(Body):
-    """Up to 500; each is judged on its own."""
+    """Up to 500 memories; each is stored or refused independently of the others."""
 
     memories: Annotated[
         list[Any],
@@ -52,26 +52,28 @@ class BatchBody(Body):
 
 
 class PatchBody(Body):
-    """The members to change. null leaves a member as it is, but `expires_at: null` takes the expiry away."""
+    """The members to change. null leaves a member unchanged, but `expires_at: null` removes the expiry."""
 
     content: Content | None = None
-    title: Annotated[NewTitle | None, Field(description='"" takes it away.')] = None
+    title: Annotated[NewTitle | None, Field(description='"" removes it.')] = None
     aliases: Aliases | None = None
     tags: Tags | None = None
     metadata: Metadata | None = None
     type: MemoryType | None = None
     confidence: Confidence | None = None
     source: Source | None = None
-    org: Annotated[NewOrg | None, Field(description='Where it is filed; "" for no org.')] = None
-    project: Annotated[NewProject | None, Field(description='Where it is filed; "" for no project.')] = None
-    memory_scope: Annotated[Scope | None, Field(description="Who sees it.")] = None
+    org: Annotated[NewOrg | None, Field(description='The new org; "" for none.')] = None
+    project: Annotated[NewProject | None, Field(description='The new project; "" for none.')] = None
+    memory_scope: Annotated[Scope | None, Field(description="Who can read it.")] = None
     agent_id: Annotated[
         Agent | None,
-        Field(description="Whose it is: the key must be allowed to speak for both agents."),
+        Field(description="Its new agent: the key must be allowed to act as the old and the new one."),
     ] = None
     expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
     expires_at: Moment | None = None
-    confirm: Annotated[bool, Field(strict=True, description="Still true: it fades from now on.")] = False
+    confirm: Annotated[
+        bool, Field(strict=True, description="Confirm that it is still true: its confidence decays from now on.")
+    ] = False
 
     @model_validator(mode="after")
     def _one_expiry(self) -> "PatchBody":
@@ -81,35 +83,35 @@ class PatchBody(Body):
 
 
 class ForgetBody(Body):
-    """Why, for the audit."""
+    """The reason, for the audit."""
 
     reason: Note | None = None
 
 
 class RestoreBody(Body):
-    """Why, for the audit."""
+    """The reason, for the audit."""
 
     reason: Note | None = None
 
 
 class MemoryQuery(SessionQuery):
-    """The detail in which a memory is shown."""
+    """How much of a memory is returned."""
 
-    history: Annotated[bool, Field(description="Its audit and its chain too.")] = False
-    limit: Annotated[int, Field(ge=1, le=500, description="Lines of the audit of one answer.")] = 100
-    cursor: Annotated[str | None, Field(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the page before.")] = (
-        None
-    )
+    history: Annotated[bool, Field(description="Also return its audit and its supersede chain.")] = False
+    limit: Annotated[int, Field(ge=1, le=500, description="Audit entries on a page.")] = 100
+    cursor: Annotated[
+        str | None, Field(pattern=r"^[0-9]{1,18}$", description="The `next_cursor` of the previous page.")
+    ] = None
 
 
 class RelatedQuery(SessionQuery):
-    """The limit of related memories of each kind."""
+    """The maximum number of related memories of each kind."""
 
     limit: Annotated[int, Field(ge=1, le=limits.RELATED)] = limits.RELATED_DEFAULT
 
 
 class ForgetQuery(SessionQuery):
-    """The members of the body, for clients that send none with DELETE."""
+    """The members of the body as parameters, for clients that send no body with DELETE."""
 
     reason: Note | None = None
 
@@ -117,42 +119,45 @@ class ForgetQuery(SessionQuery):
 class ListQuery(BrowseQuery):
     """The filters and the page of a list of memories, newest first."""
 
-    include_archived: Annotated[bool, Field(description="Also what was archived, which has its `reason`.")] = False
+    include_archived: Annotated[
+        bool, Field(description="Also list archived memories; their `reason` is `archived`.")
+    ] = False
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
-    cursor: Annotated[
-        str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
-    ] = None
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="The `next_cursor` of the previous page.")] = None
 
 
 class EndQuery(ForgetQuery):
-    """The way in which a memory ends."""
+    """How a memory ends."""
 
-    erase: Annotated[
-        bool, Field(description="Leave nothing of it but the proof that it was erased. Can't be undone.")
-    ] = False
+    erase: Annotated[bool, Field(description="Erase it: only the proof of the erasure remains. Can't be undone.")] = (
+        False
+    )
 
 
 def _not_least(value: object) -> object:
     if value is not None:
-        raise ValueError("means 'at least', so that the surest would end: give max_confidence for the least sure")
+        raise ValueError("means 'at least', so the most confident memories would end: use max_confidence instead")
     return value
 
 
 class BulkBody(SubjectFilters, extra="forbid"):
-    """The memories to end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
-    member that is not known here is refused."""
+    """The memories to end: all that `GET /v1/brain/list` lists with these filters. At least one filter is needed;
+    unknown members are refused."""
 
     min_confidence: Annotated[
-        None, BeforeValidator(_not_least), Field(description="Refused: the surest would end. Give `max_confidence`.")
+        None,
+        BeforeValidator(_not_least),
+        Field(description="Refused, because the most confident memories would end: use `max_confidence`."),
     ] = None
     reason: Note | None = None
-    dry_run: Annotated[bool, Field(strict=True, description="Only tell what would end.")] = True
-    erase: Annotated[bool, Field(strict=True, description="Erase them instead. Can't be undone.")] = False
+    dry_run: Annotated[bool, Field(strict=True, description="Only report what would end.")] = True
+    erase: Annotated[bool, Field(strict=True, description="Erase the memories. Can't be undone.")] = False
     whole: Annotated[
         bool,
         Field(
             strict=True,
-            description="Of every agent, and what has ended too; with `erase`, or to look. Needs an admin's key.",
+            description="Include memories of every agent, and memories that have ended. Only with `erase` or "
+            "`dry_run`; needs an admin key.",
         ),
     ] = False
 
@@ -162,12 +167,12 @@ class BulkBody(SubjectFilters, extra="forbid"):
         if all(getattr(self, name) in (None, ()) for name in names):
             raise ValueError(f"give at least one of {', '.join(names)}")
         if self.whole and not (self.erase or self.dry_run):
-            raise ValueError("whole is about what has ended too, which can't be forgotten again: give erase")
+            raise ValueError("whole includes memories that have ended, which can't be forgotten again: set erase")
         return self
 
 
 class MemoryAnswer(Answer):
-    """One memory. Absent names are null; times are ISO-8601 in UTC."""
+    """One memory. Unset members are null; times are ISO-8601 in UTC."""
 
     id: str
     agent_id: str | None
@@ -180,11 +185,11 @@ class MemoryAnswer(Answer):
     score: float | None = Field(description="Relevance in this recall, 4 decimals; null outside recall.")
     similarity: float | None = Field(
         default=None,
-        description="How near it is to the question, 0..1, comparable between questions; null outside recall.",
+        description="Similarity to the question, 0..1, comparable between questions; null outside recall.",
     )
     source: str
     supersedes_id: str | None
-    supersedes_count: int = Field(description="How many memories stand before it in its chain, at most 50.")
+    supersedes_count: int = Field(description="Number of memories before it in its supersede chain, counted up to 50.")
     expires_at: datetime | None
     deleted_at: datetime | None
     created_at: datetime
@@ -195,25 +200,27 @@ class MemoryAnswer(Answer):
     session_id: str | None
     turn: int | None
     speaker: str | None
-    title: str | None = Field(default=None, description="What it is called.")
-    aliases: tuple[str, ...] = Field(default=(), description="Other names of it.")
+    title: str | None = Field(default=None, description="Its name.")
+    aliases: tuple[str, ...] = Field(default=(), description="Its other names.")
     metadata: dict[str, Any]
     version: int
     state: State
-    indexed: bool = Field(description="Both indexes hold this revision, so that a recall finds it.")
-    reason: Reason | None = Field(description="Why it left recall.")
+    indexed: bool = Field(description="Whether both indexes contain its current revision, so that recall finds it.")
+    reason: Reason | None = Field(description="Why it is no longer recalled.")
     index_error: str | None = Field(description="Why its current revision can't be indexed.")
     labels: TextLabels = ()
 
 
 class Remembered(MemoryAnswer):
-    """The memory that now stands for what was offered."""
+    """The stored memory, or the existing one if the same content was already stored."""
 
-    duplicate: bool = Field(description="The same content was there already: this is that memory.")
+    duplicate: bool = Field(
+        description="Whether the same content was already stored: then this is the existing memory."
+    )
 
 
 class BatchItem(Answer):
-    """The result for one item of a batch; `error` and `message` where it was refused."""
+    """The result for one item of a batch, with `error` and `message` if it was refused."""
 
     status: Literal["created", "duplicate", "refused"]
     id: str | None = None
@@ -232,19 +239,19 @@ class RememberedBatch(Answer):
     """One result per item, in order."""
 
     results: tuple[BatchItem, ...]
-    count: int = Field(description="How many of them stand in the database now.")
+    count: int = Field(description="Number of items that are now in the database.")
 
 
 class Listed(Answer):
-    """Newest first."""
+    """A page of memories, newest first."""
 
     memories: tuple[MemoryAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class HistoryLine(Answer):
-    """One line of the audit."""
+    """One entry of the audit."""
 
     version: int
     revision: int
@@ -257,54 +264,59 @@ class HistoryLine(Answer):
 
 
 class Lineage(Answer):
-    """The visible part of the chain around a memory, nearest first."""
+    """The visible part of a memory's supersede chain, nearest first."""
 
     parents: tuple[str, ...]
     children: tuple[str, ...]
 
 
 class MemoryDetail(MemoryAnswer):
-    """One memory; with `?history=1` also its audit, a page at a time, and its chain."""
+    """One memory; with `?history=1` also a page of its audit, and its supersede chain."""
 
     history: tuple[HistoryLine, ...] | None = Field(default=None, description="Oldest first.")
-    next_cursor: str | None = Field(default=None, description="Where the audit goes on; only where it does.")
+    next_cursor: str | None = Field(
+        default=None, description="Cursor of the next page of the audit; null on the last one."
+    )
     lineage: Lineage | None = None
 
 
 class Related(Answer):
-    """The memories that one is linked with, as far as the reader may see them; the memory itself is not among them."""
+    """The memories that are related to one memory and visible to the reader, without that memory itself."""
 
     id: str
-    nearest: tuple[MemoryAnswer, ...] = Field(description="By meaning and words, each with its similarity.")
-    session: tuple[MemoryAnswer, ...] = Field(description="Of the same session, those that stand nearest first.")
-    named: tuple[MemoryAnswer, ...] = Field(description="With a name that it has, too.")
+    nearest: tuple[MemoryAnswer, ...] = Field(
+        description="The most similar by meaning and words, each with its similarity."
+    )
+    session: tuple[MemoryAnswer, ...] = Field(description="Of the same session, the nearest turns first.")
+    named: tuple[MemoryAnswer, ...] = Field(description="Those that share a name with it.")
     chain: Lineage
     degraded: tuple[Literal["vectors", "text"], ...] = Field(description="Indexes that did not answer.")
 
 
 class Forgotten(MemoryAnswer):
-    """The memory as it ended."""
+    """The memory after it was forgotten."""
 
     forgotten: bool
 
 
 class Ended(Forgotten):
-    """A memory that ended; where it was erased, what is left of it, and the operation that removes its traces."""
+    """A memory that was forgotten or erased. If erased: what is left of it, and the operation that removes its
+    traces."""
 
     erased: bool
-    operation_id: str | None = Field(description="Null where it was not erased, or where that is long over.")
+    operation_id: str | None = Field(description="null if it was not erased, or if the operation is no longer kept.")
 
 
 class BulkEnded(Answer):
-    """The memories that a filter matches, and the operation that ends them; none for a dry run or without a match."""
+    """The memories that the filters match, and the operation that ends them; null for a dry run or without a match."""
 
     dry_run: bool
     erase: bool
     count: int
-    sample: tuple[str, ...] = Field(description="Ids of the newest of them.")
+    sample: tuple[str, ...] = Field(description="Ids of the newest matches.")
     beside: int = Field(
         0,
-        description="Messages, questions, reasons of feedback, standing queries, signals and halts that it is of too: "
-        "where the whole workspace is meant, and nothing but `agent_id`, `speaker` and `matching` narrows it.",
+        description="Number of messages, questions, feedback reasons, standing queries, signals and halts that match "
+        "as well. Counted only with `whole` and no filters but `agent_id`, `speaker` and `matching`; else 0.",
     )
     operation: OperationAnswer | None

@@ -34,88 +34,105 @@ Boost = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 
 def _not_archived(value: object) -> object:
     if value:
-        raise ValueError("no index holds what is archived: list it (include_archived), or ask as_of an earlier time")
+        raise ValueError(
+            "archived memories are in no index: list them (include_archived), or recall as_of an earlier time"
+        )
     return False
 
 
 class RecallBody(Filters):
-    """A question. `agent_id` is who asks (where the key may act as that agent); who wrote it is `filter.agent_id`."""
+    """A question. `agent_id` is the agent that asks (ignored unless the key's `act_as` allows it); `filter.agent_id` is
+    the author."""
 
     query: Query
     top_k: Count | None = None
-    limit: Annotated[Count | None, Field(description="The same as top_k; wins over it.")] = None
+    limit: Annotated[Count | None, Field(description="Same as `top_k`, and wins over it.")] = None
     project: Annotated[
         Project | None,
-        Field(description="This project, what belongs to none, and what is shared across projects."),
+        Field(description="Memories of this project, of no project, and shared across projects."),
     ] = None
     agent_id: Agent | None = None
-    keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()
+    keywords: Annotated[Keywords, Field(description="Words that raise the score of memories that contain them.")] = ()
     boost_keywords: Annotated[
         Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
         BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
-        Field(description="A number: what all keywords together add (0.3). A list: words that lift by half."),
+        Field(
+            description="A number: added to the score if all `keywords` match, and a part of it if some do (default "
+            "0.3). A list: words of which any match raises the score by half."
+        ),
     ] = None
     match: Annotated[
         Literal["meaning", "names"],
-        Field(description="names: only memories of which a name stands in the question, a typo in it forgiven."),
+        Field(description="names: only memories that are named in the question; typos are tolerated."),
     ] = "meaning"
     text_weight: Annotated[
         Confidence | None,
-        Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
+        Field(description="Weight of the keyword score in the fusion: 1 keywords only, 0 vectors only."),
     ] = None
     late_weight: Annotated[
         Confidence | None,
-        Field(description="Of the comparison word by word in context, beside the fusion; 0 leaves it out."),
+        Field(description="Weight of the word-by-word comparison in context, against the fused score; 0 turns it off."),
     ] = None
     neighbours: Annotated[
-        bool | None, Field(strict=True, description="Whether turns beside a turn in its session add to its score.")
+        bool | None, Field(strict=True, description="Whether a turn's neighbours in its session add to its score.")
     ] = None
     min_similarity: Annotated[
         Confidence | None,
-        Field(description="Nothing of less `similarity` is shown; stands for the floors of `precision`."),
+        Field(description="Minimum `similarity` of a hit; replaces the floors of `precision`."),
     ] = None
     precision: Annotated[
         Literal["exact", "balanced", "recall"] | None,
         Field(
-            description="exact: only what is near (0.6, and 0.1 below the best at most). balanced, unless set "
-            "otherwise: nothing where even the best is not (0.5 of many, less of few), and of more than five "
-            "hits none below 0.65 of the best but turns of sessions. recall: whatever was found."
+            description="exact: only similar hits (at least 0.6, and at most 0.1 below the best). balanced (default, "
+            "unless the server's settings say otherwise): no hits if even the best is not similar (0.5 among "
+            "many memories, less among few); of more than five hits, none below 0.65 of the best except turns of "
+            "sessions. recall: whatever was found."
         ),
     ] = None
     spread: Annotated[
         bool | None,
-        Field(strict=True, description="Whether turns of few sessions make room for near ones of others."),
+        Field(
+            strict=True, description="Whether hits from few sessions give up places to similar turns of other sessions."
+        ),
     ] = None
     time_words: Annotated[
         bool,
         Field(
             strict=True,
-            description="Whether times that the question names in English (last week, in May 2023, yesterday) lift "
-            "what happened then, as seen from `asked_at`.",
+            description="Whether times that the question names in English (last week, in May 2023, yesterday) raise "
+            "the score of what happened then. Relative times count from `asked_at`.",
         ),
     ] = True
-    asked_at: Annotated[Moment | None, Field(description="When the question is asked; by default now.")] = None
+    asked_at: Annotated[Moment | None, Field(description="The time of the question; by default now.")] = None
     fold: Annotated[
         bool | None,
-        Field(strict=True, description="Whether near-equal memories are folded into the first; false shows all."),
+        Field(
+            strict=True, description="Whether near-equal memories are folded into the first of them; false returns all."
+        ),
     ] = None
     around: Annotated[
         int,
-        Field(strict=True, ge=0, le=limits.AROUND, description="So many turns before and after each hit, too."),
+        Field(
+            strict=True, ge=0, le=limits.AROUND, description="Also return this many turns before and after each hit."
+        ),
     ] = 0
     as_of: Annotated[
         Moment | None,
         Field(
-            description="What was remembered, valid and visible at that time, as it read then; ended memories too, but "
-            "none that was forgotten or erased. By words alone, from the database: slower, and exact."
+            description="Recall what was stored, valid and visible at this time, in its wording of then. Includes "
+            "memories that have ended since, except forgotten and erased ones. Matches words only, in the "
+            "database: slower, and exact."
         ),
     ] = None
     order: Annotated[
-        Literal["relevance", "time"], Field(description="time: the same memories by when they happened, oldest first.")
+        Literal["relevance", "time"],
+        Field(description="time: the same memories, ordered by when they happened, oldest first."),
     ] = "relevance"
-    explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
+    explain: Annotated[bool, Field(strict=True, description="Explain each score and rank.")] = False
     include_archived: Annotated[
-        Literal[False], BeforeValidator(_not_archived), Field(description="Refused where true: no index has them.")
+        Literal[False],
+        BeforeValidator(_not_archived),
+        Field(description="Refused if true: archived memories are in no index."),
     ] = False
     filter: FilterBody = FilterBody()
 
@@ -128,14 +145,14 @@ class RecallBody(Filters):
         return self
 
     def narrowing(self) -> Criteria:
-        """The filters and the nested ones, where they say nothing."""
+        """Return the top-level filters; a nested filter counts where the top-level one is unset."""
         names = [name for name in CommonFilters.model_fields if getattr(self, name) in (None, ())]
         merged = self.model_copy(update={name: getattr(self.filter, name) for name in names})
         return merged.criteria(self.filter.agent_id, only_project=False)
 
 
 class RecallBatchBody(Body):
-    """Up to 50 questions; each is judged on its own."""
+    """Up to 50 questions; each is answered or refused independently of the others."""
 
     queries: Annotated[
         list[Any],
@@ -145,57 +162,65 @@ class RecallBatchBody(Body):
 
     @property
     def cost(self) -> int:
-        """Two questions cost what one costs alone."""
+        """The rate-limit cost: two questions count as one."""
         return (len(self.queries) + 1) // 2
 
 
 class IndexShare(Answer):
-    """The share of one index in a score."""
+    """What one index contributes to a score."""
 
-    rank: int = Field(description="Its place in that index's list, from 1.")
-    score: float = Field(description="The index's own.")
-    normalised: float = Field(description="0 for the worst of that list, 1 for the best.")
+    rank: int = Field(description="Rank in that index's results, from 1.")
+    score: float = Field(description="The index's raw score.")
+    normalised: float = Field(description="0 for the worst of that index's results, 1 for the best.")
     weight: float
 
 
 class Explanation(Answer):
-    """The parts of a hit's score and rank: relevance in buckets, then scope, then effective confidence, then age."""
+    """How a hit got its score and rank. Hits are ordered by relevance bucket, then scope, then effective confidence,
+    then age."""
 
-    text: IndexShare | None = Field(description="null: the keywords did not find it.")
+    text: IndexShare | None = Field(description="null: the keyword index did not find it.")
     vectors: IndexShare | None
-    fused: float = Field(description="Both shares, weighed and added.")
+    fused: float = Field(description="The weighted sum of `text` and `vectors`.")
     late: IndexShare | None = Field(
-        description="The comparison word by word, each in its context: weight x normalised + (1 - weight) x fused goes "
-        "on. null: no token states are kept of it, and `fused` goes on."
+        description="The word-by-word comparison in context. The next steps continue with weight x normalised + (1 - "
+        "weight) x fused; with `fused` if this is null, because no token states of the memory are stored."
     )
     neighbours: float = Field(
-        description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
+        description="Added by its neighbours in the session. All scores are then scaled so that the best stays the "
+        "same."
     )
-    named: float = Field(default=0.0, description="What it adds that one of its names stands in the question.")
-    time: float = Field(default=0.0, description="What it adds that it happened near a time that the question names.")
-    project: float = Field(default=0.0, description="How far it is put back where it is not of the asked project.")
-    boosted: float = Field(description="With the keywords of the request. The score of the answer is in whole buckets.")
+    named: float = Field(default=0.0, description="Added because the question contains one of its names.")
+    time: float = Field(default=0.0, description="Added because it happened near a time that the question names.")
+    project: float = Field(
+        default=0.0, description="Negative if it is not of the requested project: subtracted from its score."
+    )
+    boosted: float = Field(
+        description="The score with the keywords of the request. The response rounds it to whole bucket widths."
+    )
     spread: bool = Field(
-        default=False, description="Whether it is shown for its session, in the place of a better turn of another one."
+        default=False, description="Whether it replaces a better hit, so that more sessions are represented."
     )
-    bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
+    bucket: int = Field(
+        description="Number of bucket widths below the best; within a bucket, the other criteria decide."
+    )
     scope: Scope
-    effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")
+    effective_confidence: float = Field(description="Confidence after decay since it was last confirmed.")
 
 
 class TurnBeside(Answer):
-    """A turn beside a hit in its session."""
+    """A turn next to a hit in its session."""
 
     id: str
     turn: int
     speaker: str | None
     content: str
-    clipped: bool = Field(description="Whether there is more of it, behind its id.")
+    clipped: bool = Field(description="Whether the content was cut: read the rest by its id.")
     occurred_at: datetime
 
 
 class TimeRead(Answer):
-    """Time spans read from a question."""
+    """A time span that a question names."""
 
     words: str
     since: datetime
@@ -203,36 +228,43 @@ class TimeRead(Answer):
 
 
 class Recalled(Answer):
-    """Best first."""
+    """The answer to a question, best hit first."""
 
-    recall_id: str = Field(description="Names this answer, for feedback.")
+    recall_id: str = Field(description="Identifies this answer, for feedback.")
     memories: tuple[MemoryAnswer, ...]
-    scores: dict[str, float] = Field(description="In steps of a bucket's width, so that no later hit has a higher one.")
+    scores: dict[str, float] = Field(
+        description="By memory id, in steps of a bucket width, so that no score contradicts the ranking."
+    )
     count: int
     folded: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
-        description="By the id of a memory that is shown, the ids of those left out because they say the same.",
+        description="Ids of memories that were left out because they say the same, by the id of the hit that stands "
+        "for them.",
     )
     around: dict[str, tuple[TurnBeside, ...]] | None = Field(
         default=None,
-        description="By the id of a hit, the turns beside it in the order in which they were said, each once and none "
-        "that is a hit: 2,000 characters of one and 20,000 in all, for the best hits first. Where it was asked for.",
+        description="Turns around each hit, by the hit's id, in the order they were said; each once, and none that is "
+        "a hit itself. At most 2,000 characters of a turn and 20,000 in all, the best hits first. null unless "
+        "requested.",
     )
     nothing_close: bool = Field(
-        default=False, description="Something was found, and nothing of it is near enough: nobody remembers."
+        default=False,
+        description="Whether something was found but nothing similar enough, so that no memory is returned.",
     )
     took_ms: float
     degraded: tuple[Literal["vectors", "text"], ...] = Field(
-        description="Indexes that did not answer; with both, the database was searched for words."
+        description="Indexes that did not answer; if both, the database was searched by words."
     )
-    explained: dict[str, Explanation] | None = Field(default=None, description="By id, where `explain` was asked for.")
+    explained: dict[str, Explanation] | None = Field(
+        default=None, description="By memory id; null unless `explain` was set."
+    )
     times: tuple[TimeRead, ...] | None = Field(
-        default=None, description="Times that the question names, in UTC; where `explain` was asked for."
+        default=None, description="Times that the question names, in UTC; null unless `explain` was set."
     )
 
 
 class RefusedQuestion(Answer):
-    """The refusal of one question of several."""
+    """The error of one question of a batch."""
 
     error: str
     message: str
@@ -240,7 +272,7 @@ class RefusedQuestion(Answer):
 
 
 class RecalledBatch(Answer):
-    """One result per question, in order. `took_ms` of each is that of all together."""
+    """One result per question, in order. Each `took_ms` is the time of the whole batch."""
 
     results: tuple[Recalled | RefusedQuestion, ...]
-    count: int = Field(description="How many of them were answered.")
+    count: int = Field(description="Questions that were answered.")

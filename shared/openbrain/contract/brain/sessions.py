@@ -1,4 +1,4 @@
-"""Sessions: started, filled, handed over."""
+"""Sessions: requests and responses to start, fill and end them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -30,14 +30,15 @@ Steps = Annotated[tuple[Step, ...], Field(max_length=limits.STEPS)]
 class StartBody(Body):
     """The place where the agent works, and the policy for the session's memories."""
 
-    session_id: Annotated[SessionId | None, Field(description="The client's own; else one is made.")] = None
+    session_id: Annotated[SessionId | None, Field(description="Chosen by the client; generated if left out.")] = None
     org: Org | None = None
     project: Project | None = None
     policy: Annotated[
         Policy,
         Field(
-            description="Of the session's memories: `expire` some days after they were written, `stay`, or `promote`: "
-            "those that are no turns become the project's when the session ends, the others expire."
+            description="What happens to the session's memories. `expire`: they expire `days` after they were written. "
+            "`stay`: they are kept. `promote`: when the session ends, those that are not turns move to the "
+            "project; the others expire."
         ),
     ] = Policy.EXPIRE
     days: Annotated[int, Field(strict=True, ge=1, le=limits.SESSION_DAYS)] = 7
@@ -45,8 +46,8 @@ class StartBody(Body):
         tuple[Agent, ...],
         Field(
             max_length=limits.SESSION_AGENTS,
-            description="Other agents that may join: by starting the session of this id. All then see each other's "
-            "memories of it.",
+            description="Other agents that may join, by starting a session with this id. Members see each other's "
+            "memories of the session.",
         ),
     ] = ()
     agent_id: Asking = None
@@ -55,7 +56,7 @@ class StartBody(Body):
 class SessionTurn(Body):
     """One turn."""
 
-    turn: Annotated[Turn, Field(description="Its place in the session.")]
+    turn: Annotated[Turn, Field(description="Its position in the session.")]
     content: Content
     speaker: Speaker | None = None
     type: MemoryType = MemoryType.CONTEXT
@@ -63,14 +64,14 @@ class SessionTurn(Body):
 
 
 class AppendBody(Body):
-    """Turns, each stored once: the same turn with other content is refused."""
+    """Turns to append. Each turn is stored once; the same turn with different content is refused."""
 
     turns: Annotated[tuple[SessionTurn, ...], Field(min_length=1, max_length=limits.BATCH_ITEMS)]
     agent_id: Asking = None
 
 
 class EndBody(Body):
-    """The hand-over to the next session. Without a summary the session ends without one."""
+    """The hand-over to the next session. Without summary, next steps and blockers none is stored."""
 
     summary: Annotated[
         Annotated[
@@ -83,7 +84,7 @@ class EndBody(Body):
     ] = None
     next_steps: Steps = ()
     blockers: Steps = ()
-    expires_in: Annotated[Hours | None, Field(description="Hours, after which the hand-over ends.")] = None
+    expires_in: Annotated[Hours | None, Field(description="Hours until the hand-over expires.")] = None
     agent_id: Asking = None
 
 
@@ -91,14 +92,14 @@ class SessionsQuery(QueryString):
     """The filters of a list of the agent's sessions."""
 
     project: Project | None = None
-    open: Annotated[bool, Field(description="Only those that have not ended.")] = False
+    open: Annotated[bool, Field(description="Only sessions that have not ended.")] = False
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[str, StringConstraints(pattern=rf"^[0-9]{{1,18}}\.{_ID}{{1,255}}$")] | None = None
     agent_id: Asking = None
 
 
 class SessionQueryOf(QueryString):
-    """The agent that asks."""
+    """Names the agent that asks."""
 
     agent_id: Asking = None
 
@@ -107,7 +108,7 @@ class SessionAnswer(Answer):
     """One session."""
 
     id: str
-    agent_id: str = Field(description="Who started it.")
+    agent_id: str = Field(description="The agent that started it.")
     org: str | None
     project: str | None
     policy: Policy
@@ -116,32 +117,32 @@ class SessionAnswer(Answer):
     open: bool
     started_at: datetime
     ended_at: datetime | None
-    hand_over_id: str | None = Field(description="The memory that it left to the next one.")
+    hand_over_id: str | None = Field(description="The hand-over memory for the next session.")
 
 
 class SessionDetail(SessionAnswer):
-    """With those who are of it."""
+    """One session with its members."""
 
     agents: tuple[str, ...]
 
 
 class SessionStarted(SessionAnswer):
-    """The session, and what the last one of the project left to it."""
+    """The session, and the hand-over of the project's previous session."""
 
-    created: bool = Field(description="false: it was there, and goes on.")
+    created: bool = Field(description="false: it existed already and is continued.")
     hand_over: MemoryAnswer | None
 
 
 class SessionList(Answer):
-    """Newest first."""
+    """A page of sessions, newest first."""
 
     sessions: tuple[SessionAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class TurnAppended(Answer):
-    """The result for one turn; `error` and `message` where it was refused."""
+    """The result for one turn, with `error` and `message` if it was refused."""
 
     turn: int
     id: str | None
@@ -152,14 +153,14 @@ class TurnAppended(Answer):
 
 
 class TurnsAppended(Answer):
-    """In the order of the request."""
+    """One result per turn, in the order of the request."""
 
     results: tuple[TurnAppended, ...]
-    count: int = Field(description="How many stand.")
+    count: int = Field(description="Turns that are now stored.")
 
 
 class SessionEnded(SessionAnswer):
-    """The session as it ended."""
+    """The session after it ended."""
 
     hand_over: MemoryAnswer | None
-    promoted: int = Field(description="Memories that became the project's.")
+    promoted: int = Field(description="Memories that moved to the project.")

@@ -1,4 +1,4 @@
-"""Subscriptions: recalls that are asked again of each new memory."""
+"""Subscriptions: standing queries that are matched against each new memory."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -21,14 +21,16 @@ SIMILARITY_DEFAULT = 0.5
 
 
 class Channel(StrEnum):
-    """The way in which an agent hears of matches. The inbox has them in any case."""
+    """How matches are delivered. The inbox receives them in any case."""
 
     INBOX = "inbox"
-    """Read there, heard as server-sent events, or by `Subscriber`."""
+    """Read from the inbox, as server-sent events, or with `Subscriber`."""
     WEBHOOK = "webhook"
 
 
-Asking = Annotated[Agent | None, Field(description="Whose inbox, where the key may speak for that agent.")]
+Asking = Annotated[
+    Agent | None, Field(description="The agent whose inbox is used; ignored unless the key's `act_as` allows it.")
+]
 
 
 class SubscriptionFilter(FilterBody):
@@ -37,25 +39,25 @@ class SubscriptionFilter(FilterBody):
     include_scopes: Scopes = ()
 
     def criteria(self) -> Criteria:
-        """The viewer is not part of it."""
+        """Return the criteria, without the viewer."""
         return replace(self.common_criteria(), scopes=self.include_scopes, agents=self.agent_id)
 
 
 class SubscriptionBody(Body):
     """A subscription to new memories: by meaning and words, by a filter, or by both."""
 
-    query: Annotated[Query | None, Field(description="Without one the filter alone decides.")] = None
+    query: Annotated[Query | None, Field(description="If left out, only the filter decides.")] = None
     filter: SubscriptionFilter | None = None
     min_similarity: Annotated[
         Confidence,
         Field(
-            description="Nothing of less similarity is delivered: the cosine of query and passage by the model that "
-            "serves, and at least 0.8 where the memory holds every word."
+            description="Minimum similarity of a match: the cosine of query and passage by the serving model, and at "
+            "least 0.8 if the memory contains every word."
         ),
     ] = SIMILARITY_DEFAULT
-    include_own: Annotated[StrictBool, Field(description="Also what the agent itself wrote.")] = False
+    include_own: Annotated[StrictBool, Field(description="Also match memories that the agent itself wrote.")] = False
     channel: Annotated[
-        Channel, Field(description="The inbox has what is found in any case; `webhook` has it posted to `url` too.")
+        Channel, Field(description="Matches go to the inbox in any case; with `webhook` they are also posted to `url`.")
     ] = Channel.INBOX
     url: Url | None = None
     agent_id: Asking = None
@@ -70,15 +72,15 @@ class SubscriptionBody(Body):
 
 
 class SubscriptionReplayBody(Body):
-    """Memories of which time."""
+    """The time range of the memories to match again."""
 
-    since: Annotated[Moment, Field(description="Stored then or later.")]
-    until: Annotated[Moment | None, Field(description="Stored before; null: all until now.")] = None
+    since: Annotated[Moment, Field(description="Stored at or after this time.")]
+    until: Annotated[Moment | None, Field(description="Stored before this time; null: until now.")] = None
     agent_id: Asking = None
 
 
 class SubscriptionsQuery(QueryString):
-    """A page."""
+    """Selects a page of subscriptions."""
 
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[str | None, Field(pattern=CURSOR)] = None
@@ -86,13 +88,13 @@ class SubscriptionsQuery(QueryString):
 
 
 class SubscriptionQuery(QueryString):
-    """The agent that asks."""
+    """Names the agent that asks."""
 
     agent_id: Asking = None
 
 
 class FilterAnswer(Answer):
-    """The filter as it was given."""
+    """The filter of the subscription."""
 
     org: str | None
     project: str | None
@@ -109,12 +111,12 @@ class SubscriptionWebhook(Answer):
     """The address that matches are posted to. A match that is given up stays in the inbox."""
 
     url: str
-    cursor: int = Field(description="Everything of the inbox up to this number is posted, or given up.")
-    attempts: int = Field(description="Failed ones, for what stands behind the cursor.")
+    cursor: int = Field(description="Everything in the inbox up to this number was posted or given up.")
+    attempts: int = Field(description="Failed attempts for the match after the cursor.")
     next_attempt_at: datetime | None
     delivered_at: datetime | None
-    given_up: int = Field(description="Matches that were not taken after all attempts.")
-    error: str | None = Field(description="Of the last attempt.")
+    given_up: int = Field(description="Matches given up after all attempts.")
+    error: str | None = Field(description="Error of the last attempt.")
 
     @classmethod
     def shown(cls, webhook: QueryWebhook) -> Self:
@@ -124,7 +126,7 @@ class SubscriptionWebhook(Answer):
 
 
 class SubscriptionAnswer(Answer):
-    """A standing query. Its matches come to the agent's inbox."""
+    """A standing query. Its matches are delivered to the agent's inbox."""
 
     id: str
     agent_id: str
@@ -133,10 +135,10 @@ class SubscriptionAnswer(Answer):
     min_similarity: float
     include_own: bool
     channel: Channel = Channel.INBOX
-    webhook: SubscriptionWebhook | None = Field(default=None, description="Of the channel `webhook`.")
+    webhook: SubscriptionWebhook | None = Field(default=None, description="Set for the channel `webhook`.")
     created_at: datetime
-    replaying: bool = Field(default=False, description="Whether it is held against memories of before.")
-    embedded: bool = Field(description="Whether it is compared by meaning too; until then by its words alone.")
+    replaying: bool = Field(default=False, description="Whether it is being matched against older memories.")
+    embedded: bool = Field(description="Whether it is matched by meaning too; until then only by its words.")
 
     @classmethod
     def shown(
@@ -172,16 +174,16 @@ class SubscriptionCreated(SubscriptionAnswer):
     """A new subscription. It matches memories stored from now on."""
 
     secret: str | None = Field(
-        default=None, description="Of the channel `webhook`: what bodies are signed with; shown in this answer only."
+        default=None, description="For the channel `webhook`: the key that bodies are signed with; only returned here."
     )
 
 
 class SubscriptionList(Answer):
-    """Oldest first."""
+    """A page of subscriptions, oldest first."""
 
     subscriptions: tuple[SubscriptionAnswer, ...]
     count: int
-    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+    next_cursor: str | None = Field(default=None, description="Cursor of the next page; null on the last one.")
 
 
 class SubscriptionRemoved(Answer):

@@ -18,18 +18,18 @@ class ExportQuery(BrowseQuery, SubjectFilters):
     many = BrowseQuery.many | {"speaker"}
 
     cursor: Annotated[
-        str | None, Field(pattern=CURSOR, description="Of the last mark that was read: goes on from there.")
+        str | None, Field(pattern=CURSOR, description="The cursor of the last mark that was read: continue from there.")
     ] = None
 
 
 class ImportQuery(QueryString):
     """The options of an import."""
 
-    dry_run: Annotated[bool, Field(description="Only tell what would become of each line.")] = False
+    dry_run: Annotated[bool, Field(description="Only report what would happen to each line.")] = False
 
 
 class RefusedLine(Answer):
-    """A line that was not taken; the others were."""
+    """A refused line; the others were imported."""
 
     line: int = Field(description="1 is the header.")
     error: str
@@ -42,20 +42,20 @@ class Imported(Answer):
 
     export_id: str
     exact: bool = Field(
-        description="Ids, versions, times, chains and history were kept: the workspace was empty and the key an "
-        "admin's. Else each living memory was remembered as any other."
+        description="Whether ids, versions, times, chains and history were kept: the workspace was empty and the key "
+        "an admin's. If false, each living memory was stored like a new one."
     )
-    dry_run: bool = Field(description="Nothing was stored: the counts are what would be.")
-    lines: int = Field(description="Read, with header and footer.")
-    created: int = Field(description="Memories.")
-    present: int = Field(description="Memories that stood there already, by id or by what they say.")
-    skipped: int = Field(description="Memories that had ended: they come back in an exact import only.")
-    history: int = Field(description="Lines of the audit, created.")
-    lineage: int = Field(description="Links of chains, created.")
-    vectors: int = Field(default=0, description="Vectors that came with memories and were taken over.")
-    vectors_left: int = Field(default=0, description="Vectors that were not: those memories are embedded as any other.")
-    vectors_problem: str | None = Field(default=None, description="Why the first of those was not.")
-    refused: int = Field(description="Lines.")
-    refusals: tuple[RefusedLine, ...] = Field(description="The first thousand of them.")
-    complete: bool = Field(description="The footer was there, and its counts and its digest are those of the file.")
+    dry_run: bool = Field(description="Whether nothing was stored: then the counts say what would happen.")
+    lines: int = Field(description="Lines read, with header and footer.")
+    created: int = Field(description="Memories created.")
+    present: int = Field(description="Memories that were already stored, by id or by content.")
+    skipped: int = Field(description="Memories that had ended: only an exact import stores them.")
+    history: int = Field(description="Audit entries created.")
+    lineage: int = Field(description="Links of supersede chains created.")
+    vectors: int = Field(default=0, description="Vectors imported with their memories.")
+    vectors_left: int = Field(default=0, description="Vectors not imported: their memories are embedded like new ones.")
+    vectors_problem: str | None = Field(default=None, description="Why the first of those was not imported.")
+    refused: int = Field(description="Lines refused.")
+    refusals: tuple[RefusedLine, ...] = Field(description="The first 1,000 refusals.")
+    complete: bool = Field(description="Whether the footer was present and its counts and digest match the file.")
     incomplete: str | None = Field(description="Why it is not complete.")

@@ -16,7 +16,7 @@ class ArcsQuery(QueryString):
 
     q: Annotated[str, StringConstraints(pattern=r"\S", max_length=2000)]
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    min_heat: Annotated[int, Field(ge=0, le=HOTTEST, description="0 for all, also those put away.")] = 2
+    min_heat: Annotated[int, Field(ge=0, le=HOTTEST, description="Minimum heat; 0: all arcs, cold ones included.")] = 2
     min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0
     limit: Annotated[int, Field(ge=1, le=50)] = 5
 
@@ -26,7 +26,7 @@ class ArcAnswer(Answer):
 
     arc_id: str
     title: str
-    path: str = Field(description="Of its page.")
+    path: str = Field(description="The path of its page.")
     region: str
     status: str
     project: str | None
@@ -35,7 +35,7 @@ class ArcAnswer(Answer):
     created_at: datetime
     score: float | None = Field(
         default=None,
-        description="By words, 1 where all stand in its title or summary; or by meaning, where that is higher.",
+        description="The higher of two scores: by words (1 if all are in its title or summary) and by meaning.",
     )
 
 
@@ -46,7 +46,7 @@ class ArcDetail(ArcAnswer):
 
 
 class ArcsFound(Answer):
-    """Best first; `complete`: every arc was looked at, by its words and its meaning."""
+    """Arcs, best first. `complete`: every arc was compared by words and by meaning."""
 
     arcs: list[ArcAnswer]
     count: int

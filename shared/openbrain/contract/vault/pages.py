@@ -1,4 +1,4 @@
-"""The vault: routes by the names of the agents' client and of the original's tools."""
+"""The vault: requests and responses of the routes named after the agents' client and the original's tools."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -23,23 +23,23 @@ class MarkerBody(Body):
     content: Annotated[str, StringConstraints(strict=True, pattern=r"\S", max_length=POST_CHARS)]
     attrs: Annotated[
         dict[Name, Attr | int | float | bool | None],
-        Field(max_length=ATTRS, description="`source`, `session_id`, of a signal `severity`, and whatever else."),
+        Field(max_length=ATTRS, description="`source`, `session_id`, for a signal `severity`, and any others."),
     ] = Field(default_factory=dict)
 
 
 class InboxBody(Body):
-    """A page for the inbox: the next tick files it by its tags."""
+    """A page for the vault's inbox: the next tick files it by its tags."""
 
     content: Content
-    title: Annotated[Project | None, Field(description="Else the first line.")] = None
-    filename: Annotated[Project | None, Field(description="A part of the page's name.")] = None
+    title: Annotated[Project | None, Field(description="If left out: the first line.")] = None
+    filename: Annotated[Project | None, Field(description="Becomes a part of the page's file name.")] = None
     tags: Tags = ()
 
 
 class ArtifactBody(Body):
-    """A text that agents should find; under the same key it replaces the one before."""
+    """A text that agents should find; it replaces the previous text of the same key."""
 
-    key: Annotated[Project, Field(description="Its name, the same each time.")]
+    key: Annotated[Project, Field(description="Its stable name.")]
     content: Content
     content_type: Tag | None = None
     producer: Tag | None = None
@@ -47,11 +47,11 @@ class ArtifactBody(Body):
 
 
 class VaultListQuery(QueryString):
-    """The folder and the pattern of the files to list."""
+    """The folder and the page of the files to list."""
 
-    path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
+    path: Annotated[Path, Field(description="The folder; '' is the whole vault.")] = ""
     limit: Annotated[int, Field(ge=1, le=1000)] = 200
-    cursor: Annotated[Path | None, Field(description="`next_cursor` of the list before.")] = None
+    cursor: Annotated[Path | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
 class VaultReadQuery(QueryString):
@@ -64,7 +64,7 @@ class VaultSearchQuery(QueryString):
     """The words to search for, and the folder."""
 
     q: Annotated[str, StringConstraints(pattern=r"\S", max_length=500)]
-    path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
+    path: Annotated[Path, Field(description="The folder; '' is the whole vault.")] = ""
     limit: Annotated[int, Field(ge=1, le=100)] = 20
 
 
@@ -77,23 +77,24 @@ class FeedEntry(Answer):
     priority: int
     ttl: int = Field(description="Seconds.")
     severity: str
-    metadata: dict[str, Any] = Field(description="Its front matter.")
+    metadata: dict[str, Any] = Field(description="The front matter of the page.")
 
 
 class Feed(Answer):
-    """The entries that sessions read at their start, the highest priority first. Each is in one of the three lists."""
+    """The entries that sessions read when they start, highest priority first. Each entry is in one of the three
+    lists."""
 
     hot_arcs: list[FeedEntry]
     inject_blocks: list[FeedEntry]
     entries: list[FeedEntry]
-    generated_at: datetime | None = Field(description="When a page of it last changed.")
-    hash: str = Field(description="Of all that it says.")
+    generated_at: datetime | None = Field(description="When one of its pages last changed.")
+    hash: str = Field(description="Hash of its content.")
     vault_root: str = Field(description="The workspace that the vault belongs to.")
     entry_count: int
 
 
 class Alarm(Answer):
-    """The gravest that burns, or that nothing does."""
+    """The most severe open alarm; `active` is false if there is none."""
 
     active: bool
     severity: str | None
@@ -114,12 +115,12 @@ class MarkerWritten(Answer):
     action: Literal["created", "appended", "unchanged"]
     marker_type: str
     written_bytes: int
-    idempotent_replay: bool = Field(description="It was written before, by the same request.")
-    signal_id: str | None = Field(description="Of the signal that it raised.")
+    idempotent_replay: bool = Field(description="Whether the same request had already written it.")
+    signal_id: str | None = Field(description="The signal that it raised.")
 
 
 class PageWritten(Answer):
-    """A page of the inbox."""
+    """A page written to the vault's inbox."""
 
     ok: Literal[True]
     vault_path: str
@@ -141,7 +142,7 @@ class Ingested(Answer):
 
 
 class ArtifactIndexed(Answer):
-    """The memory that an artifact became."""
+    """The memory in which an artifact is stored."""
 
     ok: Literal[True]
     key: str
@@ -158,7 +159,7 @@ class VaultFile(Answer):
 
 
 class VaultList(Answer):
-    """Files by name."""
+    """A page of files, by name."""
 
     path: str
     files: list[VaultFile]
@@ -174,7 +175,7 @@ class VaultPage(VaultFile):
 
 
 class VaultHit(Answer):
-    """A page that holds all words, and its first line that holds one."""
+    """A page that contains all words, and its first line with one of them."""
 
     path: str
     line: int
@@ -198,14 +199,14 @@ class DeepHealth(Answer):
 
 
 class PipelineFinding(Answer):
-    """Something that does not run."""
+    """A problem of the vault's pipeline."""
 
     title: str
     since: datetime
 
 
 class LastTick(Answer):
-    """The newest that was asked for."""
+    """The tick that was requested last."""
 
     id: str
     state: str
@@ -214,10 +215,10 @@ class LastTick(Answer):
 
 
 class PipelineHealth(Answer):
-    """Whether the vault is kept."""
+    """Whether the vault is being maintained."""
 
     status: Literal["ok", "degraded"]
     service: str
-    checks: dict[str, str] = Field(description="What it needs: `ok`, or what is wrong with it.")
+    checks: dict[str, str] = Field(description="Each requirement: `ok`, or what is wrong with it.")
     findings: list[PipelineFinding]
     last_tick: LastTick | None

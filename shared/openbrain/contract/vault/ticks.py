@@ -1,4 +1,4 @@
-"""Ticks of a vault."""
+"""Ticks: runs that maintain a vault."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,31 +14,31 @@ from openbrain.ports.store.vault import TickState
 class TickQuery(QueryString):
     """The options of a tick."""
 
-    dry_run: Annotated[bool, Field(description="Write nothing; the report has the diff.")] = False
-    no_ai: Annotated[bool, Field(description="Do not ask the model.")] = False
-    extract: Annotated[bool, Field(description="Make arcs of new transcripts first.")] = False
-    source: Annotated[Source | None, Field(description="Who asks, where it is not the key's agent.")] = None
+    dry_run: Annotated[bool, Field(description="Write nothing; the report contains the diff.")] = False
+    no_ai: Annotated[bool, Field(description="Do not call the model.")] = False
+    extract: Annotated[bool, Field(description="First create arcs from new transcripts.")] = False
+    source: Annotated[Source | None, Field(description="Who requests it, if not the key's agent.")] = None
 
 
 class TickStateQuery(QueryString):
-    """The time for which a tick is watched."""
+    """How long to wait for a tick to end."""
 
     wait: Annotated[
         int,
         Field(
             ge=0,
             le=limits.WAIT_SECONDS,
-            description="Answer when it has ended or was put off, or after this many seconds.",
+            description="Respond when it has ended or was postponed, or after this many seconds.",
         ),
     ] = 0
 
 
 class TickAccepted(Answer):
-    """A tick that was asked for; one that the same key asked for before is that one."""
+    """A requested tick; for a repeated idempotency key, the tick that was requested first."""
 
     job_id: str
     requested_at: datetime
-    request_path: str = Field(description="Where it is watched.")
+    request_path: str = Field(description="Path at which its state can be read.")
     dry_run: bool
     no_ai: bool
     status: TickState
@@ -49,15 +49,15 @@ class TickAnswer(Answer):
 
     job_id: str
     status: TickState
-    slot: str | None = Field(description="What makes two requests the same tick; null for a dry run.")
-    actor: str = Field(description="Who asked for it.")
+    slot: str | None = Field(description="Requests with the same slot are the same tick; null for a dry run.")
+    actor: str = Field(description="Who requested it.")
     dry_run: bool
     no_ai: bool
     extract: bool
     requested_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    error: str | None = Field(description="Why it failed; while it has not ended, why it was put off.")
+    error: str | None = Field(description="Why it failed; or, while it has not ended, why it was postponed.")
     report: dict[str, Any] | None = Field(
-        description="What each phase did, once it has ended; of a dry run with `diff`, what would be written."
+        description="What each phase did; null until it has ended. For a dry run, `diff` is what would be written."
     )

@@ -1,4 +1,4 @@
-"""Dead letters: what each is, which there are, and what can become of them."""
+"""Dead letters: parse, list, count, revive and discard them."""
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from openbrain.streams.redis.scripts import REVIVE
 
 PAGE = 200
 LOOKED_AT = 5000
-"""Dead letters that one page of a list looks at, at most."""
+"""Dead letters read for one page of a list, at most."""
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _HIGHEST = first_part(LAST)
 
@@ -26,18 +26,18 @@ class Box:
     """The dead letters of one stream and group."""
 
     stream: str
-    """Without the prefix."""
+    """The stream's name without the prefix."""
     group: str
     prefix: str
 
     @property
     def key(self) -> str:
-        """The stream that they lie in."""
+        """The stream that contains them."""
         return dead_letters(self.prefix + self.stream, self.group)
 
     @property
     def replay(self) -> str:
-        """The stream by which they come again."""
+        """The stream by which they are replayed."""
         return replays(self.prefix + self.stream, self.group)
 
     @property
@@ -47,7 +47,7 @@ class Box:
 
 
 def boxes(settings: Streams, wanted: DeadFilter = DeadFilter()) -> list[Box]:  # noqa: B008 - frozen
-    """The streams in which dead letters can lie, narrowed to a stream and a group."""
+    """Return the boxes that can contain dead letters, limited to a stream and a group if wanted."""
     return [
         Box(stream, group, settings.prefix)
         for stream, spec in every_stream(settings.bound_workspaces).items()
@@ -57,7 +57,7 @@ def boxes(settings: Streams, wanted: DeadFilter = DeadFilter()) -> list[Box]:  #
 
 
 def box_of(letter: str, among: Sequence[Box]) -> tuple[Box, str] | None:
-    """The box and the id within it that a letter's id names; None for what is no such id."""
+    """Return the box and the id in it that a letter's id names; None if it is not such an id."""
     for box in among:
         entry = letter.removeprefix(f"{box.name}.")
         if entry != letter and _ID.fullmatch(entry) and all(int(part) <= _HIGHEST for part in entry.split("-")):
@@ -68,8 +68,8 @@ def box_of(letter: str, among: Sequence[Box]) -> tuple[Box, str] | None:
 async def pages(
     client: Redis, box: Box, wanted: DeadFilter, after: str | None = "-"
 ) -> AsyncIterator[tuple[list[DeadLetter], str]]:
-    """A box whole, oldest first: the wanted letters of each page, and the id within the box of the last that was looked
-    at. `after`: as in XRANGE; None for nothing. Raises what redis-py raises."""
+    """Read all of a box, oldest first: yield the wanted letters of each page, and the id in the box of the last one
+    read. `after`: as in XRANGE; None: read nothing. Raises redis-py's errors."""
     if after == "-" and wanted.since is not None:
         after = str(max(0, wanted.since))
     end = "+" if wanted.until is None else str(wanted.until - 1) if wanted.until > 0 else "0-0"
@@ -83,7 +83,7 @@ async def pages(
 async def listed(
     client: Redis, among: Sequence[Box], wanted: DeadFilter, limit: int, after: str = ""
 ) -> tuple[list[DeadLetter], str | None]:
-    """List dead letters like `ports.streams.StreamAdmin.dead`. Raises what redis-py raises."""
+    """List dead letters like `ports.streams.StreamAdmin.dead`. Raises redis-py's errors."""
     start = box_of(after, among)
     letters: list[DeadLetter] = []
     seen = 0
@@ -100,13 +100,13 @@ async def listed(
 
 
 async def one(client: Redis, box: Box, entry: str) -> DeadLetter | None:
-    """A letter by its place. Raises what redis-py raises."""
+    """Return the letter with this id in the box; None if there is none. Raises redis-py's errors."""
     entries = await ask(client, "XRANGE", box.key, entry, entry)
     return letter(box, entry, entries[0][1]) if entries else None
 
 
 async def count(client: Redis, among: Sequence[Box], wanted: DeadFilter) -> int:
-    """Exactly how many are wanted. Raises what redis-py raises."""
+    """Return the exact number of wanted letters. Raises redis-py's errors."""
     total = 0
     for box in among:
         if not wanted.error and wanted.since is None and wanted.until is None:
@@ -118,20 +118,19 @@ async def count(client: Redis, among: Sequence[Box], wanted: DeadFilter) -> int:
 
 
 async def revive(client: Redis, box: Box, entries: Sequence[str]) -> list[Revival]:
-    """Put each into the replay of its group; only then, and in the same step, it is a dead letter no more. Raises what
-    redis-py raises."""
+    """Move each letter to the replay of its group, atomically. Raises redis-py's errors."""
     keys = (box.key, box.replay, retry_states(box.replay, box.group))
     kinds = {1: Revival.DELIVERED, 0: Revival.GONE, -1: Revival.NOT_WHOLE}
     return [kinds[done] for done in await REVIVE(client, keys, box.group, *entries)]
 
 
 async def discard(client: Redis, box: Box, entries: Sequence[str]) -> int:
-    """Remove these for good; how many were there. Raises what redis-py raises."""
+    """Remove letters permanently; return how many existed. Raises redis-py's errors."""
     return int(await ask(client, "XDEL", box.key, *entries)) if entries else 0
 
 
 def letter(box: Box, entry: str, pairs: Mapping[bytes, bytes]) -> DeadLetter:
-    """A dead letter of a stream's entry. Nothing in it is trusted to be there."""
+    """Parse an entry as a dead letter. No field is assumed to be present."""
     about = {name: pairs.get(name.encode(), b"").decode(errors="replace") for name in _ABOUT}
     return DeadLetter(
         id=f"{box.name}.{entry}",
@@ -161,6 +160,6 @@ def _number(text: str) -> int:
 
 
 def _own(name: bytes) -> str:
-    """A field of the entry itself, by the name that it had there."""
+    """Return the original name of a field of the entry."""
     bare = name.removeprefix(b"entry.")
     return (bare if bare in DEAD_FIELDS else name).decode(errors="backslashreplace")

@@ -1,6 +1,6 @@
-"""Replay of a stream to one group, by a stream of its own that its services read after all that is live.
+"""Replay of a stream to one group, by a separate stream that its services read when no live entries are waiting.
 
-The stream that is replayed, and every other group of it, is left as it is: no lag changes, nothing is moved back.
+The replayed stream and its other groups are not changed: no lag changes, no group is moved back.
 """
 
 from redis.asyncio import Redis
@@ -12,7 +12,7 @@ from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import DROP_REPLAY, REPLAY
 
 MOST = 1000
-"""Entries that may wait in the replay of a group: it grows no longer however slow its services are."""
+"""Entries waiting in a group's replay, at most, however slow its services are."""
 AT_ONCE = 200
 
 
@@ -20,7 +20,7 @@ async def hand_over(
     client: Redis, stream: str, group: str, from_id: str, to_id: str, most: int = AT_ONCE
 ) -> HandedOver:
     """Copy entries of a stream (full name) into the replay of a group, as far as there is room. `from_id` may begin
-    with '(' for what follows it. Raises what redis-py raises."""
+    with '(' to exclude that entry. Raises redis-py's errors."""
     replay = replays(stream, group)
     keys = (stream, replay, retry_states(replay, group))
     entries, last, waiting, more = await REPLAY(client, keys, group, from_id, to_id, min(most, AT_ONCE), MOST)
@@ -29,7 +29,7 @@ async def hand_over(
 
 
 async def drop_settled(client: Redis, stream: str, group: str) -> int:
-    """Remove the replay of a group (of a full stream name) where all of it is settled; how many entries are not.
-    Raises what redis-py raises."""
+    """Remove the replay of a group (of a full stream name) if all of it is settled; return how many entries are not.
+    Raises redis-py's errors."""
     replay = replays(stream, group)
     return int(await DROP_REPLAY(client, (replay, retry_states(replay, group)), group))

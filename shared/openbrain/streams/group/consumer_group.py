@@ -1,4 +1,4 @@
-"""One stream as one consumer of one group: what this process may do to the entries it holds."""
+"""One stream, read as one consumer of one group: the operations of this process on its pending entries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from openbrain.streams.redis.entry_ids import behind
 from openbrain.streams.redis.keys import DEAD_FIELDS, PARKED, retry_states
 
 ALONE_AFTER = 2
-"""An entry that was abandoned this often is handled by itself: it may be what ends its consumers."""
+"""An entry that was abandoned this often is handled alone: it may be crashing its consumers."""
 
 _MOST_FIELDS = 1000
 _FOLDED = b"entry.fields"
@@ -31,28 +31,29 @@ class Taken:
 
 
 class ConsumerGroup:
-    """Every method is one call to the server and raises what redis-py raises."""
+    """Every method is one call to the server and raises redis-py's errors."""
 
     def __init__(
         self, client: Redis, stream: str, group: str, consumer: str, settings: Streams, *, replays: str = ""
     ) -> None:
-        """`replays`: the stream whose entries come again on `stream`; its dead letters are theirs."""
+        """`replays`: the stream whose entries are replayed on `stream`; dead letters go to those of that stream."""
         self.client, self.stream, self.group, self.consumer = client, stream, group, consumer
         self.dead = dead_letters(replays or stream, group)
         self.is_replay, self.metric_stream = bool(replays), replays or stream
         self._keys = (stream, retry_states(stream, group))
         self._backoff_ms = [round(pause * 1000) for pause in settings.backoff_s]
-        # Parked entries are due at one idle time, whatever their backoff: they begin with the rest of it.
+        # All parked entries are due at the same idle time: one with a shorter backoff is parked with an idle time above
+        # 0.
         self._ripe_ms = max(self._backoff_ms, default=0)
         self._lease_ms = round(settings.lease_s * 1000)
 
     async def join(self) -> bool:
-        """Make the group at the stream's beginning; False if it stands already."""
+        """Create the group at the stream's beginning; False if it exists already."""
         return bool(await scripts.JOIN(self.client, self._keys, self.group))
 
     async def take(self, count: int, *, alone: bool, after: str = "") -> list[Taken]:
-        """Parked entries that are due and abandoned ones, at most so many; `alone`: where there are none, one that
-        must be by itself; `after`: only such as came behind this one."""
+        """Claim due parked entries and abandoned ones, at most `count`. `alone`: if there are none, one that must be
+        handled alone. `after`: only entries after this id."""
         since = behind(after) if after else "-"
         if since is None:
             return []
@@ -64,11 +65,11 @@ class ConsumerGroup:
         ]
 
     async def ack(self, ids: Sequence[str]) -> int:
-        """Acknowledge what is still ours of these; how many that was."""
+        """Acknowledge those of these entries that are still ours; return how many."""
         return int(await scripts.ACK(self.client, self._keys, self.group, self.consumer, " ".join(ids)))
 
     async def park(self, failed: Iterable[tuple[Delivery[Any] | Entry, Exception]]) -> int:
-        """Count a failed attempt of each and put it aside for its pause; how many were still ours."""
+        """Count a failed attempt of each entry and park it for its pause; return how many were still ours."""
         args: list[str | int] = []
         for held, error in failed:
             pause = self._backoff_ms[held.failures]
@@ -84,28 +85,30 @@ class ConsumerGroup:
         )
 
     async def renew(self, ids: Sequence[str]) -> list[str]:
-        """Renew the leases of these; the ids that are no longer ours."""
+        """Renew the leases of these entries; return the ids that are no longer ours."""
         lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, " ".join(ids))
         return [item.decode() for item in lost]
 
     async def give_back(self, ids: Sequence[str]) -> int:
-        """Let others have these, due at once and uncounted; how many were still ours."""
+        """Park these entries, due at once and without counting an attempt; return how many were still ours."""
         args = (self.group, self.consumer, PARKED, self._ripe_ms, " ".join(ids))
         return int(await scripts.GIVE_BACK(self.client, self._keys, *args))
 
     async def release(self) -> int:
-        """Give back what we hold, due at once and uncounted, and leave the group; how many that was."""
+        """Park our pending entries, due at once and without counting an attempt, and leave the group; return how
+        many."""
         args = (self.group, self.consumer, PARKED, self._ripe_ms)
         return int(await scripts.RELEASE(self.client, self._keys, *args))
 
     async def tidy(self, idle_s: float = 3600) -> int:
-        """Remove consumers that hold nothing and were not heard of for so long; how many."""
+        """Remove consumers without pending entries that were idle for `idle_s`; return how many."""
         args = (self.group, self.consumer, PARKED, round(idle_s * 1000))
         return int(await scripts.TIDY(self.client, self._keys, *args))
 
 
 def entry_fields(fields: Sequence[bytes]) -> list[bytes]:
-    """The entry's own fields; those named like ours are set apart, and very many are put into one."""
+    """Return the entry's fields for a dead letter. Names that collide with ours get a prefix; very many fields are
+    folded into one."""
     if len(fields) > _MOST_FIELDS:
         return [_FOLDED, orjson.dumps([field.decode(errors="backslashreplace") for field in fields])]
     names = (b"entry." + name if name in DEAD_FIELDS else name for name in fields[::2])
@@ -113,7 +116,7 @@ def entry_fields(fields: Sequence[bytes]) -> list[bytes]:
 
 
 def folded(fields: Mapping[bytes, bytes]) -> list[bytes]:
-    """The values of a dead letter whose fields were put into one."""
+    """Return the values of a dead letter whose fields were folded into one."""
     try:
         parts = orjson.loads(fields.get(_FOLDED, b"[]"))
     except orjson.JSONDecodeError:

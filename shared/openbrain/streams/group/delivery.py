@@ -11,15 +11,15 @@ Data = TypeVar("Data", bound=EventData)
 
 
 class Entry(NamedTuple):
-    """A stream entry in hand, not yet parsed."""
+    """A pending stream entry, not yet parsed."""
 
     id: str
     fields: Sequence[bytes]
-    """Names and values in turn, as they stand in the stream."""
+    """Names and values alternating, as in the stream."""
     failures: int = 0
-    """Failed attempts so far; a dependency that was down is none."""
+    """Failed attempts so far; an unavailable dependency does not count."""
     abandonments: int = 0
-    """Number of consumers that vanished while they held the entry."""
+    """Number of consumers that disappeared while the entry was pending for them."""
 
     @property
     def raw(self) -> bytes | None:
@@ -31,40 +31,39 @@ class Entry(NamedTuple):
 
 
 class Delivery(NamedTuple, Generic[Data]):
-    """A stream entry in hand with its event."""
+    """A pending stream entry with its event."""
 
     id: str
     stream: str
     """Full name, with the settings' prefix."""
     workspace: str | None
-    """The workspace that the stream is bound to: with it, what the body says about the workspace is not read."""
+    """The workspace that the stream is bound to, if any: then the workspace in the body is ignored."""
     event: CloudEvent[Data]
     entry: Entry
 
     @property
     def failures(self) -> int:
-        """Failed attempts so far; a dependency that was down is none."""
+        """Failed attempts so far; an unavailable dependency does not count."""
         return self.entry.failures
 
     @property
     def abandonments(self) -> int:
-        """Number of consumers that vanished while they held the entry."""
+        """Number of consumers that disappeared while the entry was pending for them."""
         return self.entry.abandonments
 
     @property
     def raw(self) -> bytes:
-        """The event's bytes as they stand in the stream."""
+        """The event's bytes as in the stream."""
         return self.entry.raw or b""
 
 
 Results = Sequence[Exception | None] | None
-"""None: all done. A list: one result per delivery, None where it is done, else the error of that one alone:
-`TryLater` keeps it in hand until the dependency answers, `NeverRetry` sends it to the dead letters, any other is a
-failed attempt."""
+"""None: all done. A list: one result per delivery, None if it is done, else its error: `TryLater` keeps it pending
+until the dependency answers, `NeverRetry` makes it a dead letter, any other is a failed attempt."""
 
 Handler = Callable[[Sequence[Delivery[Data]]], Awaitable[Results]]
-"""Handles a batch. An error it raises is meant for the whole batch: `TryLater` as above; any other makes each delivery
-be handled again alone, so that one bad delivery never harms its neighbours."""
+"""Handles a batch. An error that it raises applies to the whole batch: `TryLater` as above; after any other each
+delivery is handled again alone, so that a bad delivery does not affect its neighbours."""
 
 OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
 """Called before a parsed delivery becomes a dead letter, so that the database can keep the reason."""
@@ -73,14 +72,14 @@ OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
 def per_delivery(
     deliveries: Sequence[Delivery[Any]], failures: Mapping[str, Exception]
 ) -> list[Exception | None] | None:
-    """Each delivery gets the failure of its memory."""
+    """Return one result per delivery: the failure of its memory, if any."""
     if not failures:
         return None
     return [failures.get(delivery.event.data.memory_id) for delivery in deliveries]
 
 
 def one_each(results: Results, expected: int) -> Sequence[Exception | None]:
-    """None for all that is done. Raises `TypeError` for an answer that fits no batch of so many deliveries."""
+    """Return one result per delivery, None if done. `TypeError` if the handler's result does not fit the batch."""
     if results is None:
         return [None] * expected
     if len(results) != expected:

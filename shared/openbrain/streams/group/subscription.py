@@ -1,4 +1,4 @@
-"""Declared subscriptions of a service."""
+"""Declarations of the streams that a service reads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,32 +17,33 @@ class Subscription:
     handler: Handler[Any]
     on_dead: OnDead | None = None
     degraded_handler: Handler[Any] | None = None
-    """Handles entries while a dependency is away, as far as they need none: `TryLater` for those that do. They wait in
-    hand, at most `settings.streams.aside` of them, while others go on. None: nothing is read while one is away."""
+    """Handles entries while a dependency is unavailable; returns `TryLater` for those that need it. These are deferred,
+    at most `settings.streams.tuning.aside` of them, while others are handled. None: nothing is read while a dependency
+    is unavailable."""
     workspace: str | None = None
-    """Read `<name>.<workspace>`, bound to this workspace, in place of the shared stream."""
+    """Read `<name>.<workspace>`, bound to this workspace, instead of the shared stream."""
     low_priority: bool = False
     """Read only while the service's other streams have nothing to read."""
 
     apart: bool = False
-    """Has a lock and a breaker of its own: where it is slow or its dependency is away, the others go on."""
+    """Has a separate lock and breaker: the other streams continue if it is slow or its dependency is unavailable."""
 
     def full_name(self, prefix: str) -> str:
-        """The stream's name on the server."""
+        """Return the stream's name on the server."""
         return self.spec.name if self.spec.foreign else prefix + self.name
 
     def raw(self, entry: Entry) -> bytes | None:
-        """The event in an entry; None where there is none."""
+        """Return the event's bytes in an entry; None if there are none."""
         return as_event(self.spec, entry) if self.spec.foreign else entry.raw
 
     @property
     def name(self) -> str:
-        """The stream's name without the settings' prefix."""
+        """The stream's name without the prefix of the settings."""
         return f"{self.spec.name}.{self.workspace}" if self.workspace else self.spec.name
 
 
 def as_event(spec: StreamSpec, entry: Entry) -> bytes:
-    """An entry of another system's stream as an event of its type."""
+    """Return an entry of another system's stream as an event."""
     texts = [field.decode(errors="replace") for field in entry.fields]
     fields = dict(zip(texts[::2], texts[1::2], strict=True))
     event = {"id": entry.id, "source": spec.name, "type": spec.type, "data": {"fields": fields}}

@@ -1,28 +1,29 @@
-"""Sizes of batches: as many entries as are handled in the time that the settings allow."""
+"""Batch sizes: as many entries as can be handled in the time that the settings allow."""
 
 _FIRST, _LEAST = 64, 16
-"""Before anything is known about the handler; and where it is slow: what is asked of a model at once pays there too."""
+"""Size before anything is known about the handler. Also the minimum of slow handlers: batching model calls pays there
+too."""
 _PAYS = 0.75
-"""A larger batch pays where an entry takes less than this of what it takes in a smaller one."""
+"""A larger batch pays if the time per entry is below this share of that in a smaller batch."""
 
 
 class AdaptiveBatch:
-    """Doubles after a full batch that took less than half the time, halves after one that took longer than it, unless
-    the time is the same for few entries as for many: then few would only be slower.
+    """Doubles after a full batch that took less than half the allowed time. Halves after one that took longer than it,
+    unless a smaller batch takes as long: then it would only be slower.
 
-    A large batch shares a transaction, a commit and a few calls among many entries; a short one keeps what comes
-    behind it from waiting, and is little to do again after a crash.
+    A large batch shares a transaction, a commit and a few calls among many entries. A short one keeps later entries
+    from waiting, and leaves little to repeat after a crash.
     """
 
     def __init__(self, most: int, target_s: float) -> None:
         self.size = min(most, _FIRST)
-        """Entries to take at once, 1..most."""
+        """Entries to read at once, 1..most."""
         self._least, self._most, self._target_s = min(most, _LEAST), most, target_s
         self._seconds: dict[int, float] = {}
-        """Seconds of the last batch of about so many entries; the numbers are powers of two."""
+        """Seconds of the last batch, by size rounded to a power of two."""
 
     def handled(self, entries: int, seconds: float) -> None:
-        """A batch of so many entries took so long."""
+        """Note how long a batch of this size took."""
         about = 1 << (entries - 1).bit_length()
         self._seconds[about] = seconds
         full = entries >= self.size
@@ -31,7 +32,7 @@ class AdaptiveBatch:
                 self._grow()
             return
         fewer = max((second for second in self._seconds if second < about), default=None)
-        # A large batch that was quick was so at another time.
+        # A quicker large batch was measured under other conditions.
         slow = (item for item, took in self._seconds.items() if item > about and took > self._target_s)
         more = min(slow, default=None)
         if more is not None and self._pays(more, about):

@@ -1,4 +1,4 @@
-"""Backoff of one loop: a growing pause between the tries, its error logged once."""
+"""Backoff of one loop: growing pauses between attempts, each error logged once."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,7 +7,7 @@ from openbrain.streams.redis.outage import PROCESS, Link, Outage
 
 
 class ErrorState:
-    """The errors of one loop: logs when they begin, change and end, and pauses between the tries."""
+    """The error state of one loop: logs when errors begin, change and end, and pauses between attempts."""
 
     def __init__(
         self, loop: str, limit: float, sleep: Callable[[float], Awaitable[object]], outage: Outage = PROCESS
@@ -18,13 +18,13 @@ class ErrorState:
         self._sleep = sleep
 
     async def record(self, error: Exception) -> None:
-        """Tell it, if it is new, and pause."""
+        """Log the error if it is new, then pause."""
         self._link.failed(error)
         self.error = error
         await self._sleep(self._backoff.next())
 
     def clear(self) -> None:
-        """Tell it, if there was trouble."""
+        """Log the end of the errors, if there were any."""
         if self.error is not None:
             self._link.answered()
             self.error = None

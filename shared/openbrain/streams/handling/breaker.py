@@ -1,4 +1,4 @@
-"""The circuit breaker of a service: while a dependency is down, nothing is tried but now and then one batch."""
+"""The circuit breaker of a service: while a dependency is down, only an occasional batch is tried."""
 
 import time
 from collections.abc import Callable
@@ -11,20 +11,20 @@ _log = structlog.get_logger(__name__)
 
 
 class Breaker:
-    """Closed; open for a pause after each `TryLater`; then half open: the next try decides."""
+    """Closed; open for a pause after each `TryLater`; then half open: the next attempt decides."""
 
     def __init__(self, name: str, backoff: Backoff, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_open = False
-        """From the first `TryLater` until a try succeeds."""
+        """True from the first `TryLater` until an attempt succeeds."""
         self._name, self._backoff, self._clock = name, backoff, clock
         self._until = 0.0
 
     def wait_s(self) -> float:
-        """Seconds until something may be tried; 0 when it may be now."""
+        """Seconds until the next attempt is allowed; 0 if it is allowed now."""
         return max(0.0, self._until - self._clock()) if self.is_open else 0.0
 
     def failed(self, error: Exception) -> None:
-        """A dependency is down: wait, longer each time."""
+        """Note that a dependency is down: pause, longer each time."""
         pause = self._backoff.next()
         if not self.is_open:
             _log.warning(
@@ -34,7 +34,7 @@ class Breaker:
         self._until = self._clock() + pause
 
     def succeeded(self) -> None:
-        """The dependencies answer."""
+        """Note that the dependencies answer: close."""
         if self.is_open:
             _log.info("streams.breaker_closed", group=self._name)
             self.is_open = False

@@ -1,4 +1,4 @@
-"""The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
+"""Processes a batch: parse each entry, handle it, acknowledge it if done, park or bury it if failed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
@@ -21,12 +21,12 @@ from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.handling.settlement import Abandoned, Settlement
 
 _AT_A_STRETCH = 64
-"""Entries parsed before the loop may turn to others."""
+"""Entries parsed before yielding to the event loop."""
 _log = structlog.get_logger(__name__)
 
 
 class Consumer:
-    """The work of one process on one stream for one group."""
+    """Processes the entries of one stream for one group in this process."""
 
     def __init__(
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
@@ -34,12 +34,11 @@ class Consumer:
         self.runtime, self.group, self.subscription = runtime, group, subscription
         self.adaptive_batch = AdaptiveBatch(runtime.settings.batch, runtime.settings.tuning.batch_s)
         self.held: dict[str, object] = {}
-        """The entries in hand, in order: waiting, being handled, or held back by the breaker; with a mark of the batch
-        that took it. A parked one may be due, and in another batch, before the rest of its first one is done."""
+        """The pending entries in order: waiting, being handled or held back by the breaker; each with a mark of its
+        batch. A parked entry may be due, and in another batch, before the rest of its first batch is done."""
         self.deferred = Deferred(runtime.breaker, runtime.settings.tuning.aside if subscription.degraded_handler else 0)
         self._settling: set[str] = set()
-        """Entries whose settlement is on its way to Redis: a renewal that comes after it finds them gone, and that is
-        right."""
+        """Entries whose settlement is being sent to Redis: a lease renewal after it does not find them, as expected."""
         self._yields = yields
         self._decode = subscription.spec.decoder()
         settings, labels = runtime.settings, (group.metric_stream, runtime.group)
@@ -65,23 +64,23 @@ class Consumer:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is taken up: the group is paused, or this is a replay that there is not."""
+        """Whether nothing is read: the group is paused, or this is a replay that does not exist."""
         runtime = self.runtime
         return runtime.paused.is_set() or (self.group.is_replay and self.group.stream not in runtime.replaying)
 
     def count(self, outcome: str, number: int = 1) -> None:
-        """Count entries by what became of them."""
+        """Count entries by outcome."""
         self._outcomes[outcome].inc(number)
 
     async def process(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> None:
-        """Acknowledge, park, bury or set aside each of these entries. Raises `Closing` and cancellation only. Not
-        `counted`: a failure is the entry's own, and no sign that most fail."""
+        """Handle these entries, then acknowledge, park, bury or defer each. Raises `Closing` and cancellation only.
+        `counted` False: failures are the entries' own and do not count for the failure limit."""
         with self._holding(entries):
             await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
 
     async def try_kept(self, loop: str) -> None:
-        """Process what was kept when most entries failed: one while that lasts; then all, and then it is each
-        one's own failure and nobody's sign."""
+        """Process the entries kept when most entries failed: one entry while that lasts; afterwards all, without
+        counting their failures for the limit."""
         counted = self.limit.stopped
         while entries := self.limit.take(1 if counted else self.adaptive_batch.size):
             await self.process(entries, loop, counted=counted)
@@ -89,13 +88,13 @@ class Consumer:
                 return
 
     async def try_aside(self, loop: str) -> None:
-        """Process what was set aside, in order, until it is done or the dependency is away again."""
+        """Process the deferred entries in order, until all are done or the dependency is unavailable again."""
         while self.deferred.due:
             await self._work(self.deferred.first(self.adaptive_batch.size), loop)
 
     @property
     def in_hand(self) -> Container[str]:
-        """The entries that are not to be taken up again: those in hand but for what is being settled."""
+        """The entries that must not be claimed again: the pending ones except those being settled."""
         return self.held.keys() - self._settling
 
     @contextmanager
@@ -124,9 +123,9 @@ class Consumer:
             raw = self.subscription.raw(entry)
             try:
                 if raw is None:
-                    raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - told like the others
+                    raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - handled like the other errors
                 good.append(Delivery(entry.id, stream, workspace, self._decode(raw), entry))
-            except Exception as error:  # noqa: BLE001 - whatever is in an entry, its neighbours go on
+            except Exception as error:  # noqa: BLE001 - a bad entry must not stop the others
                 bad.append((entry, error))
         telling = [] if self.subscription.spec.from_outside else bad
         if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
@@ -136,7 +135,7 @@ class Consumer:
         return good
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
-        # What may have ended its consumers is never put beside others.
+        # An entry that may have crashed its consumers is never handled with others.
         may_defer = self.deferred.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
         while batch:
             async with self._turn(loop, may_defer=may_defer) as degraded:
@@ -151,12 +150,15 @@ class Consumer:
                 await self._each(batch, loop, counted=counted)
                 return
             batch = await self._settle(batch, results, loop, degraded=degraded, counted=counted)
-            if may_defer and degraded:  # else: what the handler gave up whole may hold some that go on without
+            if (
+                may_defer and degraded
+            ):  # else: the handler raised for the whole batch, and some entries may not need the dependency
                 self.deferred.put(batch)
                 return
 
     async def _each(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool) -> None:
-        """Alone, for one of them harms the others; where most fail the rest is kept, before those that failed."""
+        """Handle each delivery alone, because one of them fails the batch. If most fail, keep the rest, before those
+        that failed."""
         for number, delivery in enumerate(batch):
             if counted and self.limit.stopped:
                 failed = self.limit.take(len(self.limit.kept))
@@ -170,7 +172,8 @@ class Consumer:
 
     @asynccontextmanager
     async def _turn(self, loop: str, *, may_defer: bool) -> AsyncIterator[bool]:
-        """The service's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
+        """Hold the service's lock; yield whether a dependency is unavailable, which can be only if entries may be
+        deferred."""
         runtime = self.runtime
         while True:
             runtime.heartbeat(loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
@@ -179,7 +182,7 @@ class Consumer:
             if self._yields() or runtime.paused.is_set():
                 await runtime.sleep(0.05)
                 continue
-            runtime.heartbeat(loop, float("inf"))  # whoever has the lock is watched
+            runtime.heartbeat(loop, float("inf"))  # the holder of the lock is watched instead
             async with runtime.lock:
                 if runtime.closing.is_set():
                     raise Closing
@@ -196,7 +199,7 @@ class Consumer:
     async def _handle(
         self, batch: Sequence[Delivery[Any]], loop: str, *, degraded: bool
     ) -> Sequence[Exception | None] | None:
-        """One result for each; None when it is not known which of them failed."""
+        """Return one result per delivery; None if it is unknown which of them failed."""
         handler = (self.subscription.degraded_handler if degraded else None) or self.subscription.handler
         self.deferred.in_vain = False
         started = perf_counter()
@@ -228,7 +231,7 @@ class Consumer:
             self._sizes.observe(len(batch))
 
     def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
-        # What was abandoned as often as that is always handled alone.
+        # An entry abandoned this often is always handled alone.
         limit = self.runtime.settings.tuning.abandoned_limit
         if delivery.abandonments <= limit:
             return None
@@ -245,7 +248,8 @@ class Consumer:
         degraded: bool,
         counted: bool,
     ) -> list[Delivery[Any]]:
-        """Acknowledge, park and bury, or keep where most fail; what waits for a dependency is given back."""
+        """Acknowledge, park and bury the deliveries, or keep failed ones if most fail. Return those that wait for a
+        dependency."""
         done: list[str] = []
         waiting: list[Delivery[Any]] = []
         failed: list[tuple[Delivery[Any], Exception]] = []
@@ -279,12 +283,12 @@ class Consumer:
     def _kept_of(
         self, failed: list[tuple[Delivery[Any], Exception]], done: int
     ) -> list[tuple[Delivery[Any], Exception]]:
-        """Keep those that tell of more than themselves, where most entries do; the others."""
+        """If most entries fail, keep the failed deliveries that count for the limit. Return the other failed ones."""
         outside = self.subscription.spec.from_outside
         telling = {
             delivery.id: error
             for delivery, error in failed
-            # A refusal is an answer to who may send anything.
+            # An outside producer may send anything: refusing it is a normal result.
             if not isinstance(error, Abandoned) and not (outside and isinstance(error, NeverRetry))
         }
         last = next(reversed(telling.values()), None)
@@ -294,7 +298,7 @@ class Consumer:
         return [item for item in failed if item[0].id not in telling]
 
     async def renew(self) -> None:
-        """Renew the lease of all that is in hand; forget what is no longer ours. Raises what redis-py raises."""
+        """Renew the leases of all pending entries; forget those that are no longer ours. Raises redis-py's errors."""
         if not self.held:
             return
         for entry in await self.group.renew(list(self.held)):

@@ -12,25 +12,26 @@ from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Entry
 
 _REMEMBERED = 40
-"""Outcomes that weigh on the verdict beside those of the batch at hand: older ones fade."""
+"""Number of earlier outcomes that count in addition to those of the present batch: older ones fade."""
 _KNOWN = 2000
-"""Ids of entries that were given back, at most: the oldest are forgotten, and are then like any other."""
+"""Remembered ids of entries that were given back, at most; the oldest are forgotten and then treated like any other."""
 _log = structlog.get_logger(__name__)
 
 
 class MostFail(OpenBrainError):
-    """Most entries fail: nothing more is tried but now and then one."""
+    """Most entries fail: only an occasional one is tried."""
 
 
 class FailureLimit:
-    """Of one stream and group: open; or stopped, and then one entry at a time is tried after each pause.
+    """The failure limit of one stream and group. It is open, or stopped: then one entry at a time is tried after each
+    pause.
 
-    What failed when it stopped costs no attempt: it is kept in hand for the first probe, and given back when that
-    fails, for another replica may be well. A probe is by turns one of those and a new one from the stream, so that a
-    heap of poison does not hide that all others would do. Where a probe works, all goes on, and what was kept or given
-    back is tried once more, each on its own account.
+    The entries that failed when it stopped lose no attempt: they are kept for the first probe, and given back if that
+    fails, because another replica may work. Probes alternate between one of these and a new entry of the stream, so
+    that many bad entries don't hide that all others would succeed. If a probe succeeds, reading continues, and entries
+    that were kept or given back are tried once more without counting for the limit.
 
-    share: of the entries, 0..1; where more fail it stops. least: failures without which it never does.
+    share: of the entries, 0..1; it stops if more fail. least: failures needed before it stops.
     """
 
     def __init__(
@@ -45,13 +46,13 @@ class FailureLimit:
     ) -> None:
         self.stopped = False
         self.kept: dict[str, Entry] = {}
-        """In the order in which they are tried again."""
+        """Kept entries by id, in the order in which they are tried again."""
         self.gives_back = False
-        """Whether what is kept is of no use here: a probe failed, too."""
+        """Whether kept entries are given back: a probe failed too."""
         self.why = ""
         """While stopped: what failed, and how often."""
         self.probed = ""
-        """The one that was given back and tried again last."""
+        """The given-back entry that was probed last."""
         self._stream, self._group, self._backoff, self._clock = stream, group, backoff, clock
         self._share, self._least = share, least
         self._done = self._failed = self._until = 0.0
@@ -61,8 +62,8 @@ class FailureLimit:
         self._gauge.set(0)
 
     def note(self, done: int, failed: int, error: Exception | None, *, unknown: int = 0) -> bool:
-        """So many were handled and so many failed, the last of them with `error`; of so many others of the same batch
-        nothing is known yet. True: keep those that failed."""
+        """Note the outcomes of a batch: numbers of handled and failed entries, the last `error`, and the number of
+        entries whose outcome is unknown. Return True if the failed ones are to be kept."""
         if self.stopped:
             if done:
                 self._go_on()
@@ -101,28 +102,29 @@ class FailureLimit:
         _log.info("streams.entries_pass", stream=self._stream, group=self._group, kept=len(self.kept))
 
     def wait_s(self) -> float:
-        """Seconds until a probe may be made; 0 when it may be now."""
+        """Seconds until the next probe is allowed; 0 if it is allowed now."""
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
     def takes_new(self, most: int) -> bool:
-        """Whether the next probe is a new entry and not one that failed; at most so many are brought in for it."""
+        """Whether the next probe is a new entry instead of a failed one. No new ones if `most` entries failed
+        already."""
         new, self._new_next = self._new_next, not self._new_next
         return new and len(self.kept) + len(self._given) < most
 
     def keep(self, entries: Iterable[Entry]) -> None:
-        """Keep entries in hand, behind the others."""
+        """Keep entries, after those already kept."""
         for entry in entries:
             self.kept.pop(entry.id, None)
             self.kept[entry.id] = entry
 
     def take(self, count: int) -> list[Entry]:
-        """Take the first ones out."""
+        """Remove and return the first kept entries."""
         taken = list(islice(self.kept.values(), count))
         self.drop(entry.id for entry in taken)
         return taken
 
     def give_back(self) -> list[str]:
-        """All that is kept; it is so no more, but known again."""
+        """Return the ids of all kept entries and stop keeping them; they are remembered."""
         given = list(self.kept)
         self.kept.clear()
         self._given.update(dict.fromkeys(given))
@@ -131,14 +133,15 @@ class FailureLimit:
         return given
 
     def own_account(self, entries: Iterable[Entry]) -> set[str]:
-        """Entries that failed here when most did, now that most don't: each counts for itself, once."""
+        """Return those of the entries that failed here while most did, if most no longer do: they do not count for the
+        limit, once."""
         own = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
         for entry in own:
             del self._given[entry]
         return own
 
     def drop(self, ids: Iterable[str]) -> None:
-        """Forget entries that another consumer has."""
+        """Forget entries that another consumer has claimed."""
         for entry in ids:
             self.kept.pop(entry, None)
 

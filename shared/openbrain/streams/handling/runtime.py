@@ -1,4 +1,4 @@
-"""State that the loops of one service share."""
+"""State shared by the loops of one service."""
 
 import asyncio
 import os
@@ -14,33 +14,33 @@ from openbrain.streams.handling.breaker import Breaker
 
 
 class Closing(Exception):
-    """The service is closing: what is not begun is left for another."""
+    """The service is closing: work not yet begun is left for another process."""
 
 
 def consumer_name() -> str:
-    """A name that no process had before."""
+    """Return a consumer name that no process has used before."""
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 @dataclass
 class Runtime:
-    """One running service. What a stream that is read apart from the others shares with them is changed in place."""
+    """One running service. A stream with a separate lock shares its mutable members: they are changed in place."""
 
     group: str
     settings: Streams
     lock: asyncio.Lock
-    """One handler of the service at a time."""
+    """Allows one handler of the service at a time."""
     handler_limit_s: float
-    """A handler that runs longer counts as stuck."""
+    """Seconds after which a running handler counts as stuck."""
     consumer: str = field(default_factory=consumer_name)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     clock: Callable[[], float] = time.monotonic
     breaker: Breaker = field(init=False)
     paused: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while the consumer is paused: nothing new is read; what is parked or pending stays so."""
+    """Set while the group is paused: nothing new is read; parked and pending entries stay as they are."""
     replaying: set[str] = field(default_factory=set)
-    """The replays of this group that there are now (full stream names)."""
+    """The existing replays of this group (full stream names)."""
     deadlines: dict[str, float] = field(default_factory=dict)
     """The time by which each loop must report again."""
 
@@ -49,12 +49,12 @@ class Runtime:
         self.breaker = Breaker(self.group, pauses, self.clock)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; raise `Closing` as soon as the service closes."""
+        """Sleep; raise `Closing` as soon as the service closes."""
         if await _comes(self.closing, seconds):
             raise Closing
 
     async def until_closed(self, timeout: float | None = None) -> bool:
-        """Wait for the end, at most so long; whether it came."""
+        """Wait until the service is closed, at most this long; return whether it is."""
         return await _comes(self.closed, timeout)
 
     async def until_dependencies_answer(self) -> None:
@@ -63,11 +63,11 @@ class Runtime:
             await self.sleep(pause)
 
     def heartbeat(self, loop: str, allowed_s: float = 60) -> None:
-        """A loop is alive, and will be heard of again within this time."""
+        """Note that a loop is alive; it must report again within this time."""
         self.deadlines[loop] = self.clock() + allowed_s
 
     def stuck(self) -> list[str]:
-        """The loops that were not heard of in time."""
+        """Return the loops that did not report in time."""
         now = self.clock()
         return [loop for loop, deadline in self.deadlines.items() if deadline < now]
 

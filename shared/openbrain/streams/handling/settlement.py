@@ -1,4 +1,4 @@
-"""Settlement of an entry: acknowledged, parked for another attempt, or a dead letter."""
+"""Settlement of an entry: acknowledge it, park it for another attempt, or make it a dead letter."""
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any, TypeVar
@@ -17,11 +17,12 @@ _log = structlog.get_logger(__name__)
 
 
 class Abandoned(NeverRetry):
-    """Too many consumers ended while they held this entry: it may be what ends them."""
+    """Too many consumers ended while this entry was pending for them: it may be crashing them."""
 
 
 class Settlement:
-    """Of one stream and group. Asks Redis until it answers; raises `Closing` and cancellation only."""
+    """Settles entries of one stream and group. Repeats a call until Redis answers; raises `Closing` and cancellation
+    only."""
 
     def __init__(
         self,
@@ -43,18 +44,19 @@ class Settlement:
         self._count("handled", len(ids))
 
     async def give_back(self, ids: Sequence[str], loop: str) -> None:
-        """Another may have them at once: nothing is counted."""
+        """Give entries back to other consumers, due at once and without counting an attempt."""
         given = await self._insist(loop, lambda: self._group.give_back(ids)) or 0
         self._count("released", given)
-        if given > 1:  # else one that was tried in vain, again and again
+        if given > 1:  # a single one is a failed probe, which repeats
             _log.info("streams.entries_released", stream=self._group.stream, entries=given)
 
     async def give_up(self, failed: Sequence[tuple[Delivery[Any] | Entry, Exception]], loop: str) -> None:
-        """An attempt failed: park them, or bury those that have no other. An entry: what could not be parsed."""
+        """Note a failed attempt of each: park it, or bury it if it was the last. An `Entry` is one that could not be
+        parsed."""
         again = []
         for held, error in failed:
             last = isinstance(error, NeverRetry) or held.failures + 1 >= self._attempts
-            tried = isinstance(held, Delivery) or not last  # what can't be read at all was no attempt
+            tried = isinstance(held, Delivery) or not last  # an entry that can't be parsed was not attempted
             if tried and not isinstance(error, Abandoned):
                 self._count("failed", 1)
             if last:
@@ -74,7 +76,7 @@ class Settlement:
             self._count("parked", len(again))
 
     async def _bury(self, held: Delivery[Any] | Entry, error: Exception, loop: str) -> None:
-        """A dead letter, and the reason told where it is kept."""
+        """Make the entry a dead letter, after calling `on_dead` with the reason."""
         entry = held.entry if isinstance(held, Delivery) else held
         if isinstance(held, Delivery) and self._on_dead is not None:
             await self._tell(self._on_dead, held, error, loop)
@@ -98,7 +100,7 @@ class Settlement:
                 self._later(later)
                 self._runtime.heartbeat(loop, 2 * self._runtime.settings.tuning.breaker_max_s + 60)
                 await self._runtime.until_dependencies_answer()
-            except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
+            except Exception as failure:  # noqa: BLE001 - the dead letter has the reason in any case
                 _log.error(
                     "streams.on_dead_failed", entry=delivery.id, error=error_kind(failure), message=error_text(failure)
                 )
@@ -107,7 +109,7 @@ class Settlement:
                 return
 
     async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
+        """Repeat a call until Redis answers. None if the stream or the group is gone, and the entry with it."""
         error_state = ErrorState(loop, self._runtime.settings.tuning.reconnect_max_s, self._runtime.sleep)
         while True:
             try:

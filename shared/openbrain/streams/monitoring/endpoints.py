@@ -22,20 +22,20 @@ class Watched(Protocol):
 
     @property
     def paused(self) -> bool:
-        """Whether operators let it rest."""
+        """Whether operators have paused it."""
 
     def stuck(self) -> list[str]:
-        """The loops that stand still."""
+        """The loops that are stuck."""
 
     async def unready(self) -> dict[str, str]:
         """Dependencies that don't answer, with the reason."""
 
     async def measure(self) -> None:
-        """Bring gauges up to date."""
+        """Update the gauges."""
 
 
 async def failing(checks: Mapping[str, Callable[[], Awaitable[object]]]) -> dict[str, str]:
-    """Ask all at once, each for at most 3 s; the names that failed, with the reason."""
+    """Run all checks concurrently, each for at most 3 s; return those that failed, with the reason."""
 
     async def ask(check: Callable[[], Awaitable[object]]) -> str | None:
         try:
@@ -52,7 +52,7 @@ async def failing(checks: Mapping[str, Callable[[], Awaitable[object]]]) -> dict
 
 
 def routes(services: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
-    """The routes for one service, or for all services of a process."""
+    """Return the routes for one service, or for all services of a process."""
 
     async def live() -> Response:
         stuck = {service.group: loops for service in services if (loops := service.stuck())}
@@ -73,7 +73,7 @@ def routes(services: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """An ASGI application: an object, because Starlette takes a function for something else."""
+    """An ASGI application. It is an object because Starlette treats a function as a request handler."""
 
     answer: Callable[[], Awaitable[Response]]
 

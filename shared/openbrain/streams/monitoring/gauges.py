@@ -1,4 +1,4 @@
-"""Lag, pending and dead letters of a service's streams, asked of Redis when somebody looks."""
+"""Gauges of a service's streams (lag, pending, dead letters), read from Redis when they are scraped."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _FRESH_S = 1.0
 
 
 class Gauges:
-    """Of one group and its streams."""
+    """The gauges of one group and its streams."""
 
     def __init__(self, group: str, streams: Sequence[str]) -> None:
         self._group, self._streams = group, streams
@@ -27,7 +27,7 @@ class Gauges:
         self._at = float("-inf")
 
     async def refresh(self, client: Redis) -> None:
-        """Ask, unless somebody did within the last second. What can't be asked keeps its last value."""
+        """Update the gauges, at most once a second. A gauge that can't be read keeps its last value."""
         async with self._lock:
             if time.monotonic() - self._at < _FRESH_S:
                 return
@@ -58,7 +58,7 @@ class Gauges:
 
 
 async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
-    """XINFO GROUPS by name; empty when the stream is missing. Raises what redis-py raises otherwise."""
+    """Return XINFO GROUPS by name; empty if the stream is missing. Raises redis-py's other errors."""
     try:
         groups = await client.xinfo_groups(stream)
     except ResponseError as error:
@@ -69,17 +69,19 @@ async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
 
 
 async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
-    """Entries that a group (of `groups_of`) was not given yet; 0 exactly. Raises what redis-py raises."""
+    """Return the number of entries not yet delivered to a group (of `groups_of`); exact for 0. Raises redis-py's
+    errors."""
     if group["lag"] is not None:
-        # A Redis that was restarted, or has taken over, may still count what was read before as unread.
+        # After a restart or failover Redis may count entries as unread that were read before.
         waits = group["lag"] and await first_undelivered(client, stream, group)
         return int(group["lag"]) if waits else 0
-    # Redis can't tell after entries were deleted in the middle.
+    # Redis does not know the lag after entries were deleted in the middle.
     return await counted(client, stream, entry_ids.behind(group["last-delivered-id"].decode()), "+")
 
 
 async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
-    """Of the group that is furthest behind: entries not given to it yet and those in its hands. `TryLater`."""
+    """Return undelivered plus pending entries of the group that is furthest behind. `TryLater` while Redis does not
+    answer."""
     with errors_as_try_later():
         states = await groups_of(client, stream)
         if not set(groups) <= states.keys():
@@ -88,7 +90,8 @@ async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
 
 
 async def first_undelivered(client: Redis, stream: str, group: Mapping[str, Any] | None) -> bytes | None:
-    """The id of the first entry that a group (of `groups_of`) was not given yet; of all for one that never came."""
+    """Return the id of the first entry not yet delivered to a group (of `groups_of`); of the stream's first if the
+    group does not exist."""
     after = "-" if group is None else entry_ids.behind(group["last-delivered-id"].decode())
     entries = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1) if after else []
     return entries[0][0] if entries else None

@@ -1,4 +1,4 @@
-"""The state of streams and groups, asked of the server and counted where it can't tell."""
+"""The state of streams and groups, read from the server and counted where it does not know."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
 SHOWN = 20
-"""Parked entries that are shown, those that are due first; consumers, those that hold most."""
+"""Number shown of parked entries (those due first) and of consumers (those with the most pending entries)."""
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at the server: everything is measured against the same time of its clock."""
+    """One inspection: all ages are measured against the same time of the server's clock."""
 
     client: Redis
     settings: Streams
@@ -30,7 +30,7 @@ class Look:
     """Seconds by the server's clock."""
 
     async def stream(self, name: str, groups: Sequence[str], outside: Sequence[str]) -> StreamState:
-        """One stream, by its name without the prefix. Raises what redis-py raises."""
+        """Return the state of one stream, by its name without the prefix. Raises redis-py's errors."""
         full = self.settings.prefix + name
         existing = await groups_of(self.client, full)
         first, last = await _first(self.client, full), await _last(self.client, full)
@@ -76,7 +76,8 @@ class Look:
         return None if entry is None else max(0.0, round(self.now - first_part(entry) / 1000, 3))
 
     async def _parked(self, stream: str, group: str) -> list[Parked]:
-        """All that wait for an attempt: parked entries are due at one idle time, whatever their pause."""
+        """Return all entries that wait for an attempt. Parked entries are due at the same idle time, whatever their
+        pause."""
         ripe_ms = round(max(self.settings.backoff_s, default=0) * 1000)
         parked: list[Parked] = []
         after: str | None = "-"
@@ -105,7 +106,8 @@ class Look:
 async def look(
     client: Redis, settings: Streams, streams: Mapping[str, Sequence[str]], outside: Sequence[tuple[str, str]] = ()
 ) -> list[StreamState]:
-    """Each of these streams (name without the prefix, to the groups of its services). Raises what redis-py raises."""
+    """Return the state of each stream (name without the prefix, to the groups of its services). Raises redis-py's
+    errors."""
     seconds, micros = await client.time()
     one = Look(client, settings, seconds + micros / 1e6)
     return [
@@ -115,7 +117,7 @@ async def look(
 
 
 async def span(client: Redis, stream: str, from_id: str, to_id: str) -> Span:
-    """Entries that a stream (full name) keeps between two ids; '+' becomes the id of what is last now."""
+    """Return the entries of a stream (full name) between two ids; '+' becomes the id of the present last entry."""
     first, last = await _first(client, stream), await _last(client, stream)
     if first is None or last is None:
         return Span(begins_id=None, from_id=from_id, to_id=to_id, entries=0)

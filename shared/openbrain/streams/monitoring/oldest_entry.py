@@ -1,4 +1,4 @@
-"""Since when something waits in a stream for a group: unread, in hand or parked."""
+"""The age of the oldest entry that waits in a stream for a group: unread, pending or parked."""
 
 from collections.abc import Iterable
 
@@ -11,20 +11,20 @@ from openbrain.streams.redis.connection import ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import first_part
 
 _MICROSECONDS = 1000
-"""Of a millisecond, in which the ids of entries count."""
+"""Microseconds in a millisecond, the unit of entry ids."""
 
 
 async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> int | None:
-    """Find when the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
-    microseconds by the server's clock; None where nothing waits. `TryLater` while the server does not answer."""
-    with errors_as_try_later("what waits in it is not known"):
+    """Return when the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
+    in microseconds by the server's clock; None if nothing waits. `TryLater` while the server does not answer."""
+    with errors_as_try_later("its waiting entries are not known"):
         times = [await _oldest(client, stream, group) for stream, group in readers]
     return min((item for item in times if item is not None), default=None)
 
 
 async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:
-    """Find that time by our own clock, rather too early than too late. The two may differ by hours; how long something
-    waits is the same by both."""
+    """Return that time by our own clock, if inexact then too early. The two clocks may differ by hours; the age of an
+    entry is the same by both."""
     oldest = await oldest_waiting(client, readers)
     if oldest is None:
         return None

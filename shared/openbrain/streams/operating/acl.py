@@ -1,7 +1,7 @@
-"""Rights on the stream server: a Redis ACL file, made from the stream table.
+"""Rights on the stream server: a Redis ACL file, generated from the stream table.
 
-A service reads the streams of its groups and writes dead letters; the housekeeper publishes; a producer appends to
-the one stream of its workspace; a subscriber reads the broadcast of its workspace. Nobody else exists.
+A service reads the streams of its groups and writes dead letters; the housekeeper publishes; a producer appends to the
+stream of its workspace; a subscriber reads the broadcasts of its workspace. There are no other users.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from openbrain.domain.events.streams import dead_letters as dead
 from openbrain.streams.redis.keys import retry_states
 
 WAKE = "openbrain.wake"
-"""The channel of hints."""
+"""The channel of wake-up hints."""
 RATES = "openbrain.rate."
-"""First part of the keys that count requests."""
+"""Prefix of the keys that count requests."""
 
-# Single allowed parts of CLIENT would name some that older servers don't know, and those refuse the file.
+# Allowing single subcommands of CLIENT would name some that older servers don't know: they would refuse the file.
 _GREETING = (
     "+auth +hello +ping +select +reset +quit "
     "+client -client|kill -client|pause -client|unpause -client|unblock -client|list -client|no-evict"
@@ -33,7 +33,7 @@ _GROUPS = {group: [spec for spec in STREAMS if group in spec.groups] for spec in
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One ACL user: its rules in Redis' own words, and what they are for."""
+    """One ACL user: its rules in Redis syntax, and their purpose."""
 
     name: str
     rules: str
@@ -41,8 +41,9 @@ class User:
 
 
 def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[str] = ()) -> list[User]:
-    """Every user of a system. `foreign`: streams of another system that the amygdala reads. `Invalid` for a workspace
-    whose name is no part of a stream's name, and for a stream whose name would say something else in a rule."""
+    """Return all users of a system. `foreign`: streams of another system that the amygdala reads. `Invalid` for a
+    workspace whose name can't be part of a stream's name, and for a stream whose name would change the meaning of a
+    rule."""
     for name in foreign:
         if not _FOREIGN.fullmatch(name):
             raise Invalid("events.streams", f"{name!r} can't stand in a rule: letters, digits and -_.:/ can")
@@ -63,14 +64,14 @@ def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[st
 
 
 def acl_file(users: Sequence[User], passwords: Mapping[str, str]) -> str:
-    """The text for `aclfile`: passwords stand in it as SHA-256 only, and the default user is off."""
+    """Return the text of the `aclfile`: it contains passwords only as SHA-256, and the default user is off."""
     lines = ["user default off resetkeys resetchannels -@all"]
     lines += [f"user {user.name} on #{_hashed(passwords[user.name])} {user.rules}" for user in users]
     return "\n".join(lines) + "\n"
 
 
 def page() -> str:
-    """docs/reference/redis-acl.md: the rules with one workspace, without a password."""
+    """Return docs/reference/redis-acl.md: the rules for one workspace, without passwords."""
     rows = [f"| `{user.name}` | {user.about} | `{user.rules}` |" for user in users("", ["team-a"])]
     return "\n".join([_INTRODUCTION, "", "| user | may | rules |", "|---|---|---|", *rows, ""])
 

@@ -1,4 +1,5 @@
-"""`ports.streams.StreamAdmin` on Redis: what operators look at. It changes nothing but which groups there are."""
+"""`ports.streams.StreamAdmin` on Redis: operators' view of streams. The only changes are to create and remove
+groups."""
 
 from collections.abc import Sequence
 
@@ -18,36 +19,36 @@ from openbrain.streams.redis.keys import retry_states
 
 
 class RedisStreams(Connecting):
-    """Operators' view of streams."""
+    """`ports.streams.StreamAdmin` on Redis."""
 
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
         known = every_stream(self._settings.bound_workspaces)
         wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
-        with errors_as_try_later("a look at the streams waits for it"):
+        with errors_as_try_later("streams can't be listed now"):
             return await inspection.look(self._client, self._settings, wanted, outside)
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
-        with errors_as_try_later("counting waits for it"):
+        with errors_as_try_later("entries can't be counted now"):
             return await inspection.span(self._client, self._settings.prefix + stream, from_id, to_id)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
-        with errors_as_try_later("the list of dead letters waits for it"):
+        with errors_as_try_later("dead letters can't be listed now"):
             return await listing.listed(self._client, listing.boxes(self._settings, wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
         box = listing.box_of(letter, listing.boxes(self._settings))
         if box is None:
             return None
-        with errors_as_try_later("the dead letter waits for it"):
+        with errors_as_try_later("the dead letter can't be read now"):
             return await listing.one(self._client, *box)
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        with errors_as_try_later("counting dead letters waits for it"):
+        with errors_as_try_later("dead letters can't be counted now"):
             return await listing.count(self._client, listing.boxes(self._settings, wanted), wanted)
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
         full = self._settings.prefix + stream
-        with errors_as_try_later("the group waits for it"):
+        with errors_as_try_later("the group can't be changed now"):
             if not await self._client.exists(full):
                 at_end = False
             start = await self._end(full) if at_end else ("0",)
@@ -60,13 +61,14 @@ class RedisStreams(Connecting):
             return True
 
     async def _end(self, stream: str) -> tuple[str | int, ...]:
-        """Behind all that the stream holds now; the count of what was added keeps lag exact."""
+        """Return XGROUP arguments for the stream's present end, with the number of entries added, which keeps lag
+        exact."""
         about = await self._client.xinfo_stream(stream)
         return about["last-generated-id"].decode(), "ENTRIESREAD", about["entries-added"]
 
     async def drop_group(self, stream: str, group: str) -> int:
         full = self._settings.prefix + stream
-        with errors_as_try_later("the group waits for it"):
+        with errors_as_try_later("the group can't be changed now"):
             info = (await groups_of(self._client, full)).get(group)
             if info is None:
                 raise NotFound("the stream has no such group")
@@ -75,8 +77,8 @@ class RedisStreams(Connecting):
 
 
 async def make_service_groups(client: Redis, settings: Streams) -> Sequence[tuple[str, str]]:
-    """Make the groups of our services that are missing, at the first entry of their streams; those, by stream and name.
-    Raises what redis-py raises."""
+    """Create the missing groups of our services, at the first entry of their streams; return them, by stream and name.
+    Raises redis-py's errors."""
     wanted = [
         (settings.prefix + name, group)
         for name, spec in every_stream(settings.bound_workspaces).items()

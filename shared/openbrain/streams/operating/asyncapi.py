@@ -1,4 +1,4 @@
-"""The contract for producers and readers in any language: a JSON Schema for each event, one AsyncAPI 3 document."""
+"""The contract for producers and readers in any language: a JSON Schema per event, and one AsyncAPI 3 document."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _INTRODUCTION = (
 
 
 def event_schema(spec: StreamSpec) -> Mapping[str, Any]:
-    """JSON Schema (2020-12) of the event on one stream."""
+    """Return the JSON Schema (2020-12) of the event on one stream."""
     schema = CloudEvent[spec.data].model_json_schema(mode="validation")  # type: ignore[name-defined]
     schema["properties"]["type"] = {"const": spec.type}
     schema.pop("description", None)
@@ -31,7 +31,7 @@ def event_schema(spec: StreamSpec) -> Mapping[str, Any]:
 
 
 def asyncapi() -> Mapping[str, Any]:
-    """The AsyncAPI 3 document of the whole system, from the same declarations that the services run on."""
+    """Return the AsyncAPI 3 document of the system, generated from the declarations that the services use."""
     broker = RedisBroker("redis://localhost:6379")
     for spec in STREAMS:
         message = CloudEvent[spec.data]  # type: ignore[name-defined]
@@ -52,14 +52,14 @@ def asyncapi() -> Mapping[str, Any]:
 
 def _declared(message: type) -> Any:
     async def read(event: Any) -> None:
-        """Only declares: the services read."""
+        """A handler for the declaration only: the services do the reading."""
 
     read.__annotations__["event"] = message
     return read
 
 
 def documents() -> Mapping[str, str]:
-    """File name under docs/reference/ -> text."""
+    """Return the texts by file name under docs/reference/."""
     files = {f"events/{spec.name}.schema.json": _json(event_schema(spec)) for spec in STREAMS}
     return files | {"asyncapi.json": _json(asyncapi())}
 

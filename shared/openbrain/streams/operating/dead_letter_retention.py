@@ -1,4 +1,4 @@
-"""Retention of dead letters by time and room: a warning comes before any is dropped."""
+"""Retention of dead letters by age and size: a warning is logged before any is dropped."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,26 +22,26 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """One box that holds something."""
+    """One box that contains letters."""
 
     box: Box
     letters: int
     bytes: int
     age_s: float
-    """Of the oldest, since it died."""
+    """Age of the oldest letter."""
     time: float
-    """Of the time that letters stay, what the oldest has used: 1 and it goes."""
+    """Age of the oldest letter as a share of the retention: from 1 on it is removed."""
     space: float
-    """Of the space for the letters of all boxes, what these have used together."""
+    """Size of all boxes as a share of the budget for dead letters."""
 
     @property
     def share(self) -> float:
-        """Of what runs out first."""
+        """The larger of the two shares."""
         return max(self.time, self.space)
 
 
 async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
-    """Every box that holds something. Raises what redis-py raises."""
+    """Return every box that contains letters. Raises redis-py's errors."""
     known = {box.key: box for box in boxes(settings)}
     used = await sizes(client, known)
     budget = settings.tuning.dead_share * (await memory_of(client, settings)).limit
@@ -66,15 +66,16 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
 
 
 class DeadKeeping:
-    """Checks all dead-letter streams. Warnings are kept in memory: the next leader warns again, and waits again."""
+    """Checks all dead-letter streams. Warnings are kept in memory: a new leader warns again, and waits again."""
 
     def __init__(self, settings: Streams, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings, self._clock = settings, clock
         self._reported: dict[str, float] = {}
-        """Since when there is an alarm, by box."""
+        """Time of the warning, by box."""
 
     async def round(self, client: Redis) -> int:
-        """Warn, and drop dead letters whose warning is old enough. Returns how many. Raises what redis-py raises."""
+        """Warn, and drop dead letters whose warning is old enough. Return how many were dropped. Raises redis-py's
+        errors."""
         filled = await survey(client, self._settings)
         self._tell(filled)
         ripe = [item for item in filled if item.share >= 1 and self._ripe(item.box.key)]
@@ -106,7 +107,7 @@ class DeadKeeping:
         return self._clock() - self._reported[key] >= self._settings.tuning.dead_alarm_s
 
     async def _drop(self, client: Redis, ripe: Sequence[Filled]) -> dict[str, int]:
-        """First what is too old, then what is too much."""
+        """Drop letters that are too old, then the oldest until the budget is met."""
         if not ripe:
             return {}
         seconds, _ = await client.time()

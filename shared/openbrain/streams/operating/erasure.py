@@ -1,7 +1,7 @@
-"""Taking submissions out of streams for good: the entries, the blocks that they lay in, and the server's files.
+"""Erases submissions from streams: the entries, the memory blocks that contained them, and the server's files.
 
-Redis marks a deleted entry and keeps its bytes until the whole block is gone, also in the files that it writes then. So
-a stream is written anew after something was deleted from it, and the append-only file after that.
+Redis only marks a deleted entry and keeps its bytes until its block is freed, also in the files that it writes. So a
+stream is rewritten after a deletion, and then the append-only file.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from openbrain.streams.redis.scripts import Script
 
 PAGE = 500
 LONGEST = 50_000
-"""Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
+"""Entries of a stream that is rewritten, at most: a rewrite blocks the server for about 10 microseconds per entry."""
 PATIENCE_S = 20.0
 _FIELD = FIELD.encode()
 _log = structlog.get_logger(__name__)
@@ -39,8 +39,8 @@ _REWRITE = Script("rewrite", common="")
 
 
 class StreamEraser:
-    """Works on every stream of submissions, its dead letters and its replays, in this order, so that nothing is copied
-    from one that comes later; also of workspaces that are bound no more."""
+    """Erases from every stream of submissions, also of workspaces no longer bound, then its dead letters, then its
+    replays: in this order no entry is copied from a stream not yet swept into one already swept."""
 
     def __init__(self, client: Redis, settings: Streams, clock: Clock) -> None:
         self._client, self._clock = client, clock
@@ -48,15 +48,15 @@ class StreamEraser:
         self._prefix = settings.prefix
 
     async def sweep_taken(self, doomed: Doomed) -> Swept:
-        """Delete what is doomed, but for entries that a group has yet to take, or to try again."""
+        """Delete doomed entries, except those that a group has yet to process."""
         return await self.sweep(doomed, taken_only=True)
 
     async def sweep(self, doomed: Doomed, *, taken_only: bool = False) -> Swept:
-        """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
+        """Delete doomed entries. `TryLater` while the server does not answer; call again to delete the rest."""
         deleted: dict[str, int] = {}
         too_long: list[str] = []
         looked_at = unjudged = 0
-        with errors_as_try_later("streams are swept later"):
+        with errors_as_try_later("streams will be swept later"):
             ahead = await self._ahead()
             async for stream in self._streams():
                 ids, seen, not_judged = await self._judged(stream, doomed, ahead)
@@ -72,7 +72,8 @@ class StreamEraser:
         return Swept(looked_at, deleted, tuple(too_long), unjudged)
 
     async def drop(self, workspace_id: str) -> int:
-        """Delete the streams of a workspace whole, with their dead letters and counts; how many keys that was."""
+        """Delete the streams of a workspace, with their dead letters and retry states; return the number of keys
+        deleted."""
         keys: list[str] = []
         for spec in STREAMS:
             if spec.per_workspace:
@@ -82,12 +83,12 @@ class StreamEraser:
                     again = replays(stream, group)
                     keys += [dead_letters(stream, group), retry_states(stream, group)]
                     keys += [again, retry_states(again, group)]
-        with errors_as_try_later("its streams go later"):
+        with errors_as_try_later("the workspace's streams will be deleted later"):
             return int(await self._client.delete(*keys))
 
     async def settle_files(self) -> str:
-        """Have the server write its files anew and wait for it; says what was done. `TryLater` where it is not yet."""
-        with errors_as_try_later("its files are settled later"):
+        """Have the server rewrite its files and wait for it; return what was done. `TryLater` if it is not done yet."""
+        with errors_as_try_later("its files will be rewritten later"):
             about = await self._persistence()
             return await (self._append_only_file() if int(about.get("aof_enabled", 0)) else self._snapshot())
 
@@ -99,7 +100,7 @@ class StreamEraser:
             return _refused("BGREWRITEAOF", error)
         about = await self._until_idle("aof_rewrite_in_progress", "aof_rewrite_scheduled")
         if about.get("aof_last_bgrewrite_status") != "ok":
-            raise TryLater("Redis could not write its append-only file anew: look at its log and its disk")
+            raise TryLater("Redis could not rewrite its append-only file: look at its log and its disk")
         return "append-only file written anew"
 
     async def _snapshot(self) -> str:
@@ -116,7 +117,7 @@ class StreamEraser:
             return _refused("BGSAVE", error)
         about = await self._until_idle("rdb_bgsave_in_progress")
         if about.get("rdb_last_bgsave_status") != "ok":
-            raise TryLater("Redis could not write its snapshot anew: look at its log and its disk")
+            raise TryLater("Redis could not rewrite its snapshot: look at its log and its disk")
         return "snapshot written anew"
 
     async def _until_idle(self, *names: str) -> Mapping[str, Any]:
@@ -126,7 +127,7 @@ class StreamEraser:
             if not any(int(about.get(name, 0)) for name in names):
                 return about
             if asyncio.get_running_loop().time() > deadline:
-                raise TryLater("Redis still writes its files: they are looked at again")
+                raise TryLater("Redis is still writing its files: they will be checked again")
             await asyncio.sleep(0.05)
 
     async def _persistence(self) -> Mapping[str, Any]:
@@ -135,25 +136,26 @@ class StreamEraser:
 
     async def _streams(self) -> AsyncIterator[str]:
         keys = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
-        # A name that is no text is nobody's of ours.
+        # A name that is not text is not one of ours.
         names = {key.decode(errors="replace") async for key in keys}
         for name in sorted(names):
             if _PARTS.fullmatch(name.removeprefix(self._first)):
                 yield name
 
     async def _ahead(self) -> int:
-        """The lead of the server's clock, which ids are made of, over ours, in microseconds."""
+        """Return how far the server's clock, which ids come from, is ahead of ours, in microseconds."""
         seconds, micros = await ask(self._client, "TIME")
         return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
 
     def _added(self, entry_id: str, ahead: int) -> int | None:
-        """None for an id that somebody chose: its time is yet to come."""
+        """Return when an entry was added; None if its id was chosen by a producer, so that its time is in the
+        future."""
         added = first_part(entry_id) * MICROSECONDS // 1000 - ahead
         return added if added <= self._clock.now() + MICROSECONDS else None
 
     async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> tuple[list[str], int, int]:
-        """The ids to delete, how many entries were seen, and how many could not be judged. An entry that stops the
-        judgement stays, and never keeps others waiting."""
+        """Return the ids to delete, the number of entries seen, and the number that could not be judged. An entry on
+        which `doomed` fails stays, and does not stop the others."""
         parts = _PARTS.fullmatch(stream.removeprefix(self._first))
         bound, dead = (parts["workspace"] or "", bool(parts["dead"])) if parts else ("", False)
         ids: list[str] = []
@@ -163,7 +165,7 @@ class StreamEraser:
             added = None if dead else self._added(entry_id, ahead)
             try:
                 goes = any(doomed(value, bound, added) for value in _values(fields))
-            except Exception as error:  # noqa: BLE001 - anybody may have written it
+            except Exception as error:  # noqa: BLE001 - any producer may have written it
                 unjudged += 1
                 what, why = error_kind(error), error_text(error)
                 _log.error("erasing.not_judged", stream=stream, entry=entry_id, error=what, message=why)
@@ -173,7 +175,7 @@ class StreamEraser:
         return ids, seen, unjudged
 
     async def _taken(self, stream: str, ids: Sequence[str]) -> list[str]:
-        """Entries that every group has acknowledged; none where no group reads the stream."""
+        """Return the entries that every group has acknowledged; none if no group reads the stream."""
         groups: Sequence[Any] = await self._client.xinfo_groups(stream)
         taken = list(ids) if groups else []
         for group in groups:
@@ -191,7 +193,7 @@ class StreamEraser:
 
 
 def _values(fields: Mapping[bytes, bytes]) -> Sequence[bytes]:
-    """The event, or whatever a foreign entry holds instead."""
+    """Return the event, or all values of a foreign entry."""
     own = fields.get(_FIELD)
     return [*fields.values(), *folded(fields)] if own is None else [own]
 

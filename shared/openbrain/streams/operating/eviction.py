@@ -1,4 +1,4 @@
-"""Giving up the oldest of what everybody has read, where streams use too much memory."""
+"""Evicts the oldest entries that all groups have read, if streams use too much memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
@@ -9,20 +9,20 @@ from openbrain.streams.operating.trim import removable, remove
 from openbrain.streams.redis.connection import ask
 
 _A_BLOCK = 100
-"""Entries of a block of Redis', at most: only whole blocks are removed."""
+"""Entries of a Redis stream block, at most: only complete blocks are removed."""
 
 
 async def sizes(client: Redis, streams: Iterable[str]) -> dict[str, int]:
-    """Bytes of each of these that there is, as the server estimates them. Raises what redis-py raises."""
+    """Return the bytes of each existing stream, as estimated by the server. Raises redis-py's errors."""
     usages = {stream: await ask(client, "MEMORY", "USAGE", stream) for stream in streams}
     return {stream: int(size) for stream, size in usages.items() if size}
 
 
 async def shrink(client: Redis, streams: Mapping[str, Sequence[str]], budget: int) -> dict[str, int]:
-    """If these (full name, to its registered groups) use more than `budget` bytes together, remove of each as large
-    a part of its oldest entries as is too much of all; the number removed, by stream. Raises what redis-py raises.
+    """If these streams (full name, to registered groups) use more than `budget` bytes together, remove the excess share
+    of each stream's entries, oldest first; return the number removed, by stream. Raises redis-py's errors.
 
-    Kept in any case: what a registered group has not acknowledged. So there may be too much afterwards, too.
+    Entries that a registered group has not acknowledged are always kept, so the streams may still be above the budget.
     """
     used = await sizes(client, streams)
     surplus = 1 - budget / max(1, sum(used.values()))

@@ -1,4 +1,4 @@
-"""Operators' changes of streams: redeliver, revive, discard, bury. Every method may be repeated, and raises `TryLater`
+"""Operators' changes of streams: replay, revive, discard, bury. Every method may be repeated, and raises `TryLater`
 while the server does not answer."""
 
 from collections import defaultdict
@@ -20,64 +20,64 @@ _NEWEST = 200
 
 
 class Redelivery:
-    """Streams are named without the prefix."""
+    """Changes streams for operators. Streams are named without the prefix."""
 
     def __init__(self, client: Redis, settings: Streams) -> None:
         self._client, self._settings = client, settings
 
     async def now(self) -> int:
-        """Milliseconds by the server's clock: entries added from now on have no smaller id."""
-        with errors_as_try_later("the work waits for it"):
+        """Return milliseconds by the server's clock: entries added from now on have no smaller id."""
+        with errors_as_try_later("the operation continues later"):
             seconds, micros = await self._client.time()
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
         """Hand entries over like `replay.hand_over`."""
-        with errors_as_try_later("the replay waits for it"):
+        with errors_as_try_later("the replay continues later"):
             return await replay.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
 
     async def unsettled(self, stream: str, group: str) -> int:
-        """The number of a replay's entries that the group has not settled; with none the replay is removed."""
-        with errors_as_try_later("the replay waits for it"):
+        """Return the number of a replay's unsettled entries; if none is left, remove the replay."""
+        with errors_as_try_later("the replay continues later"):
             return await replay.drop_settled(self._client, self._full(stream), group)
 
     async def tidy(self) -> None:
-        """Remove every replay that is settled, as of operations that were cancelled."""
+        """Remove every settled replay, such as those of cancelled operations."""
         for name, spec in every_stream(self._settings.bound_workspaces).items():
             for group in spec.groups:
                 await self.unsettled(name, group)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
         """List dead letters like `ports.streams.StreamAdmin.dead`, with the entries' fields."""
-        with errors_as_try_later("the work on dead letters waits for it"):
+        with errors_as_try_later("the work on dead letters continues later"):
             return await listing.listed(self._client, listing.boxes(self._settings, wanted), wanted, limit, after)
 
     async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
-        """The existing letters of these ids."""
+        """Return the letters with these ids that exist."""
         letters = []
-        with errors_as_try_later("the work on dead letters waits for it"):
+        with errors_as_try_later("the work on dead letters continues later"):
             for box, entries in self._by_box(names).items():
                 letters += [await listing.one(self._client, box, entry) for entry in entries]
         return [letter for letter in letters if letter is not None]
 
     async def revive(self, names: Sequence[str]) -> list[Revival]:
-        """Give each again to its group, after which it is a dead letter no more; in any order."""
+        """Move each letter to the replay of its group; it is then no longer a dead letter. In any order."""
         done: list[Revival] = []
-        with errors_as_try_later("the work on dead letters waits for it"):
+        with errors_as_try_later("the work on dead letters continues later"):
             for box, entries in self._by_box(names).items():
                 done += await listing.revive(self._client, box, entries)
         return done
 
     async def discard(self, names: Sequence[str]) -> int:
-        """Remove these for good; how many there were."""
-        with errors_as_try_later("the work on dead letters waits for it"):
+        """Remove letters permanently; return how many existed."""
+        with errors_as_try_later("the work on dead letters continues later"):
             return sum([await listing.discard(self._client, *item) for item in self._by_box(names).items()])
 
     async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
-        """Move an entry that a group has in hand, or that is parked, to the dead letters; again: as it was."""
+        """Move a pending or parked entry of a group to the dead letters. Repeated, it returns the same result."""
         box, full = Box(stream, group, self._settings.prefix), self._full(stream)
         keys = (full, retry_states(full, group), dead_letters(full, group))
-        with errors_as_try_later("the burial waits for it"):
+        with errors_as_try_later("the entry will be moved later"):
             done = Burial(await BURY_STUCK(self._client, keys, group, entry, BURIED, why))
             if done is Burial.NOT_IN_HAND and await self._lies_in(box, entry):
                 return Burial.BURIED
@@ -88,8 +88,8 @@ class Redelivery:
         return any(pairs.get(b"entry") == entry.encode() for _, pairs in newest)
 
     async def body(self, stream: str, entry: str) -> bytes | None:
-        """The event of an entry, for who must know which memory it is of."""
-        with errors_as_try_later("the burial waits for it"):
+        """Return the event of an entry, for callers that need to know its memory."""
+        with errors_as_try_later("the entry will be moved later"):
             entries = await ask(self._client, "XRANGE", self._full(stream), entry, entry)
         return entries[0][1].get(FIELD.encode()) if entries else None
 

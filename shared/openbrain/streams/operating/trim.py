@@ -1,4 +1,4 @@
-"""Taking from a stream's head what everybody has read and is old enough. Never from the middle, never by length."""
+"""Trims streams: removes old entries that all groups have read from the head, never from the middle or by length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ _ALL: Id = (2**64 - 1, 2**64 - 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trimmed:
-    """The trim of one stream."""
+    """The result of trimming one stream."""
 
     stream: str
     removed: int
     held_back_by: str = ""
-    """The registered group that has not read as far as the retention would allow; '' for none."""
+    """The registered group whose unread entries prevented removing more; '' if none."""
     unregistered: tuple[str, ...] = ()
-    """Groups that nobody declared; they hold nothing back."""
+    """Undeclared groups; entries are not kept for them."""
 
 
 def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
-    """Every stream of ours by full name with the groups that must have read it. Broadcasts are not among them: their
-    ids are numbers and no times."""
+    """Return our streams by full name, with the groups that must have read them. Without broadcasts: their ids are
+    numbers, not times."""
     groups: dict[str, tuple[str, ...]] = {}
     for name, spec in every_stream(settings.bound_workspaces).items():
         if spec is not BROADCAST:
@@ -47,7 +47,7 @@ def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
 def waited_for(
     plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
 ) -> dict[str, tuple[str, ...]]:
-    """The plan with the readers from outside that are registered."""
+    """Return the plan with the registered external readers."""
     waited = {stream: tuple(groups) for stream, groups in plan.items()}
     for item in outside:
         stream = settings.prefix + item.stream
@@ -57,8 +57,8 @@ def waited_for(
 
 
 async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
-    """Make the registered groups again that the server lost, at the beginning of their streams; how many. Raises what
-    redis-py raises."""
+    """Recreate registered external groups that the server lost, at the beginning of their streams; return how many.
+    Raises redis-py's errors."""
     made = 0
     for item in outside:
         stream = settings.prefix + item.stream
@@ -69,9 +69,10 @@ async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGrou
 
 
 async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s: float) -> list[Trimmed]:
-    """Trim each stream (full name, to its registered groups). Raises what redis-py raises.
+    """Trim each stream (full name, to its registered groups). Raises redis-py's errors.
 
-    Kept: what is younger than `retention_s` by the server's clock, and what a registered group has not acknowledged.
+    Entries younger than `retention_s` by the server's clock are kept, and those that a registered group has not
+    acknowledged.
     """
     seconds, micros = await client.time()
     oldest = (int((seconds + micros / 1e6 - retention_s) * 1000), 0)
@@ -93,7 +94,8 @@ async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldes
 
 
 async def removable(client: Redis, stream: str, registered: Sequence[str], oldest: Id = _ALL) -> tuple[Id, str]:
-    """The id before which nothing is needed, at most `oldest`, and the group that needs what follows ('': none)."""
+    """Return the id before which no entry is needed, at most `oldest`, and the group that needs the following ones ('':
+    none)."""
     states = await groups_of(client, stream)
     cut, holder = oldest, ""
     for name in registered:
@@ -104,10 +106,10 @@ async def removable(client: Redis, stream: str, registered: Sequence[str], oldes
 
 
 async def remove(client: Redis, stream: str, before: Id, most: int | None = None) -> int:
-    """Remove entries before this id from the head, in whole blocks, at most so many; how many."""
+    """Remove entries before this id from the head, in complete blocks, at most `most`; return how many."""
     removed = 0
     while before > (0, 0) and (left := _AT_ONCE if most is None else min(_AT_ONCE, most - removed)) > 0:
-        # One call removes 10,000 at most unless it is told otherwise.
+        # Without LIMIT one call removes 10,000 at most.
         part = int(await ask(client, "XTRIM", stream, "MINID", "~", f"{before[0]}-{before[1]}", "LIMIT", left))
         if not part:
             break
@@ -116,7 +118,7 @@ async def remove(client: Redis, stream: str, before: Id, most: int | None = None
 
 
 async def _needed(client: Redis, stream: str, group: Mapping[str, Any] | None) -> Id:
-    """The oldest id the group may still ask for; a group that never came may ask for everything."""
+    """Return the oldest id that the group still needs; a missing group needs everything."""
     if group is None:
         return (0, 0)
     pending = await client.xpending(stream, group["name"])

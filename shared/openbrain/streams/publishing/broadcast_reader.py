@@ -13,23 +13,25 @@ from openbrain.streams.redis.entry_ids import after_number, first_part
 from openbrain.streams.redis.outage import Link, absence
 
 ENTRIES = 200
-"""Read at once, at most."""
+"""Entries per read, at most."""
 AGAIN_S = 0.5
 _FIELD = FIELD.encode()
 
 
 class RedisBroadcastStream(Connecting):
-    """Each blocking read has a connection of its own."""
+    """`ports.signals.BroadcastStream` on Redis. Each blocking read uses its own connection."""
 
     def __init__(self, settings: Streams) -> None:
         super().__init__(settings)
         self._failing: dict[str, Link] = {}
-        """Of the workspaces whose last read had no answer."""
+        """Links of the workspaces whose last read got no answer."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         stream = self._settings.prefix + stream_of(workspace_id)
-        wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
-        with errors_as_try_later("hearing broadcasts waits for it"), self._reported(workspace_id):
+        wait_ms = max(
+            1, round(min(wait_s, self._settings.tuning.poll_s) * 1000)
+        )  # a longer block would look like an outage
+        with errors_as_try_later("broadcasts can't be read now"), self._reported(workspace_id):
             response = await ask(
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
             )
@@ -40,7 +42,7 @@ class RedisBroadcastStream(Connecting):
             for number, fields in numbered
             if fields and _FIELD in fields and believable(number, after)
         ]
-        if numbered and not broadcasts:  # what is passed over comes at once again
+        if numbered and not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))
         return broadcasts
 

@@ -17,14 +17,14 @@ _ANY = "*"
 
 
 class Publisher(Connected):
-    """Appends events, all in one call. At least once: what was published before an error may be published again."""
+    """Appends events, all in one call. At least once: after an error events may be published again."""
 
     async def publish(self, entries: Sequence[tuple[str, bytes]]) -> list[OpenBrainError | None]:
         """Append each (stream's name without prefix, event's bytes), in order.
 
-        One result for each: None when it is in the stream; `TryLater` when the server was unwilling for this one;
-        `NeverRetry` when it can't take it (the key is no stream); `StaleSequence` when it is a broadcast whose number
-        the stream has reached. Raises `TryLater` when no entry is known to be in.
+        Return one result for each: None if it is in the stream; `TryLater` if the server refused it for now;
+        `NeverRetry` if it can't accept it (the key is not a stream); `StaleSequence` if it is a broadcast whose number
+        the stream has already reached. Raises `TryLater` if no entry is known to be stored.
         """
         if not entries:
             return []
@@ -36,17 +36,17 @@ class Publisher(Connected):
             # A pipeline of commands costs redis-py six times as much.
             refusals = await scripts.PUBLISH(self._client, streams, FIELD, *(event for _, event in entries), *ids)
         except ResponseError as error:
-            raise TryLater(f"Redis takes no writes now ({type(error).__name__}): {words(error)}") from error
+            raise TryLater(f"Redis refuses writes now ({type(error).__name__}): {words(error)}") from error
         except AWAY as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__}): the events are sent later") from error
         results = [_result(refusal) for refusal in refusals]
         if all(isinstance(result, TryLater) for result in results):
-            raise results[0] or TryLater("Redis takes no events")
+            raise results[0] or TryLater("Redis refuses events")
         return results
 
 
 def _entry_id(stream: str, event: bytes) -> str:
-    """A broadcast's number; `*` where the server gives one."""
+    """Return a broadcast's number as id; `*` if the server assigns the id."""
     return f"{number_of(event)}-0" if workspace_of(stream) else _ANY
 
 
@@ -55,7 +55,7 @@ def _result(refusal: bytes | None) -> OpenBrainError | None:
         return None
     text = refusal.decode(errors="replace")[:200]
     if _SMALL in text:
-        return StaleSequence("the stream has reached this broadcast's number: compare it with the truth")
+        return StaleSequence("the stream has reached this broadcast's number: compare it with the database")
     if text.split(" ", 1)[0] in _UNWILLING:
-        return TryLater(f"Redis takes no writes now: {text}")
+        return TryLater(f"Redis refuses writes now: {text}")
     return NeverRetry(f"Redis refused the event: {text}")

@@ -1,4 +1,4 @@
-"""A hint across processes, by PUBLISH and SUBSCRIBE."""
+"""Wake-up hints across processes, by PUBLISH and SUBSCRIBE."""
 
 import asyncio
 import contextlib
@@ -9,11 +9,11 @@ from openbrain.settings import Streams
 from openbrain.streams.redis.connection import AWAY, Connected
 
 _DEAF_S = 0.05
-"""A wait while no hint can be heard."""
+"""Pause while no hint can be received."""
 
 
 class RedisWake(Connected):
-    """`openbrain.ports.streams.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
+    """`openbrain.ports.streams.Wake` on a Redis channel. A lost hint costs the receiver one poll interval."""
 
     def __init__(self, settings: Streams) -> None:
         super().__init__(settings)
@@ -21,21 +21,21 @@ class RedisWake(Connected):
         self._pubsub: PubSub | None = None
 
     async def notify(self) -> None:
-        """Wake whoever waits. Never raises and never waits long."""
+        """Wake all waiters. Never raises and never waits long."""
         with contextlib.suppress(*AWAY, TimeoutError):
             async with asyncio.timeout(0.5):
                 await self._client.publish(self._channel, b"")
 
     async def wait(self, timeout: float) -> bool:
-        """True once notified, also if that was since the last wait; False after at most `timeout` seconds: at once
-        where hints may have been lost before, soon while none can be heard."""
+        """Return True when notified, also if that was since the last wait; False after at most `timeout` seconds: at
+        once if earlier hints may have been lost, soon while none can be received."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         try:
             if self._pubsub is None:
                 self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
                 await self._pubsub.subscribe(self._channel)
-                await self._pubsub.get_message(timeout=timeout)  # the answer to that
+                await self._pubsub.get_message(timeout=timeout)  # the subscription's confirmation
                 return False
             return await self._receive(self._pubsub, until)
         except AWAY:
@@ -49,7 +49,7 @@ class RedisWake(Connected):
         while not received and (left := until - loop.time()) > 0:
             received = await pubsub.get_message(timeout=left) is not None
         while received and await pubsub.get_message(timeout=0) is not None:
-            pass  # many hints are one
+            pass  # several hints count as one
         return received
 
     async def _drop(self) -> None:
@@ -59,6 +59,6 @@ class RedisWake(Connected):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     async def close(self) -> None:
-        """Leave the channel and close what was made here."""
+        """Leave the channel and close the client created here."""
         await self._drop()
         await super().close()

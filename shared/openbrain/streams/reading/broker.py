@@ -1,4 +1,4 @@
-"""FastStream's Redis broker with our client below it and our loops beside it."""
+"""FastStream's Redis broker with our client and our loops."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -23,11 +23,11 @@ from openbrain.streams.reading.session import Session
 from openbrain.streams.redis.connection import without_login
 
 REPLICA = "replica"
-"""The consumer's name in the AsyncAPI document; each process reads under a name of its own."""
+"""The consumer's name in the AsyncAPI document; each process uses its own."""
 
 
 class _Stream(StreamSub):
-    """FastStream copies the declaration twice a batch, to put a prefix before its name: ours has none to put."""
+    """FastStream copies the declaration twice per batch to add a prefix: skipped if there is none."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class _Stream(StreamSub):
 
 
 class _Raw:
-    """A batch as it came; its length is its size in bytes."""
+    """A batch as received; its length is its size in bytes."""
 
     __slots__ = ("message",)
 
@@ -48,7 +48,7 @@ class _Raw:
 
 
 async def _parse(message: BatchStreamMessage) -> RedisBatchStreamMessage:
-    """Hand the batch over unparsed: one bad entry must not hide its neighbours."""
+    """Pass the batch on unparsed: a bad entry must not affect its neighbours."""
     first = message["message_ids"][0].decode()
     return RedisBatchStreamMessage(
         message, _Raw(message), consumer=FAKE_CONSUMER, group=None, correlation_id=first, message_id=first
@@ -61,7 +61,7 @@ async def _entries(message: RedisBatchStreamMessage) -> list[Entry]:
 
 
 class _Connection(RedisConnectionState):
-    """Gives FastStream the session's client and leaves closing to the session."""
+    """Gives FastStream the session's client; the session closes it."""
 
     __slots__ = ("session",)
 
@@ -82,13 +82,13 @@ class _Connection(RedisConnectionState):
 
 
 class ServiceBroker(RedisBroker):
-    """Starts and stops a session's own loops with FastStream's."""
+    """Starts and stops the session's loops together with FastStream's."""
 
     def __init__(self, group: str, settings: Streams, new_session: Callable[[], Session]) -> None:
         self._room_connection = _Connection()
         self._group, self._settings, self._new_session = group, settings, new_session
         super().__init__(
-            "redis://localhost",  # not read: the client comes from the session
+            "redis://localhost",  # unused: the client comes from the session
             specification_url=without_login(settings.url),
             apply_types=False,
             logger=cast("Any", None),
@@ -100,14 +100,14 @@ class ServiceBroker(RedisBroker):
         return self._room_connection
 
     def declare(self, stream: str, subscription: Subscription) -> None:
-        """Let FastStream read this stream and hand each batch to the session."""
+        """Let FastStream read this stream and pass each batch to the session."""
         group, settings = self._group, self._settings
 
         async def handle(event: Any) -> None:
             if (session := self._room_connection.session) is not None:
                 await session.take(stream, event)
 
-        # FastStream makes the AsyncAPI document from these.
+        # FastStream builds the AsyncAPI document from these.
         handle.__annotations__ = {"event": CloudEvent[subscription.spec.data], "return": None}  # type: ignore[name-defined]
         handle.__name__ = f"{group}_{stream}".replace(".", "_").replace("-", "_")
         subscriber = self.subscriber(
@@ -142,7 +142,7 @@ class ServiceBroker(RedisBroker):
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Stop reading, let what runs end, give back the rest."""
+        """Stop reading, let the running handler end, give back pending entries."""
         session, self._room_connection.session = self._room_connection.session, None
         if session is not None:
             await session.close()
@@ -151,7 +151,7 @@ class ServiceBroker(RedisBroker):
             await session.finish()
 
     def dead_tasks(self) -> list[str]:
-        """FastStream's reading tasks that ended though they must not."""
+        """Return FastStream's reading tasks that ended unexpectedly."""
         return [
             f"faststream reading {self._group}"
             for subscriber in self.subscribers

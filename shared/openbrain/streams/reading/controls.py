@@ -1,4 +1,4 @@
-"""Operators' controls of a service, polled: pauses and redeliveries."""
+"""Polls operators' controls of a service: pauses and replays."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -10,12 +10,13 @@ from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.redis.connection import AWAY
 
 Paused = Callable[[], Awaitable[bool]]
-"""Whether the group is to rest; `TryLater` while that can't be known."""
+"""Whether the group is paused; `TryLater` while that is unknown."""
 _log = structlog.get_logger(__name__)
 
 
 class Controls:
-    """Of one running service. What can't be asked stays as it was; before the first answer the service rests."""
+    """The controls of one running service. While a state can't be read it stays unchanged; before the first answer the
+    service is paused."""
 
     loop = "controls"
 
@@ -26,7 +27,7 @@ class Controls:
             runtime.paused.set()
 
     async def run(self) -> None:
-        """Until the service closes."""
+        """Poll until the service closes."""
         while True:
             self._runtime.heartbeat(self.loop)
             try:
@@ -43,17 +44,17 @@ class Controls:
             if self._paused is not None:
                 self._rest(paused=await self._paused())
         except TryLater:
-            pass  # as it was: the service's own check of the truth tells it
+            pass  # unchanged: the service's own check of the database reports it
         try:
             existing = await self._existing()
         except AWAY:
-            return  # who reads tells it
+            return  # the readers report it
         self._runtime.replaying.intersection_update(existing)
         self._runtime.replaying.update(existing)
 
     async def _existing(self) -> set[str]:
         if not self._replays or not await self._client.exists(*self._replays):
-            return set()  # mostly: one question for all
+            return set()  # the usual case, in one call
         return {stream for stream in self._replays if await self._client.exists(stream)}
 
     def _rest(self, *, paused: bool) -> None:

@@ -1,4 +1,4 @@
-"""Reading new entries: FastStream asks, this answers, whatever Redis does."""
+"""Reads new entries for FastStream, whatever the state of Redis."""
 
 import asyncio
 import time
@@ -20,17 +20,17 @@ from openbrain.streams.redis.connection import AWAY, ask, is_gone
 _log = structlog.get_logger(__name__)
 _TURN_S = 0.05
 _BROUGHT = 200
-"""Entries that may be in hand or given back, at least, while most fail and now and then one more is tried."""
+"""Minimum limit of entries kept or given back while most fail and new ones are probed."""
 _REST_S = 0.2
 _QUIET_S, _QUIET_AFTER_FULL_S = 0.02, 0.2
-"""A read that waits this long found nothing: with an entry there it answers at once. After a full read, which may have
-left some, a slow machine is given more time."""
+"""A read that has waited this long found nothing: it would return an entry at once. After a full read, which may have
+left entries, a slow machine gets more time."""
 
 Reply = list[list[Any]]
 
 
 class Reader:
-    """The one loop that reads a stream. Never raises but for cancellation: an error would end FastStream's task."""
+    """The only loop that reads a stream. Raises nothing but cancellation: an error would end FastStream's task."""
 
     def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
         self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
@@ -40,14 +40,16 @@ class Reader:
         self._yields = yields
         self._since: float | None = None
         self.keeps_up = False
-        """Whether the last read took all that there was."""
+        """Whether the last read returned all available entries."""
         self.at_rest = asyncio.Event()
-        """Set while no read is under way: what a read brings after its consumer left would wait for the lease."""
+        """Set while no read is running: entries read after the consumer has left would wait for their lease to
+        expire."""
         self.at_rest.set()
 
     @property
     def quiet(self) -> bool:
-        """Whether the stream has nothing for us: what is in hand waits for a dependency, and a read waits in vain."""
+        """Whether the stream has nothing to handle: all pending entries wait for a dependency, and the read finds
+        nothing."""
         consumer = self.consumer
         waiting = len(consumer.deferred.waiting) + len(consumer.limit.kept)
         idle = len(consumer.held) == waiting and not consumer.deferred.due
@@ -55,14 +57,15 @@ class Reader:
         return idle and self._since is not None and time.monotonic() - self._since > found_nothing
 
     async def join(self) -> None:
-        """Make the group if it can be made now; reading will do it otherwise."""
+        """Create the group if that is possible now; otherwise reading does it."""
         try:
             await self.group.join()
         except AWAY as error:
             _log.info("streams.group_not_made", stream=self.group.stream, error=type(error).__name__)
 
     async def read(self, count: int, block_ms: int) -> Reply:
-        """New entries of the stream, at most `count`, or none after `block_ms`, trouble, or a wait for a dependency."""
+        """Return new entries of the stream, at most `count`; none after `block_ms`, an error, or a wait for a
+        dependency."""
         try:
             capacity = await self._gate()
             return await self._read(min(count, capacity), self._until_aside_is_due(block_ms))
@@ -85,7 +88,7 @@ class Reader:
                 _log.error("streams.reader_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
 
     async def _gate(self) -> int:
-        """Wait until something may be read; how many entries."""
+        """Wait until reading is allowed; return how many entries may be read."""
         runtime, consumer = self.runtime, self.consumer
         while True:
             runtime.heartbeat(self.loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
@@ -110,7 +113,8 @@ class Reader:
             await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
 
     async def _probes_new(self) -> bool:
-        """While most entries fail: rest, or try one that failed, or say that one may be read."""
+        """While most entries fail: pause, or probe a failed entry, or return True if a new one is to be read as a
+        probe."""
         consumer, limit = self.consumer, self.consumer.limit
         if limit.gives_back and limit.kept:
             await give_back(consumer, self.loop)
@@ -132,13 +136,13 @@ class Reader:
             return True
 
     async def _rest(self, seconds: float) -> None:
-        self._since = 0.0  # long ago: nothing can be read here, others may be
+        self._since = 0.0  # long ago: nothing can be read here, so low-priority streams may be
         await self.runtime.sleep(seconds)
         self._since = None
 
     def _until_aside_is_due(self, block_ms: int) -> int:
-        """The longest block of a read: deferred entries are tried as soon as they may be. Never 0, which is for
-        ever."""
+        """Return the longest block of a read: deferred entries are tried as soon as allowed. Never 0, which blocks
+        forever."""
         if not self.consumer.deferred.waiting:
             return block_ms
         return max(1, min(block_ms, ceil(self.runtime.breaker.wait_s() * 1000)))
@@ -168,7 +172,7 @@ class Reader:
 
     async def _recover(self, error: Exception) -> None:
         if is_gone(error) and self.group.is_replay:
-            self.runtime.replaying.discard(self.group.stream)  # all of it was settled, and it was removed
+            self.runtime.replaying.discard(self.group.stream)  # it was settled completely and removed
             return
         if is_gone(error):
             try:
@@ -183,22 +187,22 @@ class Reader:
 
 
 class ReadingRedis(Redis):
-    """The client that FastStream reads with: its two calls of a subscriber are answered by our readers."""
+    """The client that FastStream reads with: the two calls of a subscriber go to our readers."""
 
     readers: dict[str, Reader]
 
     def listen(self, readers: dict[str, Reader]) -> None:
-        """Take the readers by stream, before FastStream starts."""
+        """Set the readers by stream, before FastStream starts."""
         self.readers = readers
-        # As it comes from the wire: a dict for each entry would be made for nothing.
+        # As received: building a dict per entry would be wasted.
         self.set_response_callback("XREADGROUP", cast("Any", lambda reply, **_: reply))
 
     async def ping(self, **_: Any) -> bool:
-        """FastStream pings once before it reads; an error there would end its task. Health asks elsewhere."""
+        """FastStream pings once before it reads; an error there would end its task. The health check is elsewhere."""
         return True
 
     async def xgroup_create(self, name: str, **_: Any) -> bool:  # type: ignore[override]
-        """FastStream would make the group at `$` and lose what came before."""
+        """FastStream would create the group at `$` and lose earlier entries."""
         await self.readers[name].join()
         return True
 

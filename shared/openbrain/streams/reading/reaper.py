@@ -1,4 +1,4 @@
-"""The two loops beside reading: one renews leases, one takes up what was parked or abandoned."""
+"""The two loops in addition to reading: one renews leases, one claims parked and abandoned entries."""
 
 import random
 import time
@@ -18,7 +18,7 @@ _TIDY_S = 600
 
 
 class Keeper:
-    """Renews the leases of all that the service has in hand, also while it closes."""
+    """Renews the leases of all pending entries of the service, also while it closes."""
 
     def __init__(self, runtime: Runtime, consumers: list[Consumer]) -> None:
         self.runtime, self.consumers = runtime, consumers
@@ -26,7 +26,7 @@ class Keeper:
         self._renewed = time.monotonic()
 
     async def run(self) -> None:
-        """Until the service is closed."""
+        """Renew leases until the service is closed."""
         error_state = ErrorState("renew leases", self._period / 4, self.runtime.until_closed)
         pause = self._period
         while not await self.runtime.until_closed(pause):
@@ -35,13 +35,13 @@ class Keeper:
                 await self.renew()
             except AWAY as error:
                 await error_state.record(error)
-                pause = 0.0  # it has waited
+                pause = 0.0  # `record` has already paused
             else:
                 error_state.clear()
                 pause = self._period
 
     async def renew(self) -> None:
-        """Renew now. Raises what redis-py raises."""
+        """Renew now. Raises redis-py's errors."""
         for consumer in self.consumers:
             try:
                 await consumer.renew()
@@ -52,12 +52,12 @@ class Keeper:
 
     @property
     def overdue(self) -> bool:
-        """Whether leases may have run out, as after this process stood still."""
+        """Whether leases may have expired, as after this process was suspended."""
         return time.monotonic() - self._renewed > self.runtime.settings.lease_s * 0.8
 
 
 class Reaper:
-    """Takes up, for one stream, what is due again and what its consumer no longer renews."""
+    """Claims the due and abandoned entries of one stream, and handles them."""
 
     def __init__(self, runtime: Runtime, consumer: Consumer, keeper: Keeper) -> None:
         self.runtime, self.consumer, self.keeper = runtime, consumer, keeper
@@ -66,7 +66,7 @@ class Reaper:
         self._tidy_at = time.monotonic() + _TIDY_S * random.random()  # noqa: S311 - spreads the work of replicas
 
     async def run(self) -> None:
-        """Until the service closes."""
+        """Sweep until the service closes."""
         error_state = ErrorState(self.loop, self.runtime.settings.tuning.reconnect_max_s, self.runtime.sleep)
         while True:
             self.runtime.heartbeat(self.loop)
@@ -78,14 +78,14 @@ class Reaper:
             except Closing:
                 return
             except AWAY as error:
-                if not is_gone(error):  # reading makes the group again
+                if not is_gone(error):  # reading recreates the group
                     with suppress(Closing):
                         await error_state.record(error)
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
                 _log.error("streams.reaper_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
 
     async def sweep(self) -> None:
-        """Handle all that is due now, a batch at a time."""
+        """Handle all entries that are due now, a batch at a time."""
         if self.keeper.overdue:
             await self.keeper.renew()
         while await self._take():
@@ -99,6 +99,6 @@ class Reaper:
         if not deferred.possible:
             await self.runtime.until_dependencies_answer()
         alone = not deferred.possible or self.runtime.breaker.wait_s() <= 0
-        # While most fail none is taken but for a probe.
+        # While most entries fail, only probes claim one.
         capacity = 0 if self.consumer.limit.stopped else deferred.capacity(self.consumer.adaptive_batch.size)
         return bool(capacity) and await reclaim(self.consumer, capacity, self.loop, alone=alone)

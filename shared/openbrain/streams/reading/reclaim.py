@@ -1,4 +1,4 @@
-"""Taking up again what was parked or abandoned, and giving back what this process can do nothing with."""
+"""Claims parked and abandoned entries, and gives back entries that this process can't handle."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ _log = structlog.get_logger(__name__)
 
 
 async def reclaim(consumer: Consumer, count: int, loop: str, *, alone: bool) -> bool:
-    """Handle at most so many that are due again or that their consumer no longer renews; whether there was any.
-    `alone`: as `ConsumerGroup.take` has it. Raises what redis-py raises."""
+    """Handle at most `count` due or abandoned entries; return whether there was any. `alone`: as for
+    `ConsumerGroup.take`. Raises redis-py's errors."""
     taken = await consumer.group.take(count, alone=alone)
     await _handle(consumer, taken, loop)
     return bool(taken)
 
 
 async def probe(consumer: Consumer, loop: str) -> bool:
-    """Handle one of those, the next behind the one of the last time; whether there was any. Raises what redis-py
-    raises."""
+    """Handle one such entry, the next one after the last probe; return whether there was any. Raises redis-py's
+    errors."""
     group, limit = consumer.group, consumer.limit
     taken = await group.take(1, alone=False, after=limit.probed) or await group.take(1, alone=True)
     if taken:
@@ -44,7 +44,7 @@ async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None
 
 
 async def give_back(consumer: Consumer, loop: str) -> None:
-    """Let others have what was kept when most entries failed: due at once, and uncounted."""
+    """Give the entries kept by the failure limit back to other consumers: due at once, without counting an attempt."""
     ids = consumer.limit.give_back()
     for entry in ids:
         consumer.held.pop(entry, None)

@@ -1,4 +1,5 @@
-"""A service: some streams, one group, one handler at a time; alone under FastStream or beside others in a process."""
+"""A service: some streams, one group, one handler at a time. Runs alone under FastStream, or with others in one
+process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Companion(endpoints.Watched, Protocol):
-    """A task beside a service in its process."""
+    """An additional task in a service's process."""
 
     async def start(self) -> None: ...
 
@@ -36,13 +37,13 @@ class Companion(endpoints.Watched, Protocol):
 
 
 class Service:
-    """Reads `subscriptions` as `group`. Nothing connects before it starts; it can start again after it stopped.
+    """Reads `subscriptions` as `group`. Connects to nothing before it starts; can be started again after a stop.
 
     resources: opened before the first entry is read, closed after the last is handled.
-    checks: asked by /ready beside Redis, by name; each raises when its dependency doesn't answer.
-    lock: given where several services must not handle at the same time; else each service has its own.
+    checks: run by /ready in addition to Redis, by name; each raises if its dependency doesn't answer.
+    lock: shared by services that must not handle at the same time; by default each service has its own.
     handler_limit_s: a handler that runs longer makes /live fail.
-    paused: whether operators want the group to rest; asked every `poll_s`, also before the first entry is read.
+    paused: whether operators have paused the group; asked every `poll_s`, and before the first entry is read.
     """
 
     def __init__(
@@ -81,10 +82,10 @@ class Service:
         return self._session
 
     def app(self, logging: Logs | None = None, beside: Sequence[Companion] = ()) -> AsgiFastStream:
-        """The application for `faststream run`: reads, and serves /live, /ready, /metrics, /docs and /docs.json. What
-        stands `beside` runs as long as the service's resources are open."""
+        """Return the application for `faststream run`: it reads, and serves /live, /ready, /metrics, /docs and
+        /docs.json. The tasks in `beside` run while the service's resources are open."""
 
-        connect(self.settings)  # connects to nothing; refuses a URL that can't work before anything is served
+        connect(self.settings)  # connects to nothing; refuses an invalid URL before anything is served
 
         @asynccontextmanager
         async def lifespan() -> AsyncIterator[None]:
@@ -108,7 +109,7 @@ class Service:
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[None]:
-        """The resources; what hinders them is told here, for servers print it with values and all."""
+        """Open the resources. Errors are logged here, because servers would print them with values."""
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(self._resources())
@@ -118,7 +119,7 @@ class Service:
             yield
 
     async def start(self) -> None:
-        """Open the resources, wait for Redis, read: for a process that runs several services in its own loop."""
+        """Open the resources, wait for Redis and read: for a process that runs several services in its own loop."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._resources())
             stack.push_async_callback(self.broker.stop)
@@ -126,20 +127,20 @@ class Service:
             self._open = stack.pop_all()
 
     async def stop(self) -> None:
-        """Stop reading, let the running handler end, give back the rest, close the resources."""
+        """Stop reading, let the running handler end, give back pending entries, close the resources."""
         await self._open.aclose()
 
     @property
     def paused(self) -> bool:
-        """Whether operators let the group rest."""
+        """Whether operators have paused the group."""
         return self._session is not None and self._session.runtime.paused.is_set()
 
     def stuck(self) -> list[str]:
-        """Loops that stand still though they should not; empty while all is well."""
+        """Return the loops that are stuck; empty if all is well."""
         return [*(self._session.stuck() if self._session else ()), *self.broker.dead_tasks()]
 
     async def unready(self) -> dict[str, str]:
-        """Dependencies that don't answer, by name, with the reason."""
+        """Return the dependencies that don't answer, by name, with the reason."""
         return await endpoints.failing({"redis": self._check_redis, "entries": self._check_entries, **self._checks})
 
     async def _check_redis(self) -> None:
@@ -152,6 +153,6 @@ class Service:
             await self._session.check_failures()
 
     async def measure(self) -> None:
-        """Bring lag and pending counts up to date, at most once a second."""
+        """Update lag and pending counts, at most once a second."""
         if self._session is not None:
             await self._gauges.refresh(self._session.client)

@@ -29,7 +29,7 @@ _SHARED_S, _SHARE_S = 1.0, 0.3
 
 
 class Session:
-    """Made at start; never used again after `finish`."""
+    """Created at start; not reused after `finish`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Session:
     def _add(self, subscription: Subscription) -> None:
         stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
-        # A lock and a breaker of its own: such a stream must not hold up others.
+        # A separate lock and breaker: such a stream must not delay others.
         runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.apart else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
@@ -77,12 +77,14 @@ class Session:
     def _live_streams_busy(self) -> bool:
         if all(reader.quiet for reader in self._live):
             return False
-        # What comes steadily would keep all else waiting for ever: where nothing of it waits, others have a share.
+        # A steady flow would keep low-priority streams waiting forever: if the live streams keep up, the others get a
+        # share of the time.
         their_turn = time.monotonic() % _SHARED_S < _SHARE_S
         return not (their_turn and all(reader.keeps_up or reader.quiet for reader in self._live))
 
     async def begin(self) -> None:
-        """Wait for Redis, then start the loops beside reading. Raises `Closing` if the service is stopped first."""
+        """Wait for Redis, then start the loops in addition to reading. Raises `Closing` if the service is stopped
+        first."""
         await self._wait_for_redis()
         group = self.runtime.group
         self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
@@ -115,18 +117,19 @@ class Session:
             await self.consumers[stream].process(entries, self.readers[stream].loop)
         except Closing:
             return
-        except Exception as error:  # noqa: BLE001 - FastStream would swallow it untold; the lease brings it back
+        except Exception as error:  # noqa: BLE001 - FastStream would swallow it silently; the entries return when their leases expire
             _log.error("streams.consumer_failed", stream=stream, error=error_kind(error), message=error_text(error))
 
     async def close(self) -> None:
-        """Before FastStream stops: nothing new is begun; what runs has its time, and a read its end."""
+        """Call before FastStream stops: nothing new is begun; running handlers and reads may end within
+        `shutdown_s`."""
         self.runtime.closing.set()
         settlement = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
         _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.tuning.shutdown_s)
         await cancel(*late)
 
     async def finish(self) -> None:
-        """After FastStream stopped: give back what is left in hand, and disconnect."""
+        """Call after FastStream stopped: give back pending entries, and disconnect."""
         self.runtime.closed.set()
         await cancel(self._keeping)
         for consumer in self.consumers.values():
@@ -138,20 +141,20 @@ class Session:
         await disconnect(self.client)
 
     def stuck(self) -> list[str]:
-        """The loops that stand still or ended."""
+        """Return the loops that are stuck or ended."""
         tasks = [*self._reaping, *([self._keeping] if self._keeping else ())]
         ended = [] if self.runtime.closing.is_set() else [task.get_name() for task in tasks if task.done()]
         return [*self.runtime.stuck(), *ended]
 
     async def check_redis(self) -> None:
-        """Raise what redis-py raises when it does not answer, or when one of our reads fails."""
+        """Raise redis-py's error if Redis does not answer, or if one of our reads fails."""
         await ask(self.client, "PING")
         for reader in self.readers.values():
             if reader.error_state.error is not None:
                 raise reader.error_state.error
 
     async def check_failures(self) -> None:
-        """Raise `MostFail` where a consumer is stopped because most entries fail."""
+        """Raise `MostFail` if a consumer is stopped because most entries fail."""
         for consumer in self.consumers.values():
             consumer.limit.check()
 

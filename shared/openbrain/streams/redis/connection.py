@@ -1,4 +1,4 @@
-"""Connections to Redis or Valkey: by URL, every wait bounded, nothing retried behind our back."""
+"""Connections to Redis or Valkey: by URL, with bounded waits and without implicit retries."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -19,23 +19,23 @@ from openbrain.settings import Streams
 
 R = TypeVar("R", bound=Redis)
 _TLS = {"redis+sentinel": frozenset[str](), "rediss+sentinel": frozenset({"ssl_ca_certs"})}
-"""Parameters of a URL."""
+"""Accepted parameters of a Sentinel URL."""
 
 AWAY = (RedisError, OSError)
 """Errors of redis-py when the server is down, busy or unwilling."""
 
 
 def connect(settings: Streams) -> Redis:
-    """A client of `settings.url` (nothing is connected yet): redis, rediss, unix, or redis and rediss with +sentinel.
+    """Return a client for `settings.url`, not yet connected: redis, rediss, unix, redis+sentinel or rediss+sentinel.
 
-    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db]; the login is Redis's own. That of the
-    Sentinels follows as ?sentinel_username=…&sentinel_password=…, and with TLS ssl_ca_certs=….
+    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db]; the login is that of Redis. The login
+    of the Sentinels is given as ?sentinel_username=…&sentinel_password=…; with TLS also ssl_ca_certs=….
     """
     return connect_as(Redis, settings)
 
 
 def connect_as(kind: type[R], settings: Streams) -> R:
-    """`connect` with a client class of one's own."""
+    """Return a client like `connect`, of another class."""
     options: dict[str, Any] = {
         "socket_timeout": silence_s(settings),
         "socket_connect_timeout": silence_s(settings),
@@ -47,18 +47,18 @@ def connect_as(kind: type[R], settings: Streams) -> R:
     if scheme in {"redis", "rediss", "unix"}:
         try:
             return cast("R", kind.from_url(settings.url, **options))
-        except ValueError:  # its words repeat a part of the URL
+        except ValueError:  # its message repeats a part of the URL
             raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
     if scheme in {"redis+sentinel", "rediss+sentinel"}:
         return _by_sentinel(settings.url, kind, options)
     raise SetupError(
         "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://; "
-        "`embedded` is for `openbrain up` alone"
+        "`embedded` is for `openbrain up` only"
     )
 
 
 async def disconnect(client: Redis) -> None:
-    """Close the client, and what asks the Sentinels for it."""
+    """Close the client and its clients of the Sentinels."""
     await client.aclose()
     manager = getattr(client.connection_pool, "sentinel_manager", None)
     for sentinel in manager.sentinels if manager else ():
@@ -66,7 +66,7 @@ async def disconnect(client: Redis) -> None:
 
 
 class Connecting:
-    """Has a client of its own, made when it is first asked, or the one that it is given."""
+    """Base with a Redis client: the one given, or its own, created on first use."""
 
     def __init__(self, settings: Streams, client: Redis | None = None) -> None:
         self._settings, self._own = settings, client is None
@@ -79,13 +79,13 @@ class Connecting:
         return self._made
 
     async def close(self) -> None:
-        """Close what was opened here."""
+        """Close the client if it was created here."""
         if self._own and self._made is not None:
             await disconnect(self._made)
 
 
 class Connected(Connecting):
-    """Has its client from the beginning: a URL that can't work is refused when this is made."""
+    """Creates its client at once, so that an invalid URL is refused early."""
 
     def __init__(self, settings: Streams, client: Redis | None = None) -> None:
         super().__init__(settings, client)
@@ -94,12 +94,13 @@ class Connected(Connecting):
 
 @cache
 def _driver() -> DriverInfo:
-    """Name and version of redis-py, cached: redis-py reads them from its package's files for each connection."""
+    """Return name and version of redis-py; cached, because redis-py reads them from its package's files for each
+    connection."""
     return DriverInfo()
 
 
 def silence_s(settings: Streams) -> float:
-    """The timeout of an answer: well over one blocking read, so that silence differs from an empty stream."""
+    """Return the response timeout: well over one blocking read, so that an outage differs from an empty stream."""
     return max(settings.tuning.poll_s * 2.5, settings.tuning.poll_s + 2)
 
 
@@ -131,19 +132,19 @@ def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
 
 
 def without_login(url: str) -> str:
-    """The URL as it may be shown."""
+    """Return the URL without login and parameters, for display."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 def words(error: Exception) -> str:
-    """The message of the server or redis-py, without the arguments that it may quote."""
+    """Return the message of an error, without the command arguments that it may quote."""
     return str(error).partition(", with args")[0][:200]
 
 
 @contextmanager
 def errors_as_try_later(why: str = "") -> Iterator[None]:
-    """Raise errors of redis-py as `TryLater`, with what follows from them."""
+    """Raise errors of redis-py as `TryLater`; `why` says what that means."""
     try:
         yield
     except AWAY as error:
@@ -152,17 +153,17 @@ def errors_as_try_later(why: str = "") -> Iterator[None]:
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether the stream or the group is missing: it was deleted, or the server lost its data."""
+    """True if the stream or the group is missing: it was deleted, or the server lost its data."""
     return isinstance(error, ResponseError) and ("NOGROUP" in str(error) or "no such key" in str(error))
 
 
 async def ask(client: Redis, *command: str | bytes | float) -> Any:
-    """Send a command as it is. Raises what redis-py raises."""
+    """Send a command unchanged. Raises redis-py's errors."""
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
     try:
         return await client.execute_command(*command)  # type: ignore[no-untyped-call]
     finally:
-        # redis-py now and then takes a cancellation for the end of a wait of its own: the task would go on for ever.
+        # redis-py sometimes takes a cancellation for one of its own timeouts: the task would run forever.
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError

@@ -1,7 +1,7 @@
-"""Names of what a consumer group keeps in Redis beside its stream."""
+"""Names of what a consumer group stores in Redis in addition to its stream."""
 
 PARKED = "__retry__"
-"""The consumer that holds what waits for its next attempt; nobody reads as it."""
+"""The consumer that owns parked entries; no process reads as it."""
 
 DEAD_FIELDS = {
     name.encode()

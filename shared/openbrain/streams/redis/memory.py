@@ -14,18 +14,18 @@ _MB = 1024 * 1024
 
 
 async def memory_of(client: Redis, settings: Streams) -> Memory:
-    """Read the memory that the server counts against its limit. Raises what redis-py raises."""
+    """Read the memory that the server counts against its limit. Raises redis-py's errors."""
     info = await client.info("memory")
-    # What replicas and the append-only file are sent does not count.
+    # Buffers for replicas and the append-only file do not count.
     used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
     return Memory(used, int(info.get("maxmemory", 0)) or settings.memory_mb * _MB)
 
 
 class StreamMemory(Connected):
-    """`backpressure.Ask`, with a connection of its own."""
+    """`backpressure.Ask`, with its own connection."""
 
     async def __call__(self) -> Memory:
-        """Ask now, and wait no longer than a second."""
+        """Ask now; wait a second at most."""
         try:
             async with asyncio.timeout(_ANSWER_S):
                 await ask(self._client, "PING")  # refused where its disk is: INFO answers all the same

@@ -1,4 +1,4 @@
-"""One absence of the stream server is one line of a process's log, however many of its loops and clients meet it."""
+"""Logs one outage of the stream server once per process, however many loops and clients notice it."""
 
 import time
 import weakref
@@ -11,23 +11,23 @@ from redis.exceptions import TimeoutError as NoAnswer
 from openbrain.streams.redis.connection import words
 
 FORGOTTEN_S = 60.0
-"""A link that reported no failure for so long is out of use: it must not keep an absence open that is over."""
+"""A link without a failure for this long is no longer in use: it must not keep an outage open that is over."""
 _GONE = (OSError, NoConnection, NoAnswer)
-"""In however many words: one absence."""
+"""All these errors count as the same outage."""
 _log = structlog.get_logger(__name__)
 
 
 class Outage:
-    """The first link that meets an outage logs it; the last one that is back logs its end."""
+    """The first link that meets an outage logs it; the last one that recovers logs its end."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failing: weakref.WeakKeyDictionary[Link, float] = weakref.WeakKeyDictionary()
-        """The time of each link's last failure. A link whose loop ends in trouble is removed."""
+        """The time of each link's last failure. Weak: a link whose loop ended while failing disappears."""
         self._reported: set[str] = set()
 
     def failed(self, link: "Link", error: Exception) -> None:
-        """Tell it, unless it was told."""
+        """Note a failure; log it unless this kind was already logged."""
         if link in self._failing:
             self._failing[link] = self._clock()
         self._forget()
@@ -40,7 +40,7 @@ class Outage:
             _log.warning("streams.redis_trouble", loop=link.loop, error=type(error).__name__, message=words(error))
 
     def answered(self, link: "Link") -> None:
-        """Tell it, where this was the last."""
+        """Note a recovery; log it if this was the last failing link."""
         if self._failing.pop(link, None) is None:
             return
         self._forget()
@@ -48,7 +48,7 @@ class Outage:
             _log.info("streams.redis_answers", loop=link.loop)
 
     def left(self, link: "Link") -> None:
-        """Leave out a link that asks no more: it neither keeps the outage open nor reports its end."""
+        """Remove a link that is no longer used: it neither keeps the outage open nor reports its end."""
         self._failing.pop(link, None)
 
     def _forget(self) -> None:
@@ -58,7 +58,7 @@ class Outage:
 
 
 PROCESS = Outage()
-"""Of this process, which has one stream server, whatever the number of its services."""
+"""The outage of this process, which has one stream server for all its services."""
 
 
 class Link:
@@ -69,7 +69,7 @@ class Link:
         self._outage = outage
 
     def failed(self, error: Exception) -> None:
-        """Note that the server is away, or refuses."""
+        """Note that the server is unavailable or refuses."""
         self._outage.failed(self, error)
 
     def answered(self) -> None:
@@ -77,10 +77,10 @@ class Link:
         self._outage.answered(self)
 
     def leave(self) -> None:
-        """This one ends."""
+        """Note that this link is no longer used."""
         self._outage.left(self)
 
 
 def absence(error: Exception) -> Exception | None:
-    """The missing connection or answer of the stream server that this error is, or was raised from."""
+    """Return the connection error or timeout that this error is or was raised from; None if there is none."""
     return next((item for item in (error, error.__cause__) if isinstance(item, NoConnection | NoAnswer)), None)

@@ -1,4 +1,4 @@
-"""The Lua scripts: what must be looked at and changed in one step, so that two consumers never both act on an entry."""
+"""The Lua scripts: atomic checks and changes, so that two consumers never both act on an entry."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Script:
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, client: Redis, keys: Sequence[str], *args: str | bytes | int) -> Any:
-        """Run it. Raises what redis-py raises."""
+        """Run it. Raises redis-py's errors."""
         try:
             return await ask(client, "EVALSHA", self.sha, len(keys), *keys, *args)
         except NoScriptError:
@@ -48,11 +48,12 @@ REVIVE = Script("revive", _LEFT)
 BURY_STUCK = Script("bury_stuck", common="")
 _COUNT = Script("count", common="")
 _COUNTED = 2000
-"""Entries that are counted at once: the server does nothing else for about a millisecond."""
+"""Entries counted in one call, which blocks the server for about a millisecond."""
 
 
 async def counted(client: Redis, stream: str, start: str | None, end: str) -> int:
-    """The number of entries between two ids, counted on the server; none behind None. Raises errors of redis-py."""
+    """Return the number of entries between two ids, counted on the server; 0 if the start is None. Raises redis-py's
+    errors."""
     total: int = 0
     while start:
         count, last = await _COUNT(client, (stream,), start, end, _COUNTED)

@@ -1,1 +1,1 @@
-"""Operators' methods: keys and workspaces, indexes, models, streams."""
+"""Client methods for operators: keys and workspaces, indexes, models, lifecycle, streams."""

@@ -1,4 +1,4 @@
-"""Tenants and keys."""
+"""Client methods for workspaces and keys."""
 
 from typing import Unpack
 
@@ -18,37 +18,38 @@ WORKSPACES, KEYS = "/v1/admin/workspaces", "/v1/admin/keys"
 
 
 class Access:
-    """Methods of the client for workspaces, keys and who one is. Those of workspaces, and of keys of another workspace
-    than the key's own, need an admin key of the workspace `system`."""
+    """Client methods for workspaces, keys and the caller's identity. Those for workspaces, and for keys of a workspace
+    other than the key's own, need an admin key of the workspace `system`."""
 
     _wire: Wire
 
     async def create_workspace(
         self, workspace_id: str, name: str = "", **settings: Unpack[WorkspaceSettings]
     ) -> WorkspaceAnswer:
-        """Make a tenant."""
+        """Create a workspace."""
         body = {"id": workspace_id, "name": name or workspace_id, **settings}
         return await self._wire.ask(WorkspaceAnswer, "POST", WORKSPACES, body=body, repeat=False)
 
     async def change_workspace(
         self, workspace_id: str, *, name: str = "", **settings: Unpack[WorkspaceSettings]
     ) -> WorkspaceAnswer:
-        """Give it another name, quotas or rule for personal data; None takes a quota away, what is left out stays."""
+        """Change a workspace's name, quotas or rule for personal data. None removes a quota; what is left out stays
+        unchanged."""
         body = {**filled(name=name), **settings}
         path = f"{WORKSPACES}/{in_path(workspace_id)}"
         return await self._wire.ask(WorkspaceAnswer, "PATCH", path, body=body)
 
     async def workspaces(self, *, limit: int | None = None, cursor: str | None = None) -> WorkspaceList:
-        """A page of the tenants, by id."""
+        """Return a page of workspaces, by id."""
         query = {"limit": limit, "cursor": cursor}
         return await self._wire.ask(WorkspaceList, "GET", WORKSPACES, query=query)
 
     async def create_key(self, **key: Unpack[NewKey]) -> KeyCreated:
-        """Make a key; its secret is in this answer and nowhere else."""
+        """Create a key. Its secret is only in this response."""
         return await self._wire.ask(KeyCreated, "POST", KEYS, body=dict(key), repeat=False)
 
     async def rotate_key(self, key_id: str, *, overlap_s: int | None = None, workspace_id: str = "") -> KeyRotated:
-        """Replace a key by one that may the same; both open for `overlap_s` seconds (a day)."""
+        """Replace a key by one with the same rights. Both work for `overlap_s` seconds (default: a day)."""
         return await self._wire.ask(
             KeyRotated,
             "POST",
@@ -59,15 +60,15 @@ class Access:
         )
 
     async def keys(self, *, workspace_id: str = "", limit: int | None = None, cursor: str | None = None) -> KeyList:
-        """A page of the workspace's keys, newest first."""
+        """Return a page of the workspace's keys, newest first."""
         query = {"workspace_id": workspace_id or None, "limit": limit, "cursor": cursor}
         return await self._wire.ask(KeyList, "GET", KEYS, query=query)
 
     async def revoke_key(self, key_id: str, *, workspace_id: str = "") -> KeyRevoked:
-        """End a key; every process refuses it within seconds."""
+        """Revoke a key; every process refuses it within seconds."""
         query = {"workspace_id": workspace_id or None}
         return await self._wire.ask(KeyRevoked, "DELETE", f"{KEYS}/{in_path(key_id)}", query=query)
 
     async def whoami(self) -> Whoami:
-        """The key's identity and rights."""
+        """Return the key's identity and rights."""
         return await self._wire.ask(Whoami, "GET", "/v1/whoami")

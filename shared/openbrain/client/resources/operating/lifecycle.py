@@ -1,4 +1,4 @@
-"""Jobs that go through memories, and the way back."""
+"""Client methods for lifecycle jobs on memories, and their undo."""
 
 from collections.abc import Mapping
 from typing import Unpack
@@ -10,53 +10,53 @@ from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
 
 
 class Lifecycles:
-    """Methods of the client for the admins of a workspace."""
+    """Client methods for the admins of a workspace. Jobs are dry runs by default."""
 
     _wire: Wire
 
     async def prune(self, *, dry_run: bool = True, **how: Unpack[Pruned]) -> LifecycleStarted:
-        """Archive what meets every limit given (at least one is needed); by default only find out what that would be.
-        `watch` the operation: its result has the report."""
+        """Archive the memories that meet every limit given (at least one is needed). By default a dry run. `watch` the
+        operation: its result has the report."""
         return await self._started("prune", {**how, "dry_run": dry_run})
 
     async def dedupe(self, *, dry_run: bool = True, **which: Unpack[Lifecycled]) -> LifecycleStarted:
-        """Archive what says the same as another memory of its place, which stays; by default only find out what."""
+        """Archive duplicates: memories that say the same as another one, which stays. By default a dry run."""
         return await self._started("dedupe", {**which, "dry_run": dry_run})
 
     async def consolidate(self, *, dry_run: bool = True, **how: Unpack[Consolidated]) -> LifecycleStarted:
-        """Merge memories about the same into the surest of them; by default only find out which."""
+        """Merge memories about the same thing into the most confident of them. By default a dry run."""
         return await self._started("consolidate", {**how, "dry_run": dry_run})
 
     async def refile(self, *, dry_run: bool = True, **how: Unpack[Refiled]) -> LifecycleStarted:
-        """File what matches elsewhere; by default only find out what that would be."""
+        """Move matching memories to another org, project, scope or agent. By default a dry run."""
         return await self._started("refile", {**how, "dry_run": dry_run})
 
     async def backfill_org(self, *, dry_run: bool = True, **how: Unpack[Backfilled]) -> LifecycleStarted:
-        """Give memories of a project and no org the org of the project; by default only find out which."""
+        """Give memories that have a project and no org the org of the project. By default a dry run."""
         return await self._started("backfill-org", {**how, "dry_run": dry_run})
 
     async def clean(self, *, dry_run: bool = True, **how: Unpack[CleanedWhat]) -> LifecycleStarted:
-        """Put right what is stored (at least one of `strip_pii`, `strip_secrets`, `normalise`); by default only find
-        out what that would be. Can't be undone."""
+        """Correct stored memories (at least one of `strip_pii`, `strip_secrets`, `normalise`). By default a dry run.
+        Can't be undone."""
         body: dict[str, object] = {**how, "dry_run": dry_run}
         return await self._wire.ask(LifecycleStarted, "POST", "/v1/admin/lifecycle:clean", body=body, well=(202,))
 
     async def undo(self, operation_id: str) -> LifecycleStarted:
-        """Put back what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` where that can't
-        be."""
+        """Undo what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` if that is not
+        possible."""
         path = f"/v1/admin/operations/{in_path(operation_id)}:undo"
         return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
 
     async def policies(self) -> PoliciesAnswer:
-        """The workspace's policies on the life of its memories."""
+        """Return the workspace's lifecycle policies."""
         return await self._wire.ask(PoliciesAnswer, "GET", "/v1/admin/lifecycle")
 
     async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
-        """Decide anew: `policies` that run by themselves, `legal_hold`; the document before is gone."""
+        """Replace the workspace's policies document: `policies` (scheduled jobs), `legal_hold`, `retention`."""
         return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
 
     async def retention(self) -> RetentionAnswer:
-        """The workspace's days of retention."""
+        """Return the workspace's retention, in days."""
         return await self._wire.ask(RetentionAnswer, "GET", "/v1/admin/retention")
 
     async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:
