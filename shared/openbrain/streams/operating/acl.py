@@ -78,9 +78,9 @@ def page() -> str:
 
 _INTRODUCTION = """# Users of the stream server
 
-`openbrain acl --write FOLDER --workspace team-a` writes `users.acl` for Redis' `aclfile` (or Valkey's) and beside it a
-file with the passwords, which nobody else can read; what stands in that file already is kept. The rules come from the
-table of streams. Every service, producer and subscriber has a user of its own; the user `default` is off. Needs Redis 7
+`openbrain acl --write FOLDER --workspace team-a` writes `users.acl` for Redis' `aclfile` (or Valkey's), and next to it
+a file with the passwords that only you can read; passwords already in that file are kept. The rules are generated from
+the table of streams. Every service, producer and subscriber has its own user; the user `default` is off. Needs Redis 7
 or Valkey 8: the rules use selectors."""
 
 
@@ -112,7 +112,7 @@ def _consumer(group: str, prefix: str, workspaces: Sequence[str], foreign: Seque
     buries = f"+xadd {_keys(graves)}"
     clears = f"+del {_keys([retry_states(stream, group) for stream in streams])}"
     wakes = "+publish +subscribe +unsubscribe"
-    about = f"service {group}: reads {', '.join(streams)}, buries what they can't take"
+    about = f"service {group}: reads {', '.join(streams)}, moves failed entries to dead letters"
     return User(group, _rules(prefix, f"{wakes} +script|load", f"{_READS} {_keys(touched)}", buries, clears), about)
 
 
@@ -129,7 +129,7 @@ def _api(prefix: str) -> User:
     watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
     hears = f"+xread %R~{prefix}{BROADCAST.name}.*"
     own = "+publish +subscribe +unsubscribe +info +time"
-    about = "wakes services, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
+    about = "wakes services, counts requests, inspects streams, creates groups of external readers, reads broadcasts"
     return User("api", _rules(prefix, own, counts, watched, hears), about)
 
 

@@ -40,7 +40,7 @@ _REWRITE = Script("rewrite", common="")
 
 class StreamEraser:
     """Erases from every stream of submissions, also of workspaces no longer bound, then its dead letters, then its
-    replays: in this order no entry is copied from a stream not yet swept into one already swept."""
+    replays: in this order, so that entries moved to dead letters or replays meanwhile are found there."""
 
     def __init__(self, client: Redis, settings: Streams, clock: Clock) -> None:
         self._client, self._clock = client, clock
