@@ -15,9 +15,7 @@ from openbrain_matcher.matching.book import Book
 from openbrain_matcher.matching.books import Books
 
 
-async def match(
-    memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False
-) -> int:
+async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False) -> int:
     """Deliver matches; their number. Of a memory that changed since only the queue is cleared: what changed it has
     it matched again. Where a workspace has no queries nothing is written, but for memories that were read from the
     queue (`queued`): its queries were removed meanwhile."""
