@@ -54,8 +54,8 @@ class Listener:
 
 
 class Channel:
-    """Recent broadcasts of a workspace. They usually arrive by the stream server. The database is read to fill gaps, and
-    every `look_s` while nothing arrives: a stream server that is down or lost its data delays a broadcast that long.
+    """Recent broadcasts of a workspace. They usually arrive by the stream server. The database is read to fill gaps,
+    and every `look_s` while nothing arrives: a stream server that is down or lost its data delays them that long.
 
     `top`: the highest number so far. `recent`: the known broadcasts up to it.
     """
