@@ -37,7 +37,7 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     others = Criteria(types=tuple(kind for kind in MemoryType if kind is not MemoryType.DECISION))
     recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
     folder = readable_vault(call, query.org)
-    # A stuck arc is one that has not changed for the default number of days, even if the request asks for fewer.
+    # Stuck arcs changed some time ago: look back the default number of days, even if the request asks for fewer.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
     arcs = [] if folder is None else await asyncio.to_thread(recent_arcs, folder, still_since, query.project or "")
     incidents = await _incidents(call, wanted)
